@@ -59,6 +59,7 @@ class BoundedValue(NamedTuple):
     Attributes
     ----------
     value : float
+        The value.
     error_bound : float
         Bound of the absolute error; for random points half the width of a 99 % interval.
     method : {"exact", "sum", "quadrature", "Monte Carlo", "quasi-Monte Carlo"}
@@ -92,6 +93,7 @@ def mean_over_points(
     densities : sequence of Density
         Densities of the K classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     function : callable
         Maps x (m, p) to values (m,) between 0 and `max_value`.
     max_value : float
@@ -99,6 +101,7 @@ def mean_over_points(
     draws : int
         Number of points of each class.
     seed : int or None
+        Seed of the random points.
     progress : callable, optional
         Called with 1 after each of the `N_REPLICATES` parts of the points of a class.
 
@@ -156,9 +159,11 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
     Parameters
     ----------
     density : Density
+        Normal or t density.
     size : int
         Number of points; rounded up to a power of two.
     rng : numpy.random.Generator
+        Source of the scrambling.
 
     Returns
     -------
@@ -242,6 +247,7 @@ class DensityDistribution:
     Attributes
     ----------
     densities : tuple of Density
+        Density of each class.
     """
 
     densities: tuple[Density, ...]
@@ -302,6 +308,7 @@ class DecisionIntervals:
     Attributes
     ----------
     edges : (r + 1,) float
+        Ends of the intervals, ascending.
     codes : (r,) int
         Class assigned in each interval; -1 if all densities are zero.
     """
@@ -332,13 +339,17 @@ def bayes_risk(
     Parameters
     ----------
     distribution : MassDistribution or DensityDistribution
+        Distribution of x in the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
     draws : int
         Number of random points of each class.
     seed : int or None
+        Seed of the random points.
     progress : callable, optional
+        Called with the number of finished parts.
 
     Returns
     -------
@@ -398,8 +409,11 @@ def _risk_of_two_normals(distribution: DensityDistribution, prior: Floats, costs
     Parameters
     ----------
     distribution : DensityDistribution
+        Densities of the classes.
     prior : (2,) float
+        Prior probabilities of the classes.
     costs : (2, 2) float
+        Cost of assigning a class (row) to a class (column).
 
     Returns
     -------
@@ -445,7 +459,9 @@ def _integrate_on_line(
     Parameters
     ----------
     distribution : DensityDistribution
+        Densities of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     function : callable
         Maps x (m,) and prior times density (m, K) to values (m, q). The integral of the first column is
         returned; integrals of the others are added to the bound.
@@ -550,9 +566,11 @@ def _locate_intervals(
     ends : (float, float)
         Ends of the line.
     grid : (g,) float
+        Points, ascending.
     codes : (g,) int
         Decisions at the grid points.
     decide : callable
+        Maps points (m,) to codes (m,).
 
     Returns
     -------
@@ -630,7 +648,9 @@ def excess_risk(
     Parameters
     ----------
     distribution : MassDistribution or DensityDistribution
+        Distribution of x in the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
     decide : callable
@@ -638,7 +658,9 @@ def excess_risk(
     draws : int
         Number of random points of each class.
     seed : int or None
+        Seed of the random points.
     progress : callable, optional
+        Called with the number of finished parts.
 
     Returns
     -------
@@ -672,8 +694,11 @@ def _excess_on_line(
     Parameters
     ----------
     distribution : DensityDistribution
+        Densities of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     costs : (K, K) float
+        Cost of assigning a class (row) to a class (column).
     decide : callable
         Maps x (m, 1) to class codes (m,).
 
@@ -820,11 +845,13 @@ def log_affinity(
     Parameters
     ----------
     distribution : MassDistribution or DensityDistribution
+        Distribution of x in the classes.
     i, j : int
         Positions of the classes.
     draws : int
         Number of random points of each class, if the affinity is computed by Monte Carlo.
     seed : int or None
+        Seed of the random points.
 
     Returns
     -------

@@ -53,6 +53,7 @@ def call_density(
     distribution : object
         The distribution, for messages.
     function : callable
+        Function to call.
     *arguments
         Arguments of the function.
     points : int
@@ -317,6 +318,7 @@ def _refine(
     low, high : (n,) float
         Ends of the panels.
     rtol : float or (q,) float
+        Error tolerance of a panel relative to the integral.
 
     Returns
     -------
@@ -455,6 +457,7 @@ class ScipyDensity:
     frozen : object
         The distribution.
     is_discrete : bool
+        Whether the distribution is discrete.
     """
 
     frozen: Any
@@ -576,6 +579,7 @@ class RowDensity:
     dim : int
         Number of columns.
     is_discrete : bool
+        Whether the distribution is discrete.
     """
 
     frozen: Any

@@ -130,9 +130,11 @@ def _add_to_corral(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corr
     Parameters
     ----------
     corral : _Corral
+        Points that span the nearest point.
     key : Hashable
         Name of the new point.
     point : (p,) float
+        The new point.
 
     Returns
     -------
@@ -171,6 +173,7 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     points : (p, s) float
+        Points by column.
 
     Returns
     -------
@@ -212,6 +215,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     ----------
     origin : (p,) float
     coef : (p, 1) or (p, K) float
+        Normal vectors of the planes, by column.
     intercept : (1,) or (K,) float
         Values at the origin.
 
@@ -236,7 +240,9 @@ class OptimalPlane:
     Attributes
     ----------
     coef : (p,) float
+        Normal vector of the plane.
     intercept : float
+        Value of the plane at zero.
     support : (s,) int
         Positions of the support points, ascending.
     multipliers : (s,) float
@@ -276,6 +282,7 @@ class HyperplaneFit:
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (2,) float
         Class proportions, which the rule does not use.
     origin : (p,) float
@@ -328,10 +335,13 @@ def fit_hyperplane(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
         Class of each row, 0 or 1.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (2,) float
+        Prior probabilities of the classes.
 
     Returns
     -------
@@ -404,9 +414,11 @@ def _polish_on_support(x: Floats, y: Floats, support: Codes) -> OptimalPlane | N
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     y : (n,) float
         1 or -1.
     support : (s,) int
+        Positions of the support points.
 
     Returns
     -------
@@ -431,12 +443,17 @@ def _plane_with_residual(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     y : (n,) float
         1 or -1.
     coef : (p,) float
+        Normal vector of the plane.
     intercept : float
+        Value of the plane at zero.
     support : (s,) int
+        Positions of the support points.
     multipliers : (s,) float
+        Multipliers of the support points.
 
     Returns
     -------
@@ -485,6 +502,7 @@ def largest_margin(signed: Floats) -> float:
     Parameters
     ----------
     signed : (n, p) float
+        Rows, those of the one class with the opposite sign.
 
     Returns
     -------

@@ -199,6 +199,7 @@ class PerceptronResult:
     coef : (p + 1,) float
         Intercept first. From the last pass if the rule converged, otherwise from the pocket.
     converged : bool
+        Whether a pass had no update.
     history : (passes, 2) int
         Number of updates in each pass, and errors at its end; a row on the plane is assigned to the first
         class.
@@ -235,6 +236,7 @@ def run_perceptron(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     positive : (n,) bool
         Rows of the positive class.
     step : float
@@ -300,10 +302,13 @@ def first_updates(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     positive : (n,) bool
         Rows of the positive class.
     step : float
+        Factor of the updates.
     seed : int or None
+        Seed of the order of the rows in each pass; None for the order of the table.
     max_updates : int
         Maximum number of updates.
     start : (p + 1,) float, optional
@@ -361,7 +366,9 @@ def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     positive : (n,) bool
+        Rows of the positive class.
 
     Returns
     -------
@@ -451,6 +458,7 @@ class PerceptronFit:
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
         Class proportions.
     step : float
@@ -536,6 +544,7 @@ class PerceptronFit:
         Parameters
         ----------
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
             Class of each row.
         progress : callable, optional
@@ -583,9 +592,11 @@ def fit_perceptron(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
         Class of each row.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
         Class proportions.
     step : float
@@ -660,13 +671,19 @@ def _run_planes(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
+        Classes of the rows.
     n_classes : int
+        Number of classes.
     step : float
+        Factor of the updates.
     passes : tuple of int
         Maximum number of passes of each plane.
     seed : int or None
+        Seed of the order of the rows in each pass; None for the order of the table.
     start : (p + 1, P) float or None
+        Starting coefficients of each plane; None for zeros.
 
     Returns
     -------
@@ -701,7 +718,9 @@ def _inverse_root_update_bound(x: Floats, positive: Mask, start: Floats | None) 
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     positive : (n,) bool
+        Rows of the positive class.
     start : (p + 1,) float or None
         Starting coefficients in steps; None for zeros.
 

@@ -73,6 +73,7 @@ class Differences:
     codes : (n,) int
         Class of each row.
     n_classes : int
+        Number of classes.
     """
 
     def __init__(self, columns: Floats, codes: Codes, n_classes: int) -> None:
@@ -168,7 +169,9 @@ def find_recession(
     columns : (p + 1, n) float
         A constant row and columns of mean zero and unit variance.
     codes : (n,) int
+        Classes of the rows.
     n_classes : int
+        Number of classes.
     progress : callable, optional
         Called in each step.
 
@@ -230,6 +233,7 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         coef : (p + 1, K) float
+            Coefficients of the classes.
         is_level : (K, n) bool
             Level differences.
 
@@ -263,6 +267,7 @@ class _DivergingLikelihood(Differences):
         coef : (p + 1, K) float
             Coefficients near the maximum.
         is_level : (K, n) bool
+            Differences that are level.
 
         Returns
         -------
@@ -330,8 +335,11 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         information : (q (p + 1), q (p + 1)) float
+            Information of the likelihood of the level differences.
         decrement : float
+            Newton decrement.
         is_level : (K, n) bool
+            Differences that are level.
         spans_all : bool
             Whether the level differences span the whole space.
 
@@ -358,6 +366,7 @@ class _DivergingLikelihood(Differences):
         coef, step : (p + 1, K) float
             Current coefficients and Newton's step.
         is_level : (K, n) bool
+            Differences that are level.
 
         Returns
         -------
@@ -407,6 +416,7 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         coef : (p + 1, K) float
+            Coefficients of the classes.
         gram_matrix : ((K - 1)(p + 1), (K - 1)(p + 1)) float
             Sum of dd' over the differences d that are to be zero.
 
@@ -439,7 +449,9 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         recession, direction : (p + 1, K) float
+            Current direction, and the direction to add.
         is_level : (K, n) bool
+            Differences that are level.
 
         Returns
         -------
@@ -488,6 +500,7 @@ def scale_rows(x: Floats) -> ScaledRows:
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
 
     Returns
     -------
@@ -538,6 +551,7 @@ class Separation:
     Attributes
     ----------
     separation_type : {"complete", "quasi", "overlap"}
+        See the module docstring.
     coef : (p + 1, K) float
         Separating linear functions in the coordinates of the rows; zeros if classes overlap.
     margin : float
@@ -572,6 +586,7 @@ def decide_separation(
     codes : (n,) int
         Class of each row.
     n_classes : int
+        Number of classes.
     guess : (p + 1, K) float, optional
         Linear functions that nearly separate; the program starts with their smallest differences.
     progress : callable, optional
@@ -649,8 +664,11 @@ class _SeparationProgram(Differences):
     Parameters
     ----------
     columns : (p + 1, n) float
+        Rows (1, x), transposed.
     codes : (n,) int
+        Classes of the rows.
     n_classes : int
+        Number of classes.
     guess : (p + 1, K) float or None
         Its smallest differences are used first.
     time_limit : float
@@ -818,8 +836,11 @@ def _solve_program(
     Parameters
     ----------
     cost : (m,) float
+        Coefficients of the objective.
     rows : (r, m) float
+        Coefficients of the constraints.
     bounds : list of (float, float or None)
+        Lower and upper bound of each variable.
     seconds : float
         Time limit.
 
@@ -875,6 +896,7 @@ def standardize_rows(x: Floats) -> ProgramRows:
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
 
     Returns
     -------

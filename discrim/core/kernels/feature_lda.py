@@ -76,6 +76,7 @@ class FeatureSums:
     Attributes
     ----------
     counts : (K,) float
+        Sums of weights by class.
     mean : (D,) float
         Mean of all rows.
     means : (K, D) float
@@ -118,8 +119,11 @@ class FeatureRidge:
     Attributes
     ----------
     ridge : float
+        Penalty of the regression.
     coef : (D, K) float
+        Coefficients C of the features.
     intercept : (K,) float
+        Fitted indicators at features of zero.
     mean : (D,) float
         Mean of the features.
     root : (D, D) float
@@ -157,7 +161,9 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     Parameters
     ----------
     sums : FeatureSums
+        Moments of the features.
     ridge : float
+        Penalty of the regression.
 
     Returns
     -------
@@ -203,6 +209,7 @@ class RidgeCandidate(NamedTuple):
     Attributes
     ----------
     ridge : float
+        Penalty of the regression.
     loss : float
         Mean squared error by generalized cross-validation.
     df : float
@@ -222,6 +229,7 @@ def choose_feature_ridge(
     Parameters
     ----------
     sums : FeatureSums
+        Moments of the features.
     progress : callable
         Called with 1 after each candidate.
 
@@ -275,8 +283,11 @@ class FeatureIndicators:
     Attributes
     ----------
     kernel : Kernel
+        Kernel with its parameters.
     features : FeatureMap
+        Map from rows to features.
     regression : FeatureRidge
+        Regression of the class indicators on the features.
     """
 
     kernel: Kernel
@@ -301,12 +312,15 @@ class FeatureLDAFit(ScoredIndicators):
     moments : ClassMoments
         Moments of the columns.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     feature_type : {"landmarks", "random"}
         Kind of features.
     scale : str
         Kind of coordinates of numeric columns.
     indicators : FeatureIndicators
+        Fitted indicators of the classes as a function of rows.
     products : (K, K) float
         Y'WF, the products of indicators and fitted indicators.
     sample : KernelRows
@@ -365,6 +379,7 @@ class FeatureLDAFit(ScoredIndicators):
         Parameters
         ----------
         log_prior : (K,) float
+            Log prior probabilities of the classes.
 
         Returns
         -------
@@ -422,10 +437,13 @@ def restore_kernel_lda(
     moments : ClassMoments
         Diagonal moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     ncomp : int or None
         Number of axes to retain.
     state : KernelState
+        Stored arrays and options.
     features : FeatureState or None
         None for the kernel of all rows.
 
@@ -483,7 +501,9 @@ class CoordinateMap:
     Attributes
     ----------
     standard : Standardization
+        Standardization of the columns.
     coordinates : Coordinates
+        Coordinates of standardized rows.
     kernel : str
         Name of the kernel.
     """
@@ -505,9 +525,13 @@ def residuals_and_leverages(
     Parameters
     ----------
     indicators : FeatureIndicators
+        Fitted indicators of the classes as a function of rows.
     x : (m, p) float
+        Rows of the design matrix.
     codes : (m,) int
+        Classes of the rows.
     weights : (m,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -565,12 +589,15 @@ def fit_feature_lda(
     Parameters
     ----------
     indicators : FeatureIndicators
+        Fitted indicators of the classes as a function of rows.
     sums : FeatureSums
         Moments of the features.
     moments : ClassMoments
         Moments of the columns.
     prior : (K,) float
+        Prior probabilities of the classes.
     feature_type : {"landmarks", "random"}
+        Kind of features.
     scale : str
         Kind of coordinates of numeric columns.
     sample : KernelRows
@@ -578,7 +605,9 @@ def fit_feature_lda(
     ncomp : int or None
         Number of axes to retain.
     calibrator : Calibrator or None
+        Map from fitted indicators to posteriors; None for normal classes.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions.
 
     Returns
     -------

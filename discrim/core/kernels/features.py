@@ -91,6 +91,7 @@ class Landmarks:
     Attributes
     ----------
     kernel : callable
+        Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
         The landmarks.
     root : (L, L) float
@@ -122,6 +123,7 @@ class RandomWaves:
     Attributes
     ----------
     directions : (p, D / 2) float
+        Random directions w, one per column.
     """
 
     directions: Floats
@@ -177,7 +179,9 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Parameters
     ----------
     kernel : callable
+        Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
+        Landmarks.
 
     Returns
     -------
@@ -216,7 +220,9 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Parameters
     ----------
     kernel : callable
+        Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
+        Landmarks.
 
     Returns
     -------
@@ -240,10 +246,13 @@ def draw_landmarks(kernel: Kernel, x: Floats, n_landmarks: int, seed: int = 0) -
     Parameters
     ----------
     kernel : callable
+        Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     x : (n, p) float
+        Rows from which landmarks are drawn.
     n_landmarks : int
         Number of landmarks.
     seed : int
+        Seed of the random numbers.
 
     Returns
     -------
@@ -316,7 +325,9 @@ def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
     Parameters
     ----------
     kernel : callable
+        Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     x : (n, p) float
+        Rows from which landmarks are drawn.
 
     Returns
     -------
@@ -337,6 +348,7 @@ def random_features(
     Parameters
     ----------
     distribution : {"gaussian", "laplace", "relu"}
+        Kernel that the features approximate; see `DirectionDistribution`.
     width : float
         Width h of the kernel.
     n_columns : int
@@ -344,6 +356,7 @@ def random_features(
     n_features : int
         Number of features.
     seed : int
+        Seed of the random numbers.
 
     Returns
     -------
@@ -423,7 +436,9 @@ class FeatureRows:
     Attributes
     ----------
     rows : RowBlocks
+        Blocks (x, codes, weights) of rows.
     features : FeatureMap
+        Map from rows to features.
     """
 
     rows: RowBlocks

@@ -60,12 +60,17 @@ class KernelExpansion:
     Attributes
     ----------
     standard : Standardization
+        Standardization of the columns.
     kernel : Kernel
+        Kernel with its parameters.
     coordinates : Coordinates
+        Coordinates of standardized rows.
     points : (n, q) float
         Coordinates of the rows of the fit.
     coef : (n, r) float
+        Coefficients of the kernels.
     intercept : (r,) float
+        Constants of the r functions.
     """
 
     standard: Standardization
@@ -183,13 +188,17 @@ class KernelLDAFit(ScoredIndicators):
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     rows : KernelRows
         Rows of the fit with their classes and weights.
     scale : str
         Kind of coordinates of numeric columns.
     ridge : float
+        Penalty of the regression.
     indicators : KernelExpansion
         Fitted indicators (m, K) of the classes.
     flexible : FlexibleFit
@@ -244,6 +253,7 @@ class KernelLDAFit(ScoredIndicators):
         Parameters
         ----------
         log_prior : (K,) float
+            Log prior probabilities of the classes.
 
         Returns
         -------
@@ -293,6 +303,7 @@ class KernelLDAFit(ScoredIndicators):
         Parameters
         ----------
         log_prior : (K,) float
+            Log prior probabilities of the classes.
         fitted : (n, K) float
             Leave-one-out fitted indicators.
 
@@ -422,15 +433,19 @@ def fit_kernel_lda(
     Parameters
     ----------
     chosen : ChosenKernel
+        Kernel and regression that the search chose.
     sample : KernelRows
         Rows of the fit.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     ncomp : int or None
         Number of axes to retain.
     calibrate : bool
         Whether posteriors come from calibrated leave-one-out fitted values.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions.
 
     Returns
     -------
@@ -471,10 +486,13 @@ def optimal_scoring(
     products : (K, K) float
         Products of indicators and fitted indicators.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     ncomp : int or None
         Number of axes to retain.
     estimated_prior : bool
+        Whether the prior is the class proportions.
 
     Returns
     -------
@@ -494,7 +512,9 @@ class RotatedFunction:
     Attributes
     ----------
     function : callable
+        Function that returns values (m, K) of rows.
     rotation : (K, r) float
+        Matrix that multiplies the values.
     """
 
     function: Callable[[Floats], Floats]
@@ -512,9 +532,11 @@ class KernelState:
     Attributes
     ----------
     kernel : Kernel
+        Kernel with its parameters.
     scale : str
         Kind of coordinates of numeric columns.
     ridge : float
+        Penalty of the regression.
     standard : Standardization
         Standardization of the columns.
     u : (n, p) float
@@ -522,11 +544,13 @@ class KernelState:
     codes : (n,) int
         Classes of the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     factors : tuple of tuple of int
         Positions of the indicator columns of each factor.
     coef : (m, K) float
         Coefficients of the fitted indicators.
     intercept : (K,) float
+        Constants of the fitted indicators.
     calibrator : Calibrator or None
         Maps fitted indicators to posteriors.
     """
@@ -550,9 +574,13 @@ class KernelState:
         Parameters
         ----------
         fit : KernelLDAFit or FeatureLDAFit
+            Fit to save.
         sample : KernelRows
+            Standardized rows with their classes.
         coef : (m, K) float
+            Coefficients of the fitted indicators.
         intercept : (K,) float
+            Constants of the fitted indicators.
 
         Returns
         -------
@@ -602,10 +630,15 @@ def restore_expansion(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     state : KernelState
+        Stored arrays and options.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     ncomp : int or None
+        Number of axes to retain; None for all.
 
     Returns
     -------
@@ -648,7 +681,9 @@ def _check_fitted_values(indicators: KernelExpansion, sample: KernelRows, residu
     Parameters
     ----------
     indicators : KernelExpansion
+        Fitted indicators of the classes.
     sample : KernelRows
+        Standardized rows with their classes.
     residuals : (n, K) float
         Residuals implied by the coefficients.
     """

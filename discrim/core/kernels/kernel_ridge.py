@@ -87,7 +87,9 @@ class RidgeFit:
     coef : (n, r) float
         Coefficients of the kernels at the rows.
     intercept : (r,) float
+        Constants of the responses.
     residuals : (n, r) float
+        Residuals of the responses.
     one_minus_leverages : (n,) float
         One less the leverage of the weight that is left out of each row: the full weight, at most one unit.
     """
@@ -108,6 +110,7 @@ def root_weights(n: int, weights: Floats | None) -> Floats:
     Parameters
     ----------
     n : int
+        Number of rows.
     weights : (n,) float or None
         None for weights of one.
 
@@ -126,6 +129,7 @@ def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     kernel : (n, n) float
         Overwritten.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -174,7 +178,9 @@ def min_ridge(kernel: Floats, weights: Floats | None) -> float:
     Parameters
     ----------
     kernel : (n, n) float
+        Kernel matrix of the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -192,7 +198,9 @@ def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: floa
     kernel : (n, n) float
         Overwritten.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     ridge : float
+        Penalty of the regression.
 
     Returns
     -------
@@ -230,9 +238,11 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     kernel : (n, n) float
         Overwritten.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     y : (n, r) float
         Responses.
     ridge : float
+        Penalty of the regression.
 
     Returns
     -------
@@ -306,7 +316,9 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
     kernel : (n, n) float
         Overwritten.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     ridge : float
+        Penalty of the regression.
 
     Returns
     -------
@@ -327,8 +339,11 @@ def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> F
     Parameters
     ----------
     coef : (n, r) float
+        Coefficients of the kernels at the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     ridge : float
+        Penalty of the regression.
 
     Returns
     -------
@@ -387,6 +402,7 @@ class Spectrum:
         Parameters
         ----------
         ridges : (R,) float
+            Penalties.
 
         Yields
         ------
@@ -411,6 +427,7 @@ def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectr
     kernel : (n, n) float
         Overwritten.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     y : (n, r) float
         Responses.
 
@@ -434,6 +451,7 @@ def landmark_spectrum(
     landmark_kernels : (m, m) float
         Kernels of the landmarks.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     y : (n, r) float
         Responses.
 
@@ -484,8 +502,11 @@ class KernelCandidate:
     Attributes
     ----------
     scale : str
+        Kind of coordinates of numeric columns; see `ScaleName`.
     kernel : Kernel
+        Kernel with its parameters.
     ridge : float
+        Penalty of the regression.
     loss, se : float
         Mean leave-one-out loss and its standard error, which treats the rows as independent.
     squared : float
@@ -527,6 +548,7 @@ class KernelRows:
     codes : (n,) int
         Classes.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     y : (n, K) float
         Class indicators, the responses.
     factors : tuple of tuples of int
@@ -549,9 +571,13 @@ class KernelRows:
         Parameters
         ----------
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
+            Classes of the rows.
         weights : (n,) float or None
+            Weights of the rows; None for ones.
         n_classes : int
+            Number of classes.
         factors : sequence of sequences of int
             Positions of the indicator columns of each factor.
 
@@ -569,6 +595,7 @@ class KernelRows:
         Parameters
         ----------
         select : {"squared", "log_loss", "error"}
+            Kind of loss.
         residuals : (n, K) float
             Leave-one-out residuals.
 
@@ -595,9 +622,13 @@ class KernelRows:
         Parameters
         ----------
         scale : str
+            Kind of coordinates of numeric columns; see `ScaleName`.
         kernel : Kernel
+            Kernel with its parameters.
         ridge : float
+            Penalty of the regression.
         select : {"squared", "log_loss", "error"}
+            Kind of loss.
         residuals : (n, K) float
             Leave-one-out residuals.
 
@@ -622,7 +653,9 @@ def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
     fitted : (n, K) float
         Leave-one-out fitted values.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -675,6 +708,7 @@ class SearchSpace:
     Attributes
     ----------
     kernels, scales : tuple of str
+        Names of the candidate kernels and scales.
     width, ridge : float or None
         Fixed values, or None to search.
     select : {"squared", "log_loss", "error"}
@@ -717,13 +751,17 @@ class ChosenKernel:
     Attributes
     ----------
     scale : str
+        Kind of coordinates of numeric columns; see `ScaleName`.
     kernel : Kernel
+        Kernel with its parameters.
     ridge : float
+        Penalty of the regression.
     coordinates : Coordinates
         Transformation to the coordinates of the kernel.
     points : (n, q) float
         Coordinates of the rows.
     fit : RidgeFit
+        Regression of the class indicators on the kernel.
     candidates : tuple of KernelCandidate
         All candidates that were evaluated; empty if there was no choice.
     """
@@ -749,7 +787,9 @@ def choose_kernel(
     Parameters
     ----------
     sample : KernelRows
+        Standardized rows with their classes.
     search : SearchSpace
+        Candidates and fixed parameters.
     progress : callable or None
         Called with 1 after each candidate.
 
@@ -775,7 +815,9 @@ class _KernelSearch:
     Parameters
     ----------
     sample : KernelRows
+        Standardized rows with their classes.
     search : SearchSpace
+        Candidates and fixed parameters.
     progress : callable
         Called with 1 after each candidate.
     """
@@ -817,8 +859,11 @@ class _KernelSearch:
         Parameters
         ----------
         scale : str
+            Kind of coordinates of numeric columns; see `ScaleName`.
         kernel : Kernel
+            Kernel with its parameters.
         ridge : float
+            Penalty of the regression.
 
         Returns
         -------

@@ -68,6 +68,7 @@ class Kernel:
     name : str
         "callable" for a user-defined function.
     width : float
+        Width s of the kernel.
     degree : int
         Degree of the polynomial kernel.
     function : callable or None
@@ -85,6 +86,7 @@ class Kernel:
         Parameters
         ----------
         a : (m, q) float
+            Coordinates of the first rows.
         b : (n, q) float
             Coordinates of the rows.
 
@@ -106,8 +108,11 @@ class Kernel:
         Parameters
         ----------
         a : (m, q) float
+            Coordinates of the first rows.
         b : (n, q) float
+            Coordinates of the second rows.
         coef : (n, r) float
+            Coefficients of the kernels.
 
         Returns
         -------
@@ -139,7 +144,9 @@ class Kernel:
         Parameters
         ----------
         b : (n, q) float
+            Coordinates of the second rows.
         a : (m, q) float
+            Coordinates of the first rows.
         out : (m, n) float
             Overwritten.
         """
@@ -187,11 +194,15 @@ def _fill_gaussian(width: float, right: Floats, is_short: bool, a: Floats, out: 
     Parameters
     ----------
     width : float
+        Width s of the kernel.
     right : (q + 2, n) float
+        Right factor of the exponents.
     is_short : bool
         Results of `_gaussian_right_factor`.
     a : (m, q) float
+        Coordinates of the first rows.
     out : (m, n) float
+        Overwritten by the kernel matrix.
     """
     a = a / width
     np.matmul(np.column_stack([a, -_half_squared_norms(a), np.ones(len(a))]), right, out=out)
@@ -215,8 +226,11 @@ def _evaluate_function(function: Callable[[Floats, Floats], Floats], a: Floats, 
     Parameters
     ----------
     function : callable
+        Kernel function of coordinates (m, q) and (n, q).
     a : (m, q) float
+        Coordinates of the first rows.
     b : (n, q) float
+        Coordinates of the second rows.
 
     Returns
     -------
@@ -267,7 +281,9 @@ def fit_standardization(x: Floats, weights: Floats | None) -> Standardization:
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -323,6 +339,7 @@ class Coordinates:
     knots : tuple of (values, scores)
         Normal scores of the values of each numeric column, for interpolation; empty for other scales.
     categories : tuple of CategoryColumns
+        Factors, and numeric columns that are treated as factors.
     column_factors : (q,) float or None
         Factors of the standardized columns on the scale "none".
     """
@@ -364,7 +381,9 @@ def fit_coordinates(
     u : (n, p) float
         Standardized rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     scale : {"sd", "ranks", "categories", "none"}
+        Kind of coordinates of numeric columns.
     factors : sequence of sequences of int
         Positions of the columns of each factor.
     unit : (p,) float or None
@@ -410,6 +429,7 @@ def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     u : (n,) float
+        Values of the column.
     w : (n,) float
         Weights that sum to one.
 
@@ -454,9 +474,11 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     Parameters
     ----------
     z : (n, q) float
+        Coordinates of the rows.
     kernel : str
         Determines the metric.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------

@@ -42,8 +42,11 @@ class RowSample:
     max_rows : int
         Maximum size.
     keys : (s,) uint64
+        Hashes of the rows.
     x : (s, p) float
+        Values of the rows.
     codes : (s,) int
+        Classes of the rows.
     weights : (s,) float
         Sums of the weights of equal rows.
     has_weights : bool
@@ -85,7 +88,9 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
     Parameters
     ----------
     x : (m, p) float
+        Rows of the design matrix.
     codes : (m,) int
+        Classes of the rows.
 
     Returns
     -------
@@ -109,6 +114,7 @@ def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
     Parameters
     ----------
     blocks : RowBlocks
+        Blocks (x, codes, weights) of rows.
     max_rows : int
         Maximum size of the sample.
     n_columns : int
@@ -129,9 +135,11 @@ def _sample_blocks(blocks: RowBlocks, *, max_rows: int, n_columns: int) -> RowSa
     Parameters
     ----------
     blocks : RowBlocks
+        Blocks (x, codes, weights) of rows.
     max_rows : int
         Maximum size of the sample.
     n_columns : int
+        Number of columns.
 
     Returns
     -------

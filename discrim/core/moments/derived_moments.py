@@ -103,6 +103,7 @@ def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDI
     Parameters
     ----------
     scatter : (p, p) float
+        Sums of squares and products.
     rounding_share : float or (p,) float
         Proportion of a column's sum of squares up to which a residual counts as rounding error.
 
@@ -143,6 +144,7 @@ def extend_to_classes(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     class_positions : (K,) int
         Position of each class among the new classes.
     n_classes : int
@@ -392,6 +394,7 @@ def _roots_to_subtract(
     Parameters
     ----------
     full, removed : ClassMoments
+        Moments of all rows and of the removed rows.
     weighted_differences : (K, p) float
         Mean differences, scaled by the square root of n n_2/n_1.
 
@@ -421,6 +424,7 @@ def _find_moved_means(
     Parameters
     ----------
     full : ClassMoments
+        Moments of all rows.
     mean_differences : (K, p) float
         Mean differences in units of z.
     rows : (K,) int
@@ -446,6 +450,7 @@ def _clear_constant_columns(scatters: Floats, error: Floats, is_constant: NDArra
     ----------
     scatters : (K, p, p), (1, p, p) or (K, p) float
     error : (K, p) or (1, p) float
+        Error bounds of the sums of squares.
     is_constant : (K, p) or (1, p) bool
         Columns without variance.
     """
@@ -467,6 +472,7 @@ def _subtract_scatters(
     Parameters
     ----------
     full, removed : ClassMoments
+        Moments of all rows and of the removed rows.
     weighted_differences : (K, p) float
         Mean differences, scaled by the square root of n n_2/n_1.
     rows : (K,) int

@@ -85,11 +85,13 @@ def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | No
     Parameters
     ----------
     table : (K, L) float
+        Counts of the L levels of a column by class; modified.
     codes : (m,) int
         Class of each row.
     levels : (m,) float
         Position of the level of each row.
     weights : (m,) float, optional
+        Weights of the rows; ones by default.
     """
     cells = codes * table.shape[1] + levels.astype(np.intp)
     table += np.bincount(cells, weights, table.size).reshape(table.shape)
@@ -104,7 +106,9 @@ class CountedBlocks:
     Attributes
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of rows.
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     positions : tuple of int
         Positions of the columns that contain positions of levels.
     n_levels : tuple of int
@@ -216,6 +220,7 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     columns : (J,) int
         Positions of the columns.
 

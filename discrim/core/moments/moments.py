@@ -326,6 +326,7 @@ class ClassMoments:
         Parameters
         ----------
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
             Classes, from 0.
         weights : (n,) float, optional
@@ -368,6 +369,7 @@ def gather(
     blocks : iterable of (x, codes, weights)
         Finite rows x (m, p), their classes codes (m,), and weights (m,) or None.
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     required_moments : ScatterType
         Which second moments are stored.
     rooted : bool
@@ -433,6 +435,7 @@ def gather_parts(
     blocks : iterable of (x, codes, weights)
         See `gather`; the codes are part * n_classes + class.
     n_parts, n_classes, n_columns : int
+        Numbers of parts, of classes and of columns.
     required_moments : ScatterType
         Which second moments are stored.
     rooted : bool
@@ -498,6 +501,7 @@ def _gather_without_roots(
     blocks : iterable of blocks
         With codes part * n_classes + class.
     n_parts, n_classes, n_columns : int
+        Numbers of parts, of classes and of columns.
     required_moments : ScatterType
         Second moments that are accumulated.
 
@@ -547,6 +551,7 @@ def _compute_roots(
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of rows.
     gathered : list of _Gathered
         Results of the first pass for each part.
     required_moments : ScatterType
@@ -575,6 +580,7 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_root
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     centred_roots : CentredRoots
     has_thin_roots : bool
         Whether the roots have fewer rows than columns.
@@ -639,6 +645,7 @@ def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Float
     step : (..., p) float
         Step in units of z.
     scale : (p,) float
+        Powers of two by which the columns are multiplied.
 
     Returns
     -------
@@ -664,6 +671,7 @@ def too_little_weight_error(total: float, n_classes: int, n_columns: int) -> Not
     total : float
         Sum of the weights.
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     """
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
@@ -674,9 +682,11 @@ def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal
     Parameters
     ----------
     x : (m, p) float
+        Rows of the design matrix.
     origin : (p,) or (p, m) float
         One origin, or one for each row.
     scale : (p,) float
+        Powers of two by which the columns are multiplied.
     order : {"C", "K"}
         Memory layout: by row of z, or the layout of x. With "K", x.T is returned if it equals z.
 
@@ -697,7 +707,9 @@ def deviations_from_class_means(moments: ClassMoments, x: Floats, classes: Codes
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     x : (m, p) float
+        Rows of the design matrix.
     classes : (m,) int or int
         Class of each row, or one class for all rows.
 

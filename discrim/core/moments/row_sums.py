@@ -83,7 +83,9 @@ class RowsOfPart:
     blocks : iterable of blocks
         With codes part * n_classes + class.
     part : int
+        Position of the part.
     n_classes : int
+        Number of classes of each part.
     """
 
     blocks: RowBlocks
@@ -133,6 +135,7 @@ class RowSums:
         Parameters
         ----------
         n_classes, n_columns : int
+            Numbers of classes and of columns.
         required_moments : ScatterType
             Second moments that are accumulated.
         """
@@ -163,9 +166,11 @@ class RowSums:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
+            Weights of the rows; ones by default.
         """
         if weights is not None and not (weights > 0).all():
             present = weights > 0
@@ -213,9 +218,11 @@ class RowSums:
         Parameters
         ----------
         columns : (p, m) float
+            Rows, transposed.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
+            Weights of the rows; ones by default.
         """
         for k, rows in _iterate_classes(codes, len(self.counts)):
             deviations = np.take(columns, rows, axis=1)
@@ -241,6 +248,7 @@ class RowSums:
         Parameters
         ----------
         columns : (p, m) float
+            Rows, transposed.
         codes : (m,) int
             Class of each row.
         rows : (K,) int
@@ -341,6 +349,7 @@ def raise_if_sums_exceed_memory(
     Parameters
     ----------
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     required_moments : ScatterType
         Second moments that are accumulated.
     n_parts : int
@@ -373,6 +382,7 @@ def accumulate_about_means(blocks: RowBlocks, first: RowSums, scale: Floats) -> 
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of rows.
     first : RowSums
         Result of the first pass.
     scale : (p,) float
@@ -442,6 +452,7 @@ def centred_roots(
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of rows.
     centres : sequence of ClassCentres
         Class means of each part.
     by_class : bool
@@ -511,7 +522,9 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
     Parameters
     ----------
     total : (p, K) float
+        Sums by class; modified.
     columns : (p, m) float
+        Rows, transposed.
     codes : (m,) int
         Class of each row.
     """
@@ -542,6 +555,7 @@ def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
     total : (p, p) float
         With many columns, only the upper triangle is updated.
     columns : (p, m) float
+        Rows, transposed.
     factor : float
         Multiplies the product.
     """

@@ -45,6 +45,7 @@ class SparseRows:
     Attributes
     ----------
     base : (p,) float
+        Values that most rows have.
     steps : (m, p) sparse array
         Without duplicates.
     """
@@ -99,7 +100,9 @@ def class_indicators(codes: Codes, weights: Floats | None, n_classes: int) -> sc
     codes : (m,) int
         Class of each row.
     weights : (m,) float, optional
+        Weights of the rows; ones by default.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
@@ -122,7 +125,9 @@ def gather_sparse(
     Parameters
     ----------
     blocks : iterable of (rows, codes, weights)
+        Blocks of sparse rows with their classes and weights.
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     required_moments : {"diagonal", "pooled"}
         Second moments; "pooled" gives one scatter without a root.
 
@@ -157,6 +162,7 @@ def _moments_of_block(
     weights : (m,) float, optional
         Rows of weight zero are dropped.
     n_classes : int
+        Number of classes.
     pooled : bool
         Whether a pooled scatter is computed, in addition to sums of squares by class.
 
@@ -221,6 +227,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
     values : (n,) float, optional
         Ones by default.
     shape : (int, int)
+        Numbers K and p of rows and columns of the table.
 
     Returns
     -------
@@ -235,6 +242,7 @@ def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floa
     Parameters
     ----------
     steps : (m, p) sparse array
+        Steps of the rows.
     deviations : (n,) float
         Deviations of the stored values from the class means.
     means : (K, p) float
@@ -262,10 +270,13 @@ def _pooled_scatter(
     Parameters
     ----------
     rows : SparseRows
+        Rows of the design matrix.
     weights : (m,) float, optional
+        Weights of the rows; ones by default.
     weighted_means : (K, p) float
         Class means of the steps, times the square roots of the counts.
     scale : (p,) float
+        Powers of two by which the columns are multiplied.
     squares : (K, p) float
         Sums of squares within classes, for the diagonal.
 

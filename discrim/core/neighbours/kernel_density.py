@@ -115,6 +115,7 @@ def normal_reference_radii(kernel: Kernel, p: int, counts: Floats) -> Floats:
     Parameters
     ----------
     kernel : str
+        Name of the kernel.
     p : int
         Number of columns.
     counts : (K,) float
@@ -156,6 +157,7 @@ class ClassPoints:
     points : (p, n) float
         Coordinates of the rows.
     weights : (n,) float
+        Weights of the rows.
     unit : float
         A radius times this factor is in units of the coordinates.
     """
@@ -213,9 +215,13 @@ class KernelRule:
     Attributes
     ----------
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     points_by_class : tuple of K ClassPoints
+        Rows of each class with its metric.
     radii : (K,) float
+        Bandwidths of the classes.
     kernel : str
+        Name of the kernel.
     """
 
     has_impossible_rows: ClassVar[bool] = True
@@ -231,6 +237,7 @@ class KernelRule:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
 
         Returns
         -------
@@ -277,8 +284,11 @@ def marginal_kernel_rule(fit: KernelDensityFit, log_prior: Floats, method: str, 
     Parameters
     ----------
     fit : KernelDensityFit
+        Fit to the rows.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     method : {"plugin"}
+        Method of the posteriors.
     keep : (q,) int
         Positions of the columns.
 
@@ -327,12 +337,15 @@ def log_mean_kernels(
     Parameters
     ----------
     kernel : str
+        Name of the kernel.
     d2 : (m, n) float
         Squared distances, infinite for rows that are left out. Overwritten.
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
+        Radii for which results are computed, by point.
     weights : (n,) or (m, n) float
+        Weights of the rows of the class; by point if they differ.
     total : (m,) float
         Sum of the weights without rows that are left out.
     series : KernelSeries or None
@@ -370,12 +383,15 @@ def _direct_sums(
     Parameters
     ----------
     kernel : str
+        Name of the kernel.
     d2 : (m, n) float
         Squared distances; overwritten.
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
+        Radii for which results are computed, by point.
     weights : (n,) or (m, n) float
+        Weights of the rows of the class; by point if they differ.
     log_cutoff : float
         Difference of logarithms below which a kernel is negligible.
 
@@ -436,7 +452,9 @@ class KernelSeries:
         Parameters
         ----------
         radii : (L,) float
+            Radii of the kernels.
         log_cutoff : float
+            Log of the reciprocal of the tolerated error.
 
         Returns
         -------
@@ -483,6 +501,7 @@ class KernelSeries:
         d2 : (m, n) float
             Squared distances.
         weights : (n,) or (m, n) float
+            Weights of the rows of the class; by point if they differ.
 
         Returns
         -------
@@ -580,11 +599,15 @@ def left_out_kernel_scores(
     Parameters
     ----------
     fit : KernelDensityFit
+        Fit to the rows.
     radii : (L, K) float
         Bandwidths for which scores are computed.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
+        Classes of the rows.
     groups : (n,) int or None
         Rows with equal values, of any class, are left out together.
 
@@ -637,7 +660,9 @@ def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelS
     Parameters
     ----------
     fit : KernelDensityFit
+        Fit to the rows.
     radii : (L, K) float
+        Radii for which results are computed, by class.
     n : int
         Number of rows that are scored.
 
@@ -672,11 +697,13 @@ def _left_out_log_density(
     Parameters
     ----------
     fit : KernelDensityFit
+        Fit to the rows.
     class_points : ClassPoints
         The class.
     z : (p, m) float
         Coordinates of the points.
     radii : (L, m) float
+        Radii for which results are computed, by point.
     downdate : _Downdate or None
         Change of the metric without each row.
     own_rows : slice or None
@@ -684,6 +711,7 @@ def _left_out_log_density(
     is_equal : (m, n) bool or None
         Rows of the class that are left out together with each point.
     series : KernelSeries or None
+        Series of the kernels; None for direct sums.
 
     Returns
     -------
@@ -792,10 +820,15 @@ class KernelDensityFit(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     kernel : str
+        Name of the kernel.
     metric : {"mahalanobis", "diagonal", "euclidean"}
+        Metric of the distances.
     common : bool
         Whether the metric uses the pooled covariance and not the covariance of each class.
     radii : (K,) float
@@ -803,6 +836,7 @@ class KernelDensityFit(NoLikelihood):
     radius_rule : {"given", "normal", "chosen"}
         Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
     points_by_class : tuple of K ClassPoints
+        Rows of each class with its metric.
     """
 
     moments: ClassMoments
@@ -853,8 +887,11 @@ class KernelDensityFit(NoLikelihood):
         Parameters
         ----------
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
+            Classes of the rows.
         weights : (n,) float or None
+            Weights of the rows; None for ones.
 
         Returns
         -------
@@ -884,8 +921,11 @@ class KernelDensityFit(NoLikelihood):
         Parameters
         ----------
         log_prior : (K,) float
+            Log prior probabilities of the classes.
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
+            Classes of the rows.
 
         Returns
         -------
@@ -932,6 +972,7 @@ def find_singular_metrics(
     moments : ClassMoments
         Moments with the scatter that the metric requires.
     metric : str
+        Name of the metric.
     common : bool
         Whether the metric uses the pooled covariance.
 
@@ -975,14 +1016,21 @@ def fit_kernel_density(
     within : ClassMoments
         Moments with the scatter that the metric requires, not singular.
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
     prior : (K,) float
+        Prior probabilities of the classes.
     kernel : str
+        Name of the kernel.
     metric : {"mahalanobis", "diagonal", "euclidean"}
+        Metric of the distances.
     common : bool
         Whether the metric uses the pooled covariance.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions.
 
     Returns
     -------

@@ -90,7 +90,9 @@ class VoteCounts:
         Parameters
         ----------
         neighbours : Neighbours
+            Result of the search.
         search : NeighbourIndex
+            Index of the rows of the fit.
         only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
@@ -182,6 +184,7 @@ class VoteCounts:
         Parameters
         ----------
         votes : (m, K) int
+            Numbers of neighbours by class.
         weights : (K,) or (m, K) float
             Weight of a vote for each class.
         prior : (K,) or (m, K) float
@@ -248,7 +251,9 @@ def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
     points : (n, p) float
         Coordinates with unit covariance within classes, divisor n - n_classes.
     codes : (n,) int
+        Classes of the rows.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
@@ -270,9 +275,11 @@ def nearest_others_downdated(
     Parameters
     ----------
     search : NeighbourIndex
+        Index of the rows of the fit.
     start, stop : int
         Range of the m rows.
     k : int
+        Number of neighbours.
     directions : (m, p) float
         Result of `left_out_directions` for these rows.
 
@@ -326,10 +333,13 @@ def _project_differences(points: Floats, z: Floats, members: Codes, directions: 
     Parameters
     ----------
     points : (n, p) float
+        Coordinates of the rows of the fit.
     z : (m, p) float
+        Coordinates of the m rows.
     members : (m, w) int
         Positions of the neighbours of each row.
     directions : (m, p) float
+        One direction per row.
 
     Returns
     -------
@@ -366,7 +376,9 @@ class NeighbourRule:
     Attributes
     ----------
     search : NeighbourIndex
+        Index of the rows of the fit.
     k : int
+        Number of neighbours.
     weights : (K,) float
         Weight pi_g N / n_g of a vote for each class.
     prior : (K,) float
@@ -384,6 +396,7 @@ class NeighbourRule:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
 
         Returns
         -------
@@ -421,12 +434,17 @@ class KNNFit(NoLikelihood):
     moments : ClassMoments
         Diagonal moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions.
     k : int
+        Number of neighbours.
     metric : str
+        Name of the metric.
     scale : bool
         Whether columns are divided by their standard deviations over all rows.
     search : NeighbourIndex
+        Index of the rows of the fit.
     """
 
     moments: ClassMoments
@@ -482,7 +500,9 @@ class KNNFit(NoLikelihood):
         Parameters
         ----------
         x : (n, p) float
+            Rows of the design matrix.
         codes : (n,) int
+            Classes of the rows.
 
         Returns
         -------
@@ -547,6 +567,7 @@ class KNNFit(NoLikelihood):
         tally : VoteCounts
             Votes of the neighbours of m rows.
         prior : (K,) float
+            Prior probabilities of the classes.
         rows : slice
             Positions of the m rows.
 
@@ -593,6 +614,7 @@ class KNNFit(NoLikelihood):
         Parameters
         ----------
         prior : (K,) float
+            Prior probabilities of the classes.
         progress : callable or None
             Called with the number of rows after each block.
 
@@ -628,6 +650,7 @@ class KNNFit(NoLikelihood):
         grid : sequence of int
             Values of k.
         prior : (K,) float
+            Prior probabilities of the classes.
         progress : callable or None
             Called with the number of rows after each block.
 
@@ -672,15 +695,21 @@ def fit_knn(
     Parameters
     ----------
     x : (n, p) float
+        Rows of the design matrix.
     codes : (n,) int
+        Classes of the rows.
     moments : ClassMoments
         Diagonal moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     k : int
+        Number of neighbours.
     metric : str
+        Name of the metric.
     scale : bool
         Whether to divide columns by their standard deviations over all rows.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions.
     within : ClassMoments or None
         Moments with pooled scatter, for Mahalanobis distance.
 
@@ -737,8 +766,11 @@ def restore_knn(
     moments : ClassMoments
         Diagonal moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     k : int
+        Number of neighbours.
     scale, estimated_prior : bool
+        Whether columns were scaled, and whether the prior is the class proportions.
     space : Space
         The metric and its coordinates.
     points : (n, q) float
@@ -776,9 +808,13 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
     Parameters
     ----------
     points : (n, q) float
+        Coordinates of the rows.
     codes : (n,) int
+        Classes of the rows.
     space : Space
+        Metric and coordinates.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     """
     max_coordinate = float(np.abs(points).max())
     if max_coordinate > MAX_COORDINATE:

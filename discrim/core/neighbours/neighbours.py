@@ -55,6 +55,7 @@ def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
     Parameters
     ----------
     rows : (n, p) float
+        Rows of an array.
 
     Returns
     -------
@@ -75,6 +76,7 @@ def concatenate_ranges(starts: Codes, lengths: Codes) -> Codes:
     Parameters
     ----------
     starts, lengths : (r,) int
+        First integer and length of each range.
 
     Returns
     -------
@@ -136,6 +138,7 @@ class PointRows:
         Parameters
         ----------
         points : (n, p) float
+            Coordinates of the rows.
 
         Returns
         -------
@@ -158,14 +161,17 @@ class PointRows:
         Parameters
         ----------
         distances : (m, w) float
+            Distances from each query.
         nearest : (m, w) int
             Nearest points with their distances, including all points tied with the k-th row.
         limits : (m,) float
             Largest distance that is tied with the k-th row.
         k : int
+            Number of neighbours.
         codes : (n,) int
             Classes of the rows.
         n_classes : int
+            Number of classes.
 
         Returns
         -------
@@ -312,6 +318,7 @@ class ProductFilter:
         z : (m, p) float
             Queries.
         k : int
+            Number of neighbours.
         tie_limit : callable
             Returns the largest distances that are tied with given distances.
         buffer : float32 array
@@ -374,6 +381,7 @@ class ProductFilter:
         squares : (m,) float
             Squared lengths of the queries.
         k : int
+            Number of neighbours.
         n_examined : int
             Number of groups to examine.
         tie_limit : callable
@@ -409,7 +417,9 @@ def _smallest_groups(minima: SingleFloats, n_examined: int) -> tuple[Codes, Sing
     Parameters
     ----------
     minima : (m, G) float32
+        Smallest bound of each group.
     n_examined : int
+        One less than the number of groups to select.
 
     Returns
     -------
@@ -491,7 +501,9 @@ class Space:
     Attributes
     ----------
     metric : str
+        Name of the metric.
     origin, unit : (p,) float
+        Origin and factors of the coordinates.
     within : Covariance or None
         Covariance of z within classes, for Mahalanobis distance.
     slack : float
@@ -513,8 +525,11 @@ class Space:
         Parameters
         ----------
         metric : str
+            Name of the metric.
         origin, unit : (p,) float
+            Origin and factors of the coordinates.
         within : Covariance or None
+            Covariance of z within classes, for Mahalanobis distance.
         max_values : (p,) float
             Largest absolute values of the columns.
 
@@ -600,15 +615,19 @@ class NeighbourIndex:
     Attributes
     ----------
     space : Space
+        Metric and coordinates.
     points : (n, p) float
         Coordinates of the rows.
     codes : (n,) int
         Classes of the rows.
     n_classes : int
+        Number of classes.
     point_rows : PointRows or None
         Rows by distinct point, if many rows are equal. The tree or the inner index then is of the points.
     tree : scipy.spatial.cKDTree or None
+        Tree of the rows, or of the distinct points.
     products : ProductFilter or None
+        Filter of candidates, for Euclidean distances without a tree.
     point_index : NeighbourIndex or None
         Index of the distinct points if they do not suit a tree.
     """
@@ -648,7 +667,9 @@ class NeighbourIndex:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         k : int
+            Number of neighbours.
 
         Returns
         -------
@@ -723,7 +744,9 @@ class NeighbourIndex:
         Parameters
         ----------
         z : (m, p) float
+            Coordinates of the queries.
         k : int
+            Number of neighbours.
         nearest : Neighbours
             Filled in.
 
@@ -757,7 +780,9 @@ class NeighbourIndex:
         Parameters
         ----------
         z : (m, p) float
+            Coordinates of the queries.
         k : int
+            Number of neighbours.
         width : int
             Number of points.
         positions : (m,) int
@@ -809,8 +834,11 @@ class NeighbourIndex:
         Parameters
         ----------
         candidates : Candidates
+            Candidates for the nearest rows.
         z : (m, p) float
+            Coordinates of the queries.
         k : int
+            Number of neighbours.
         nearest : Neighbours
             Filled in.
         """
@@ -842,7 +870,9 @@ class NeighbourIndex:
         Parameters
         ----------
         z : (m, p) float
+            Coordinates of the queries.
         k : int
+            Number of neighbours.
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
@@ -868,9 +898,11 @@ class NeighbourIndex:
         Parameters
         ----------
         distances : (m, w) float
+            Distances from each query.
         members : (m, w) int
             Positions of the rows.
         k : int
+            Number of neighbours.
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
@@ -961,7 +993,9 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     Parameters
     ----------
     metric : str
+        Name of the metric.
     z : (m, p) float
+        Coordinates of the queries.
 
     Returns
     -------

@@ -77,6 +77,7 @@ def svd(matrix: Floats, **options: Any) -> Any:
     Parameters
     ----------
     matrix : (m, n) float
+        Matrix to decompose.
     **options
         Passed to `numpy.linalg.svd`.
 

@@ -138,7 +138,9 @@ def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) 
     Parameters
     ----------
     angle : array of float
+        Angles whose squared sines are the points t.
     s : int
+        Number of polynomials.
     low, high, centre : float
         As in `_integrate_interval`.
 
@@ -177,6 +179,7 @@ def _add_border(square: Floats, border: Floats) -> Floats:
     Parameters
     ----------
     square : (s, s) float
+        Skew-symmetric matrix.
     border : (s,) float
         The last column; its negative is the last row.
 

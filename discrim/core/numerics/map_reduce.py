@@ -51,6 +51,7 @@ class CountedPasses(Iterable[T]):
     Parameters
     ----------
     rows : iterable of chunks
+        Rows that a computation passes over.
     progress : Progress
         Receives one step after each pass.
     """
@@ -81,6 +82,7 @@ class StoredValue(Generic[T]):
     Parameters
     ----------
     value : object
+        The value.
     """
 
     def __init__(self, value: T) -> None:

@@ -37,6 +37,7 @@ def student_log_constants(n: Floats, p: int) -> Floats:
     n : (K,) float
         Above p.
     p : int
+        Number of columns.
 
     Returns
     -------

@@ -94,6 +94,7 @@ class Calibrator:
     Attributes
     ----------
     kind : {"temperature", "vector", "multinomial", "dirichlet"}
+        Kind of map; see the module docstring.
     slope : float
         Factor of the leads.
     ceiling : float
@@ -126,6 +127,7 @@ class Calibrator:
         Parameters
         ----------
         scores : (m, K) float
+            Scores of the rows.
 
         Returns
         -------
@@ -164,6 +166,7 @@ def fit_calibrator(
     weights : (n,) float or None
         Frequency weights.
     kind : {"auto", "temperature", "vector", "multinomial", "dirichlet"}
+        Kind of map; "auto" chooses one by leave-one-out losses.
     log_prior : (K,) float or None
         Log prior that the scores contain.
     penalized : bool
@@ -228,8 +231,11 @@ def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) ->
     Parameters
     ----------
     scores : (n, K) float
+        Scores of the rows.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -270,11 +276,15 @@ def _fit_temperature(
     Parameters
     ----------
     leads : (n, K) float
+        Scores less the largest score of each row.
     base : (K,) float
         Log prior that the leads contain.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float
+        Weights of the rows.
     penalized : bool
+        Whether to use Jeffreys' prior and to try smaller ceilings.
 
     Returns
     -------
@@ -328,7 +338,9 @@ def _fit_slope(
     base : (K,) float
         Log prior, which the slope does not multiply.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float
+        Weights of the rows.
     start : float
         Initial log slope.
     penalized : bool
@@ -389,6 +401,7 @@ def _softmax(scores: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     scores : (m, K) float
+        Scores of the rows.
 
     Returns
     -------
@@ -414,7 +427,9 @@ class _Rows(NamedTuple):
     leads : (n, K) float
         Leads multiplied by the slope of the temperature.
     codes : (n,) int
+        Classes of the rows.
     weights : (n,) float
+        Weights of the rows.
     """
 
     leads: Floats
@@ -494,6 +509,7 @@ class _Family(NamedTuple):
         Parameters
         ----------
         rows : _Rows
+            Leads, classes and weights of the rows.
         params : (P,) float
             Parameters.
         inverse : (P, P) float
@@ -524,6 +540,7 @@ class _Family(NamedTuple):
         Parameters
         ----------
         rows : _Rows
+            Leads, classes and weights of the rows.
         penalized : bool
             If false, maximize the likelihood.
 
@@ -575,6 +592,7 @@ class _Family(NamedTuple):
         Parameters
         ----------
         rows : _Rows
+            Leads, classes and weights of the rows.
         ridge : (P,) float
             Precisions of the normal prior.
         params : (P,) float
@@ -694,6 +712,7 @@ def _calibrator_from_params(
     temperature : Calibrator
         Calibrator of the kind "temperature", whose slope and ceiling are used.
     kind : {"vector", "multinomial", "dirichlet"}
+        Kind of map.
     params : (P,) float
         Parameters for the possible classes.
     is_possible : (K,) bool
@@ -726,6 +745,7 @@ def _choose_calibrator(
     temperature : Calibrator
         Calibrator of the kind "temperature", the simplest candidate.
     rows : _Rows
+        Leads, classes and weights of the rows.
     log_prior : (C,) float
         Log prior that the scores contain, for the possible classes.
     is_possible : (K,) bool

@@ -143,11 +143,13 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     Parameters
     ----------
     means : Means
+        Class means and their metric.
     origin : (p,) float
         A point amid the means, in the units of the data.
     constant : (K,) float
         For example log priors. A class with minus infinity is never predicted.
     factor : float
+        Factor of the squared distances.
 
     Returns
     -------
@@ -166,6 +168,7 @@ def rule_about_zero(rule: LinearRule, typical_deviations: Floats) -> LinearRule:
     Parameters
     ----------
     rule : LinearRule
+        Rule about an origin o.
     typical_deviations : (p,) float
         Typical deviations of rows from o.
 
@@ -199,7 +202,9 @@ def _rule_about_origin(
     Parameters
     ----------
     means : Means
+        Class means and their metric.
     origin : (p,) float
+        Origin of the coordinates z, in the units of the data.
     classes : (k,) int
         Positions of the classes.
     best : (b,) int
@@ -319,6 +324,7 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     centre : (p,) float
         In z.
 
@@ -340,8 +346,11 @@ def linear_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
+        Common covariance of the classes.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     canonical : Canonical or None
         If set, distances are computed within these canonical axes.
 
@@ -372,8 +381,11 @@ def classification_functions(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
+        Common covariance of the classes.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     canonical : Canonical or None
         If set, distances are computed within these canonical axes.
 
@@ -412,9 +424,11 @@ def class_plugin_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariances : tuple of Covariance
         One for each class.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
 
     Returns
     -------
@@ -440,9 +454,13 @@ def pooled_predictive_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
+        Common covariance of the classes.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     nu : float
+        Degrees of freedom of the covariance.
     mass : Canonical or None
         Axes for the version of MASS: rows but not means are rescaled to the divisor N, and distances are
         computed within the axes.
@@ -478,8 +496,11 @@ def class_predictive_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariances : tuple of Covariance
+        One for each class.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     mass : bool
         Version of MASS, which omits the gamma functions and scales D2 by 1/(n_k+1).
     n_dropped : int
@@ -520,8 +541,11 @@ def pooled_debiased_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
+        Common covariance of the classes.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     nu : float
         Degrees of freedom of the covariance.
     mass : Canonical or None
@@ -554,8 +578,11 @@ def class_debiased_rule(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariances : tuple of Covariance
+        One for each class.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     mass : bool
         Whether to compute the version of MASS.
 
@@ -581,10 +608,12 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     logdets : (K,) float
         Log-determinants of the covariances in the coordinates of the moments; all equal for a common
         covariance.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
 
     Returns
     -------
@@ -605,8 +634,11 @@ def quadratic_form(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariances : tuple of Covariance
+        One for each class.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     a, b : int
         Classes.
 
@@ -636,7 +668,9 @@ def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     canonical : Canonical
+        Canonical axes with their centre.
     inflate : float
         Factor of the deviations of rows.
 
@@ -683,7 +717,9 @@ class PooledNormal:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         weights : (m,) float or None
+            Weights of the rows; None for ones.
 
         Returns
         -------

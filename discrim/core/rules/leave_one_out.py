@@ -194,6 +194,7 @@ def leave_one_out_diagonal_scores(
     divisors : (1,) or (K,) float
         Divisors of the variances.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     added_variances : tuple of (p,) float and (p, m) float, or None
         Variances added by smoothing: in the full fit, and without each row. NaN marks a row as missing.
 
@@ -331,6 +332,7 @@ def mark_lone_rows_for_refit(scores: Floats, class_weights: Floats, weights: Flo
     class_weights : (m,) float
         Weights of the classes of the rows.
     weights : (m,) float or None
+        Weights of the rows; None for ones.
 
     Returns
     -------
@@ -350,6 +352,7 @@ def mark_refits(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDA
     codes : (m,) int
         Classes of the rows.
     removal : Removal
+        Effect of leaving out the rows on their classes.
     needs_refit : (m,) bool
         Rows that require a refit.
 
@@ -401,8 +404,11 @@ class FullLeaveOneOut:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         codes : (m,) int
+            Classes of the rows.
         weights : (m,) float or None
+            Weights of the rows; None for ones.
         determinant_ratios : (m,) float or None
             Accurate values of 1 - c D2_g, returned by `exact_determinant_ratios`.
 
@@ -445,6 +451,7 @@ class FullLeaveOneOut:
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
+            Weights of the rows; None for ones.
 
         Returns
         -------
@@ -476,7 +483,9 @@ class FullLeaveOneOut:
         selected : (s,) int
             Positions of the selected rows.
         x : (s, p) float
+            Rows of the design matrix.
         codes : (s,) int
+            Classes of the rows.
         weights : (s,) float or None
             Values, classes and weights of the selected rows.
 
@@ -530,6 +539,7 @@ class FullLeaveOneOut:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         codes : (m,) int
             Classes of the rows; a single class unless the covariance is common.
 
@@ -555,6 +565,7 @@ def squared_distances_between_means(means: Floats) -> Floats:
     Parameters
     ----------
     means : (K, p) float
+        Whitened class means.
 
     Returns
     -------
@@ -608,6 +619,7 @@ class MomentsFit(Protocol):
         Parameters
         ----------
         log_prior : (K,) float
+            Log prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
             Treatment of the estimated parameters in the posteriors; see `discrim.core.rules.gaussian`.
         convention : {"MASS"}, optional
@@ -638,8 +650,11 @@ class MomentsFit(Protocol):
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         codes : (m,) int
+            Classes of the rows.
         weights : (m,) float or None
+            Weights of the rows; None for ones.
 
         Returns
         -------
@@ -668,7 +683,9 @@ def refit_each_row(n_rows: int, n_classes: int, work: str) -> LeaveOneOutScorer:
     Parameters
     ----------
     n_rows : int
+        Number of rows of the fit.
     n_classes : int
+        Number of classes.
     work : str
         Description of the work for each row, for the error message.
 

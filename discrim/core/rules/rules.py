@@ -60,8 +60,11 @@ class LinearRule:
     Attributes
     ----------
     origin, scale : (p,) float
+        Origin and scale of the coordinates z.
     coef : (p, K) float
+        Coefficients of z.
     intercept : (K,) float
+        Scores at the origin.
     close_groups : tuple of CloseClasses
         Classes so close together that their scores about this origin would lose digits.
     """
@@ -104,6 +107,7 @@ class LinearRule:
         Parameters
         ----------
         x : (m, p) float
+            Rows of the design matrix.
         scores : (m, K) float
             Modified in place.
 
@@ -194,6 +198,7 @@ class Distances:
     origin : (p,) or (K, p) float
         Common origin, or one for each class if each class has a covariance.
     scale : (p,) float
+        Powers of two by which the columns are multiplied.
     means : (K, p) float
     covariances : tuple of Covariance
         One for all classes, or one for each class.
@@ -228,7 +233,9 @@ class GaussianRule:
     Attributes
     ----------
     distances : Distances
+        Squared distances D2_k to the class means.
     constant, factor : (K,) float
+        Constant and factor of each class.
     """
 
     distances: Distances
@@ -250,7 +257,9 @@ class StudentRule:
     Attributes
     ----------
     distances : Distances or NearestMeanDistances
+        Squared distances D2_k to the class means.
     constant, power, dispersion : (K,) float
+        Constant, power and divisor of the distances of each class.
     """
 
     distances: Distances | NearestMeanDistances
@@ -288,12 +297,14 @@ class IndependentRule:
     has_impossible_rows : bool
         A row can be impossible in every class.
     log_prior : (K,) float
+        Log prior probabilities of the classes.
     normal : GaussianRule or None
         Rule of the normal columns for complete rows, with a diagonal covariance for each class; its constants
         include the log prior.
     positions : (q,) int
         Positions of the normal columns.
     other_columns : tuple of MarginalColumns
+        Columns that are not normal.
     """
 
     has_impossible_rows: ClassVar[bool] = True
@@ -340,7 +351,9 @@ class ColumnSubsetRule:
     Attributes
     ----------
     rule : Rule
+        Rule that computes the scores.
     positions : (q,) int
+        Positions of the columns that the rule uses.
     """
 
     rule: Rule
@@ -396,6 +409,7 @@ class CalibratedRule:
     Attributes
     ----------
     rule : Rule
+        Rule that computes the scores.
     calibrator : OtherRule
         Maps scores to calibrated log posteriors.
     shift : (K,) float
@@ -466,6 +480,7 @@ def log_posteriors(scores: Floats) -> Floats:
     Parameters
     ----------
     scores : (m, K) float
+        Scores of the rows.
 
     Returns
     -------
@@ -515,6 +530,7 @@ def log_odds_against(scores: Floats, position: int) -> Floats:
     Parameters
     ----------
     scores : (m, K) float
+        Scores of the rows.
     position : int
         Position of the reference class.
 
@@ -533,6 +549,7 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
     Parameters
     ----------
     scores : (m, K) float
+        Scores of the rows.
 
     Returns
     -------
@@ -565,6 +582,7 @@ def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
     Parameters
     ----------
     scores : (m, K) float
+        Scores of the rows.
     costs : (K, K) float
         Cost of predicting the class of the column for the class of the row.
 
@@ -652,7 +670,9 @@ class Plane:
     Attributes
     ----------
     normal : (p,) float
+        Normal vector of the plane.
     point : (p,) float
+        Reference point.
     value_at_point : float
         Value of the linear function at the point.
 
