@@ -59,7 +59,7 @@ class BoundedValue(NamedTuple):
     Attributes
     ----------
     value : float
-        The value.
+        Computed value.
     error_bound : float
         Bound of the absolute error; for random points half the width of a 99 % interval.
     method : {"exact", "sum", "quadrature", "Monte Carlo", "quasi-Monte Carlo"}
@@ -269,7 +269,7 @@ class DensityDistribution:
 
     @property
     def is_on_line(self) -> bool:
-        """Whether x is univariate and continuous, and quadrature applies."""
+        """Whether x is univariate and continuous, so that integrals can be computed by quadrature."""
         return not self.is_discrete and not any(isinstance(density, RowDensity) for density in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
@@ -280,7 +280,7 @@ class DensityDistribution:
         return keep_smallest_rank(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
-        """Parameters of the classes; None unless all are normal."""
+        """Means and covariances of the classes; None unless all are normal."""
         normals = [density.normal for density in self.densities if density.normal is not None]
         return normals if len(normals) == self.n_classes else None
 
@@ -317,7 +317,7 @@ class DecisionIntervals:
     codes: Codes
 
     def codes_at(self, x: Floats) -> Codes:
-        """Codes (m,) at points (m,)."""
+        """Return the decisions (m,), class codes, at points (m,)."""
         return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
 
 
@@ -526,7 +526,7 @@ def decision_intervals(distribution: DensityDistribution, decide: Decide) -> Dec
 
 
 def _line_grid(distribution: DensityDistribution, n_points: int) -> Floats:
-    """Grid of at least `n_points` points, dense between quantiles and geometric in the tails."""
+    """Return a grid of about `n_points` points or more, dense between quantiles, geometric in the tails."""
     low, high = _support_ends(distribution)
     outer = np.concatenate([density.landmarks[[0, -1]] for density in _line_densities(distribution)])
     landmarks = np.unique(
@@ -596,7 +596,7 @@ def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | Fu
 
 
 def _support_ends(distribution: DensityDistribution) -> tuple[float, float]:
-    """Smallest and largest point of the supports."""
+    """Smallest and largest point of the supports of the classes."""
     supports = [density.support for density in _line_densities(distribution)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
@@ -614,7 +614,10 @@ def _bayes_intervals(distribution: DensityDistribution, prior: Floats, costs: Fl
 
 
 def integration_breaks(distribution: DensityDistribution) -> Floats:
-    """Quantiles, ends of supports, and points at which densities become zero within their supports."""
+    """Return points (b,) between which densities are smooth.
+
+    They are quantiles, ends of supports, and points at which densities become zero within their supports.
+    """
     low, high = _support_ends(distribution)
     finite_ends = [
         np.array([end for end in density.support if np.isfinite(end)])
@@ -643,7 +646,7 @@ def excess_risk(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> BoundedValue:
-    """Excess risk of a rule over the Bayes risk.
+    """Compute the excess risk of a rule, its expected cost minus the Bayes risk.
 
     Parameters
     ----------
@@ -743,7 +746,7 @@ def _excess_on_line(
 
 
 def _excess_losses(losses: Floats, codes: Codes) -> Floats:
-    """Excess of the losses (m, K) at codes (m,) over their minimum."""
+    """Return the losses (m, K) at the decisions `codes` (m,) minus the smallest loss of each row."""
     return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
 
 
@@ -776,7 +779,7 @@ class PairBound(NamedTuple):
 def pair_bound(
     affinity: Affinity, first_prior: float, second_prior: float, log_lower: float | None = None
 ) -> PairBound:
-    """Compute the bounds for two classes.
+    """Compute bounds on the contribution of two classes to the Bayes error.
 
     Parameters
     ----------

@@ -144,7 +144,7 @@ class NormalSubspace:
     log_volume: float
 
     def contains(self, deviations: Floats, magnitudes: Floats) -> Mask:
-        """Return whether rows lie on the plane.
+        """Return whether rows lie on the subspace, up to rounding.
 
         Parameters
         ----------
@@ -307,7 +307,7 @@ def integrate(
 def _refine(
     panel: PanelIntegrals, panel_types: Codes, low: Floats, high: Floats, rtol: float | Floats
 ) -> tuple[Floats, Floats]:
-    """Bisect panels until the error is below the tolerance.
+    """Bisect panels until their errors are below the tolerance; return the integrals and error bounds.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def _refine(
 def cumulative_integral(
     f: Callable[[Floats], Floats], breaks: Floats, max_mass: float
 ) -> tuple[Floats, Floats]:
-    """Cumulative integral of a function at points of a line.
+    """Compute the cumulative integral of a function on a grid with little mass between points.
 
     Parameters
     ----------
@@ -491,7 +491,7 @@ class ScipyDensity:
 
     @property
     def _is_circular(self) -> bool:
-        """Whether the density continues outside the circle on which it integrates to one."""
+        """Whether the distribution is von Mises, whose periodic density integrates to one on [-pi, pi]."""
         return getattr(getattr(self.frozen, "dist", None), "name", None) == "vonmises"
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
@@ -657,7 +657,7 @@ class FunctionDensity:
     normal: Normal | None = None
 
     def values(self, x: Floats) -> Floats:
-        """Densities (m,) at points (m,); validated."""
+        """Return the densities (m,) at points (m,); raise DataError if the function returns invalid ones."""
         values = call_density(self.function, self.function, x, points=len(x))
         raise_if_negative(values, x)
         return values

@@ -168,7 +168,7 @@ def _add_to_corral(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corr
 
 
 def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
-    """Point of the affine hull of points (p, s) that is nearest to the origin.
+    """Find the point of an affine hull that is nearest to the origin.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class OptimalPlane:
     residual: float
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if the attributes, read from a file, contradict each other."""
         if len(self.support) != len(self.multipliers) or not len(self.support):
             raise InvalidStateError("its multipliers do not match its support points")
         if self.support[0] < 0 or not (np.diff(self.support) > 0).all():
@@ -409,7 +409,7 @@ def _optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
 
 
 def _polish_on_support(x: Floats, y: Floats, support: Codes) -> OptimalPlane | None:
-    """Solve for the shortest b with y (x'b + b_0) = 1 on the support.
+    """Compute the plane that the support points determine: the shortest b with y (x'b + b_0) = 1 on them.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ def _plane_with_residual(
 
 
 def _weights_by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[Codes, Floats]:
-    """Sum the weights of the pairs of rows whose differences determine the nearest point.
+    """Sum the weights of the nearest point, which belong to pairs of rows, by row.
 
     Parameters
     ----------

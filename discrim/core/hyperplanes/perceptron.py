@@ -120,7 +120,7 @@ class _LeftOutRuns:
         """Number of the step after the last update of each run."""
 
     def visit(self, order: Codes) -> Mask:
-        """Visit the rows in an order; return which runs (m,) had no update."""
+        """Make one pass of all runs over positions `order` (n - 1,); return which runs (m,) had no update."""
         signed = self.signed
         had_no_update = np.ones(len(self.coef), dtype=bool)
         values = np.empty(len(self.coef))
@@ -383,7 +383,7 @@ def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
 
 
 def _scaled_start(start: Floats | None, step: float, unit: float, size: int) -> Floats:
-    """Starting coefficients (size,), in steps and in the unit of the rows."""
+    """Return starting coefficients (size,), in units of the step and of the scaled rows; zeros for None."""
     return np.zeros(size) if start is None else start / step / unit
 
 
@@ -407,7 +407,7 @@ class _PerceptronRun:
         self.pass_number = self.best_pass = 1
 
     def visit(self, rows: Floats) -> int:
-        """Visit rows in their order; return the number of updates."""
+        """Make one pass over rows y (1, x), in their order, with updates; return the number of updates."""
         position = 0
         n_updates = 0
         chunk_rows = CHUNK_ROW_LIMITS[0]
@@ -497,7 +497,7 @@ class PerceptronFit:
     estimated_prior = True
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if the attributes, read from a file, contradict each other."""
         planes = self.planes
         history = self.history
         are_counts = are_flags(planes[:, :2]) and are_integers(planes[:, 2:5]) and are_integers(history)
@@ -666,7 +666,7 @@ def _run_planes(
     seed: int | None,
     start: Floats | None,
 ) -> list[PerceptronResult]:
-    """Run the rule for each plane.
+    """Run the perceptron rule for each plane.
 
     Parameters
     ----------
@@ -708,12 +708,12 @@ def _run_planes(
 
 
 def _plane_starts(start: Floats | None, planes: int) -> list[Floats | None]:
-    """Starting coefficients of each plane; None for zeros."""
+    """Split starting coefficients (p + 1, P) by plane; None for zeros."""
     return [None] * planes if start is None else list(start.T)
 
 
 def _inverse_root_update_bound(x: Floats, positive: Mask, start: Floats | None) -> float:
-    """Bound on the number of updates to the power of -1/2.
+    """Return the bound on the number of updates of the rule, to the power of -1/2.
 
     Parameters
     ----------

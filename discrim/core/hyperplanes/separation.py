@@ -85,18 +85,18 @@ class Differences:
         self.other_class_mask[self.own_class_index] = False
 
     def own_minus_others(self, coef: Floats) -> Floats:
-        """All differences (K, n) at coefficients (p + 1, K); zero for the own class."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); zero for the own class y."""
         eta = coef.T @ self.columns
         return np.asarray(eta[self.own_class_index] - eta)
 
     def leads_over_others(self, coef: Floats) -> Floats:
-        """All differences (K, n) at coefficients (p + 1, K); infinite for the own class."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); infinite for the own class y."""
         differences = self.own_minus_others(coef)
         differences[self.own_class_index] = np.inf
         return differences
 
     def to_matrix(self, values: Floats) -> Floats:
-        """Coefficients (p + 1, K) from a vector of (K - 1)(p + 1); those of the first class are zero."""
+        """Return coefficients (p + 1, K), zero for the first class, from a vector of all others."""
         p1 = len(self.columns)
         return np.column_stack([np.zeros(p1), values.reshape(self.n_classes - 1, p1).T])
 
@@ -281,7 +281,16 @@ class _DivergingLikelihood(Differences):
         return probabilities
 
     def _curvature(self, probabilities: Floats) -> Floats:
-        """Information of the coefficients without the first class, from probabilities (K, n)."""
+        """Return the information of the coefficients of all classes but the first.
+
+        Parameters
+        ----------
+        probabilities : (K, n) float
+
+        Returns
+        -------
+        ((K - 1)(p + 1), (K - 1)(p + 1)) float
+        """
         p1 = len(self.columns)
         q = self.n_classes - 1
         chunk_rows = max(MAX_CHUNK_ELEMENTS // (q * p1), MIN_CHUNK_ROWS)
@@ -444,7 +453,7 @@ class _DivergingLikelihood(Differences):
         return self.to_matrix(values / largest)
 
     def add_direction(self, recession: Floats, direction: Floats, is_level: Mask) -> Floats | None:
-        """Add a direction to the current one as far as no earlier increase is lost.
+        """Add a multiple, at most one, of a direction to the current one such that no earlier increase is lost.
 
         Parameters
         ----------
@@ -701,7 +710,7 @@ class _SeparationProgram(Differences):
 
     @property
     def differences(self) -> Floats:
-        """Differences eta_y - eta_k in use, as functions of the coefficients: (m, (K - 1)(p + 1))."""
+        """Matrix (m, (K - 1)(p + 1)) that maps coefficients to the m differences eta_y - eta_k in use."""
         if self._differences is None:
             others, rows = np.nonzero(self.is_used)
             difference_rows = np.zeros((len(rows), self.n_classes, len(self.columns)))
@@ -712,10 +721,17 @@ class _SeparationProgram(Differences):
         return self._differences
 
     def _coef_of_solution(self, solution: Floats) -> Floats:
+        """Return the coefficients (p + 1, K) of a solution; variables after the coefficients are ignored."""
         return self.to_matrix(solution[: self.n_coefs])
 
     def _add_violated(self, differences: Floats, threshold: float) -> bool:
-        """Add the smallest differences below `threshold` to those in use; return whether any was added."""
+        """Add the smallest of the differences (K, n) below a threshold to those in use.
+
+        Returns
+        -------
+        bool
+            Whether any was added.
+        """
         unused = np.where(self.is_used | ~self.other_class_mask, np.inf, differences)
         violated = np.flatnonzero(unused.ravel() < threshold)
         if not len(violated):
@@ -772,7 +788,7 @@ class _SeparationProgram(Differences):
         return (coef, min_difference) if min_difference > MARGIN_TOLERANCE * size else None
 
     def maximal_separation(self) -> tuple[Floats, Mask, Floats | None]:
-        """Coefficients under which a maximal set of differences is positive.
+        """Find coefficients under which as many differences as possible are positive and none is negative.
 
         Programs are repeated and their solutions added, because one may increase differences that another
         leaves at zero. If some differences increase clearly, small increases of others are rounding errors
@@ -877,7 +893,17 @@ class ProgramRows(NamedTuple):
     to_unit: Floats
 
     def to_data(self, x: Floats) -> Floats:
-        """Matrix (p + 1, r + 1) that maps coefficients to coefficients of the rows x (n, p)."""
+        """Return the matrix (p + 1, r + 1) that maps coefficients of `columns` to those of (1, x).
+
+        Parameters
+        ----------
+        x : (n, p) float
+            Rows that were converted.
+
+        Returns
+        -------
+        (p + 1, r + 1) float
+        """
         # Scaling by powers of two is exact and prevents overflow of squares.
         unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)
         mean = unit * (x / unit).mean(axis=0)

@@ -102,7 +102,7 @@ class FeatureSums:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> FeatureSums:
-        """Convert pooled class moments of the features."""
+        """Compute these quantities from class moments of the features with a pooled scatter."""
         total_moments = moments.as_one()
         unit = 1 / total_moments.scale
         scatter = total_moments.scatters[0] * unit * unit[:, None]
@@ -156,7 +156,7 @@ class FeatureRidge:
 
 
 def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
-    """Fit the regression with a fixed ridge.
+    """Fit the ridge regression of the class indicators on the features with a given ridge.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class RidgeCandidate(NamedTuple):
 def choose_feature_ridge(
     sums: FeatureSums, progress: Callable[[float], object]
 ) -> tuple[FeatureRidge, list[RidgeCandidate]]:
-    """Choose the ridge with the smallest loss.
+    """Choose the ridge with the smallest generalized cross-validation loss, and fit the regression.
 
     Parameters
     ----------
@@ -520,7 +520,7 @@ class CoordinateMap:
 def residuals_and_leverages(
     indicators: FeatureIndicators, x: Floats, codes: Codes, weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Compute residuals and leverages of rows of the fit.
+    """Compute indicators, residuals and leverages of rows of the fit.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ def draw_landmarks(kernel: Kernel, x: Floats, n_landmarks: int, seed: int = 0) -
 
 
 def _accept_proposals(residual_kernel: Floats, thresholds: Floats, min_residual: float) -> list[int]:
-    """Select the proposed rows that are accepted as landmarks.
+    """Return the positions of the proposed rows that are accepted as landmarks.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def _accept_proposals(residual_kernel: Floats, thresholds: Floats, min_residual:
     thresholds : (b,) float
         A row is accepted if its residual, given the accepted rows before it, exceeds this.
     min_residual : float
-        Minimum residual.
+        Residual below which a row lies in the span of others.
 
     Returns
     -------
@@ -320,7 +320,7 @@ def _accept_proposals(residual_kernel: Floats, thresholds: Floats, min_residual:
 
 
 def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
-    """Diagonal of the kernel.
+    """Return the kernel of each row with itself.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
 def random_features(
     distribution: DirectionDistribution, width: float, n_columns: int, n_features: int, seed: int = 0
 ) -> Features:
-    """Draw random features.
+    """Draw the random directions of features that approximate a kernel.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ def features_from_directions(distribution: DirectionDistribution, directions: Fl
 
 
 def _normal_directions(rng: np.random.Generator, p: int, count: int) -> Floats:
-    """Draw standard normal vectors (p, count) that are orthogonal in groups of p."""
+    """Draw `count` standard normal vectors, columns of (p, count), that are orthogonal in groups of p."""
     directions = np.empty((p, count))
     for chunk in slices(count, p):
         rotation, triangle = np.linalg.qr(rng.standard_normal((p, p)))
@@ -421,7 +421,7 @@ class FeatureMap:
 
     @property
     def rows_per_block(self) -> int:
-        """Number of rows per block."""
+        """Number of rows per block, whose features have about `MAX_FEATURE_VALUES` elements."""
         return max(MAX_FEATURE_VALUES // max(self.width, 1), 64)
 
     def __call__(self, x: Floats) -> Floats:

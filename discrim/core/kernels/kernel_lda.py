@@ -569,7 +569,7 @@ class KernelState:
 
     @classmethod
     def from_fit(cls, fit: Any, sample: KernelRows, coef: Floats, intercept: Floats) -> KernelState:
-        """Collect the state of a fit.
+        """Create the state of a fit, from which it can be restored.
 
         Parameters
         ----------
@@ -590,7 +590,7 @@ class KernelState:
         return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)
 
     def restore_rows(self, n_classes: int, n_columns: int) -> KernelRows:
-        """Return the rows; raise InvalidStateError if parts of a stored fit contradict each other."""
+        """Return the stored rows; raise InvalidStateError if stored values contradict each other."""
         kernel = self.kernel
         if kernel.name not in KERNEL_NAMES or self.scale not in get_args(ScaleName):
             raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
@@ -618,7 +618,7 @@ class KernelState:
         return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
 
     def restore_coordinates(self) -> Coordinates:
-        """Return the coordinates of the kernel."""
+        """Fit the coordinates of the kernel to the stored rows again."""
         return fit_coordinates(self.u, self.weights, self.scale, self.factors, self.standard.unit)
 
 

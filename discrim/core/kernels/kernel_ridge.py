@@ -334,7 +334,7 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
 
 
 def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
-    """Residuals of a fit from its coefficients.
+    """Return the residuals ridge * coef / weights that the coefficients of a fit imply.
 
     Parameters
     ----------
@@ -566,7 +566,7 @@ class KernelRows:
     def from_rows(
         cls, x: Floats, codes: Codes, weights: Floats | None, n_classes: int, factors: Sequence[Sequence[int]]
     ) -> KernelRows:
-        """Standardize rows.
+        """Standardize the columns of rows, and compute the class indicators.
 
         Parameters
         ----------
@@ -852,7 +852,7 @@ class _KernelSearch:
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
     def fit_exactly(self, scale: str, kernel: Kernel, ridge: float) -> tuple[KernelCandidate, ChosenKernel]:
-        """Fit and evaluate a candidate on all rows.
+        """Fit the regression with a kernel and a ridge to all rows, and compute its leave-one-out loss.
 
         If the ridge is searched, it is raised to the smallest supported one.
 
@@ -914,7 +914,7 @@ class _KernelSearch:
         return best
 
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
-        """Find the best width of a kernel on a scale."""
+        """Find the best width of a kernel with a scale of the columns, each with its best ridge."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.evaluate(scale, search.kernel(name, search.width))
@@ -935,7 +935,7 @@ class _KernelSearch:
         return find_smoothest(candidates[::-1])
 
     def run(self) -> ChosenKernel:
-        """Search over all kernels, scales and widths."""
+        """Search over all kernels, scales, widths and ridges, and return the best fit."""
         search = self._search
         best_by_kernel = [
             self.choose_width(scale, name) for scale in search.scales for name in search.kernels
@@ -955,7 +955,7 @@ class _KernelSearch:
         return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.sort_key)[:2])
 
     def _second_stage(self, finalists: list[KernelCandidate]) -> ChosenKernel:
-        """Run the second stage of a search.
+        """Return the best fit to all rows, starting from the candidates that are best by landmarks.
 
         Compare the finalists on all rows, then vary the width and the ridge of the best one.
         """
@@ -999,7 +999,7 @@ class _KernelSearch:
     def _record_exact_fit(
         self, scale: str, kernel: Kernel, ridge: float
     ) -> tuple[KernelCandidate, ChosenKernel]:
-        """Evaluate a candidate on all rows and record it."""
+        """Fit and evaluate a candidate by `fit_exactly`, and append it to the evaluated candidates."""
         evaluation = self.fit_exactly(scale, kernel, ridge)
         self._candidates.append(evaluation[0])
         self._progress(1)
@@ -1035,7 +1035,7 @@ def find_smoothest(candidates: Sequence[KernelCandidate]) -> KernelCandidate:
 def kernel_candidates(
     kernel: str, scale: str, u: Floats, factors: Sequence[Sequence[int]]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of the candidate kernels and scales.
+    """Return the names of the candidate kernels and scales of a search.
 
     Parameters
     ----------

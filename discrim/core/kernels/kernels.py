@@ -139,7 +139,7 @@ class Kernel:
         return partial(self._fill, b)
 
     def _fill(self, b: Floats, a: Floats, out: Floats) -> None:
-        """Write the kernel matrix of a kernel other than the Gaussian.
+        """Write the kernel matrix of rows a with rows b to an array, for a kernel other than the Gaussian.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Standardization:
     unit: Floats
 
     def standardize(self, x: Floats) -> Floats:
-        """Standardize rows x (m, p)."""
+        """Return the standardized columns (m, p) of rows x (m, p)."""
         return np.asarray((x - self.centre) * self.unit)
 
 
@@ -350,7 +350,7 @@ class Coordinates:
     column_factors: Floats | None = None
 
     def transform(self, u: Floats, kernel: str) -> Floats:
-        """Return the coordinates of standardized rows u (m, p) for a kernel."""
+        """Return the coordinates (m, q) of standardized rows u (m, p) for a kernel, given by its name."""
         blocks = [u[:, self.numeric_columns]]
         if self.column_factors is not None:
             blocks = [blocks[0] * self.column_factors]
@@ -374,7 +374,7 @@ def fit_coordinates(
     factors: Sequence[Sequence[int]] = (),
     unit: Floats | None = None,
 ) -> Coordinates:
-    """Learn coordinates from rows.
+    """Fit the map from standardized columns to the coordinates of a kernel.
 
     Parameters
     ----------
@@ -424,7 +424,7 @@ def _relative_sds(unit: Floats) -> Floats:
 
 
 def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Normal scores of a column.
+    """Compute the standardized normal scores of the ranks of a column.
 
     Parameters
     ----------

@@ -127,7 +127,10 @@ def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDI
 
 
 def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> ClassMoments:
-    """Reduce moments by class to the second moments of a model: "class", "pooled" or "diagonal"."""
+    """Reduce moments with class scatters to the second moments that a model requires.
+
+    They are "class" (no change), "pooled" or "diagonal".
+    """
     if required_moments == "pooled":
         return moments.pooled()
     if required_moments == "diagonal" and moments.scatters.ndim == 3:
@@ -243,7 +246,7 @@ def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: F
 
 
 def _equate_dependent_columns(roots: Floats) -> Floats:
-    """Set columns that are determined over all classes to the same combination in each class.
+    """Set columns that earlier columns determine over all classes to the same combination in each class.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class LevelCounts:
         return LevelCounts(tuple(table[keep] for table in self.tables), self.negative)
 
     def among(self, position: Codes, n_classes: int) -> LevelCounts:
-        """Extend the counts to `n_classes` classes; class k becomes class position[k]."""
+        """Return the counts for `n_classes` classes: class k becomes class position[k], others are zero."""
         placed = []
         for table in self.tables:
             out = np.zeros((n_classes, table.shape[1]))
@@ -80,7 +80,7 @@ class LevelCounts:
 
 
 def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | None) -> None:
-    """Add rows to a table of counts, in place.
+    """Count the levels of a column of rows by class, and add the counts to a table in place.
 
     Parameters
     ----------

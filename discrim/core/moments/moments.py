@@ -123,7 +123,7 @@ class ClassMoments:
 
     @property
     def common_unit(self) -> Floats:
-        """Factors (p,), at most one, that bring the columns of z to the units of the data times a constant.
+        """Factors (p,) that give the columns of z the relative sizes of the columns of the data; at most one.
 
         A sphere or a ridge pools columns in the units of the data, and has to multiply z by these factors
         first. They differ from one only if the data have extreme units, such as 1e-160.
@@ -203,7 +203,7 @@ class ClassMoments:
         )
 
     def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the columns at some positions (q,)."""
+        """Return the moments of the columns at positions (q,)."""
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
@@ -222,7 +222,7 @@ class ClassMoments:
         )
 
     def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the classes at some positions; a pooled scatter is not changed."""
+        """Return the moments of the classes at positions (C,); a pooled scatter is not changed."""
         by_class = self.scatter_type not in ("pooled", "thin")
         return replace(
             self,
@@ -289,7 +289,7 @@ class ClassMoments:
         )
 
     def rescaled(self, scale: Floats) -> ClassMoments:
-        """Return the moments on another scale.
+        """Return the same moments in coordinates z with other factors of the columns.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ def gather(
 
 
 def merge_rescaled(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Merge two sets of moments on a common scale, because single rows do not determine a scale."""
+    """Merge two sets of moments whose scales may differ; both are first brought to a common scale."""
     a, b = rescale_to_common([a, b])
     return a.merge(b)
 

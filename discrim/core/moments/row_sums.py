@@ -161,7 +161,7 @@ class RowSums:
             self.sums = total[:n_columns, n_columns:]
 
     def add(self, x: Floats, codes: Codes, weights: Floats | None) -> None:
-        """Add the rows of one block.
+        """Add the deviations of the rows of one block; rows of weight zero are ignored.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class RowSums:
             _add_square(self._total, buffer)
 
     def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
-        """Add the sums and products of each class.
+        """Add the sums and products of deviations to those of each class.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class RowSums:
             _add_square(self.products[k], deviations)
 
     def set_centres(self, centres: Floats, scale: Floats) -> None:
-        """Set the centres (p, K) and the scale (p,) before a pass is repeated."""
+        """Set centres (p, K) and scale (p,), which the first rows would otherwise determine."""
         self.centres = centres
         self.scale = scale
         self._has_fixed_centres = True

@@ -151,7 +151,7 @@ def gather_sparse(
 def _moments_of_block(
     rows: SparseRows, codes: Codes, weights: Floats | None, n_classes: int, *, pooled: bool
 ) -> ClassMoments | None:
-    """Compute the moments of one block.
+    """Compute the moments of the rows of one block.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _moments_of_block(
 
 
 def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> Floats:
-    """Sum values by cell of a table.
+    """Sum values by the cell of a table to which each belongs.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
 
 
 def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
-    """Compute the scale of the columns.
+    """Choose the powers of two by which the columns are multiplied.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def _log_ball_volume(p: int) -> float:
 
 
 def log_constant(kernel: Kernel, p: int) -> float:
-    """Log of the normalizing constant of a kernel in p columns."""
+    """Log of the constant by which a kernel in p dimensions is multiplied to integrate to one."""
     if kernel == "normal":
         return -0.5 * p * log(2 * pi)
     power = BOUNDED_KERNEL_POWERS[kernel]
@@ -174,7 +174,7 @@ class ClassPoints:
         return self.covariance.whiten(standardize_columns(x, self.centre, self.scale))
 
     def squared_distances(self, z: Floats) -> tuple[Floats, Floats]:
-        """Squared distances from the rows of the class.
+        """Return the squared distances of points from the rows of the class.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class KernelRule:
     kernel: Kernel
 
     def scores(self, x: Floats) -> Floats:
-        """Scores of rows.
+        """Return the scores of rows.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class KernelRule:
         return scores.T
 
     def log_density(self, k: int, z: Floats) -> Floats:
-        """Log density of a class.
+        """Return the log density of a class at points.
 
         Parameters
         ----------
@@ -316,7 +316,7 @@ def marginal_kernel_rule(fit: KernelDensityFit, log_prior: Floats, method: str, 
 
 
 def row_chunks(m: int, points_by_class: Sequence[ClassPoints]) -> Iterator[slice]:
-    """Yield slices of m rows; their distances from a class fit `MAX_BLOCK_DISTANCES`."""
+    """Yield slices of m rows, each with at most `MAX_BLOCK_DISTANCES` distances from the largest class."""
     return slices(
         m,
         max(MAX_BLOCK_DISTANCES // max(class_points.points.shape[1] for class_points in points_by_class), 1),
@@ -370,7 +370,7 @@ def log_mean_kernels(
 
 
 def _log_cutoff(n: int, weights: Floats) -> float:
-    """Difference of logarithms below the nearest row's kernel at which n kernels are negligible."""
+    """Return how far below the nearest row's log kernel the log kernels of n rows are negligible."""
     min_weight = weights.min(where=weights > 0, initial=np.inf)
     return NEGLIGIBLE_LOG_RATIO + float(np.log(n * weights.max(initial=0.0) / min_weight))
 
@@ -494,7 +494,7 @@ class KernelSeries:
         )
 
     def sums(self, d2: Floats, weights: Floats) -> Floats:
-        """Sums of weighted kernels.
+        """Return the sums of weighted kernels for all radii.
 
         Parameters
         ----------
@@ -692,7 +692,7 @@ def _left_out_log_density(
     is_equal: Mask | None,
     series: KernelSeries | None,
 ) -> Floats:
-    """Log densities of a class at points, without each of some rows.
+    """Return log densities of a class at points, each without one row of the fit.
 
     Parameters
     ----------
@@ -807,7 +807,7 @@ Radii = Literal["given", "normal", "chosen"]
 
 
 def required_moments_of_metric(metric: str, common: bool) -> ScatterType:
-    """Return the second moments that a metric requires."""
+    """Return the second moments that a metric requires; `common` is whether classes share a covariance."""
     if metric != "mahalanobis":
         return "diagonal"
     return "pooled" if common else "class"
@@ -863,7 +863,7 @@ class KernelDensityFit(NoLikelihood):
         return replace(self, radii=self.radii[keep])
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
-        """Return the same fit with other bandwidths."""
+        """Return the same fit with other bandwidths (K,) and the rule by which they were chosen."""
         return replace(self, radii=radii, radius_rule=rule)
 
     def normal_radii(self) -> Floats:
@@ -880,7 +880,7 @@ class KernelDensityFit(NoLikelihood):
         return max_sd * float(np.sqrt(np.mean((sd / max_sd) ** 2))) if max_sd > 0 else 1.0
 
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> KernelDensityFit | None:
-        """Fit the same model to other rows.
+        """Fit the same model to other rows of the same classes.
 
         Bandwidths by the normal reference rule are recomputed, others stay.
 

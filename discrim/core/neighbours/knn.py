@@ -85,7 +85,7 @@ class VoteCounts:
     def from_neighbours(
         neighbours: Neighbours, search: NeighbourIndex, *, only_present_classes: bool = False
     ) -> VoteCounts:
-        """Count the neighbours that a search returned.
+        """Convert the result of a search to classes, ties and ranks, from which votes are counted.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class VoteCounts:
         return VoteCounts(classes, tied_counts, ends, nearest, labels)
 
     def select_classes(self, values: Floats) -> Floats:
-        """Select the values (K,) of the classes in `labels`, (m, K), if each row has its own classes."""
+        """Return values (K,) of all classes, or (m, K) of the `present_classes` of each row."""
         return values if self.present_classes is None else values[self.present_classes]
 
     def votes(self, k_values: Sequence[int]) -> Iterator[Codes]:
@@ -244,7 +244,7 @@ MAX_BLOCK_DIFFERENCES = 2**18
 
 
 def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
-    """Compute the vectors a of the module docstring.
+    """Compute the vectors a (see the module docstring) that change distances if a row is left out.
 
     Parameters
     ----------
@@ -391,7 +391,7 @@ class NeighbourRule:
     prior: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Scores of rows.
+        """Return the scores of rows.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class KNNFit(NoLikelihood):
 
     @property
     def space(self) -> Space:
-        """Metric and coordinates."""
+        """Metric and coordinates of the search."""
         return self.search.space
 
     @property
@@ -475,7 +475,7 @@ class KNNFit(NoLikelihood):
         return self.search.codes
 
     def with_k(self, k: int) -> KNNFit:
-        """Return the fit with another k."""
+        """Return the fit with another number k of neighbours."""
         return replace(self, k=k)
 
     def vote_weights(self, prior: Floats) -> Floats:
@@ -495,7 +495,7 @@ class KNNFit(NoLikelihood):
         return NeighbourRule(self.search, self.k, self.vote_weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:
-        """Fit to other rows with the same k and prior.
+        """Fit the same model to other rows, with the same k and prior.
 
         Parameters
         ----------
@@ -609,7 +609,7 @@ class KNNFit(NoLikelihood):
         return weights[labels] * np.where(labels == own_classes[:, None], factor[:, None], 1.0)
 
     def leave_one_out_scores(self, prior: Floats, progress: Callable[[int], object] | None = None) -> Floats:
-        """Leave-one-out scores of the rows.
+        """Return the leave-one-out scores of the rows of the fit.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ def distinct_points(rows: Floats) -> tuple[Codes, Codes]:
 
 
 def concatenate_ranges(starts: Codes, lengths: Codes) -> Codes:
-    """Concatenate ranges of integers.
+    """Concatenate the ranges start, ..., start + length - 1 of integers.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class ProductFilter:
 
     @staticmethod
     def from_points(points: Floats) -> ProductFilter | None:
-        """Prepare rows (n, p); return None if there are too few to benefit."""
+        """Create the filter of rows (n, p); return None if there are too few to benefit from it."""
         n, p = points.shape
         if n < MIN_PRODUCT_ROWS:
             return None
@@ -287,7 +287,7 @@ class ProductFilter:
 
     @property
     def queries_per_block(self) -> int:
-        """Number of queries per block."""
+        """Number of queries whose products with all rows are computed at once."""
         n_padded = int(self.columns.shape[1])
         low, high = (max(max_values // n_padded, 1) for max_values in MAX_BLOCK_PRODUCTS)
         return max(low, min(high, 128))
@@ -301,11 +301,11 @@ class ProductFilter:
         return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
     def can_skip_groups(self, k: int) -> bool:
-        """Whether the search for k neighbours can skip groups."""
+        """Whether there are enough groups of rows for a search of k neighbours to skip most of them."""
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
     def buffer(self) -> SingleFloats:
-        """Allocate memory for the products of a block of queries."""
+        """Allocate the array (queries, N) for the products of a block of queries."""
         return np.empty((self.queries_per_block, self.columns.shape[1]), dtype=np.float32)
 
     def candidates(
@@ -574,7 +574,7 @@ class Neighbours(NamedTuple):
     tied_counts: Codes
 
     def select(self, rows: slice) -> Neighbours:
-        """Return views of a slice of the queries."""
+        """Return the neighbours of a slice of the queries, as views."""
         return Neighbours(self.rows[rows], self.distances[rows], self.tied_counts[rows])
 
     def remove_self(self, own_positions: Codes, codes: Codes) -> Neighbours:
@@ -642,7 +642,7 @@ class NeighbourIndex:
     point_index: NeighbourIndex | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Build the structures that find candidates."""
+        """Group equal rows, and build a tree, a filter or an index of the distinct points."""
         norm = NORM_ORDERS.get(self.space.metric)
         point_rows = PointRows.from_points(self.points)
         points = self.points if point_rows is None else point_rows.points
@@ -737,7 +737,7 @@ class NeighbourIndex:
         return nearest
 
     def _search_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
-        """Search with the tree or the distinct points, and fill in the result.
+        """Search the tree or the distinct points, and write the neighbours to the result.
 
         The number of points grows until they contain k rows and the last one is not tied with the k-th row.
 
@@ -775,7 +775,7 @@ class NeighbourIndex:
         return unresolved
 
     def _fill_from_points(self, z: Floats, k: int, width: int, positions: Codes, nearest: Neighbours) -> Mask:
-        """Search for a number of points, and fill in the result of queries for which they suffice.
+        """Search the nearest `width` points, and write the result of the queries for which they suffice.
 
         Parameters
         ----------
@@ -829,7 +829,7 @@ class NeighbourIndex:
         return np.asarray(is_enough)
 
     def _fill_from_candidates(self, candidates: Candidates, z: Floats, k: int, nearest: Neighbours) -> None:
-        """Compute the distances of candidates in float64 and fill in the nearest.
+        """Compute the distances of candidates in float64, and write the nearest ones to the result.
 
         Parameters
         ----------
@@ -865,7 +865,7 @@ class NeighbourIndex:
         np.add.at(nearest.tied_counts, (resolved[row], self.codes[members[row, k + tied_column]]), 1)
 
     def _fill_from_all_distances(self, z: Floats, k: int, positions: Codes, nearest: Neighbours) -> None:
-        """Compute the distances to all rows and fill in the nearest.
+        """Compute the distances to all rows, and write the nearest rows to the result.
 
         Parameters
         ----------
@@ -893,7 +893,7 @@ class NeighbourIndex:
     def fill_nearest(
         self, distances: Floats, members: Codes, k: int, positions: Codes, nearest: Neighbours
     ) -> None:
-        """Select the k nearest from computed distances, and fill in them and the ties with the last.
+        """Write the k nearest rows, and the number of further rows tied with the k-th, to the result.
 
         Parameters
         ----------

@@ -219,7 +219,7 @@ def greatest_root_isf(probability: float, p: int, q: float, v: float) -> float:
     log_probability = np.log(probability)
 
     def log_excess(log_root: float) -> float:
-        """Difference of the log tail probability from the goal."""
+        """Return the log tail probability at a log root minus the log of the requested probability."""
         return float(np.log(max(greatest_root_sf(np.exp(log_root), p, q, v), 1e-300)) - log_probability)
 
     low = high = 0.0

@@ -93,9 +93,9 @@ class StoredValue(Generic[T]):
         return self._value
 
     def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
-        """Return a function of this value and of others, computed where they are stored."""
+        """Call a function with this value and others where they are stored, and return the result."""
         return function(self.value(), *(other.value() for other in others))
 
     def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
-        """Store the result of a function of this value and of others where they are stored."""
+        """Call a function with this value and others where they are stored, and leave the result there."""
         return StoredValue(self.apply(function, *others))

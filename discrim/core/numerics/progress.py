@@ -66,7 +66,7 @@ class Progress:
         return self.total > 0 and self.done <= self.total
 
     def __call__(self, steps: float = 1) -> None:
-        """Report finished steps."""
+        """Report finished steps, and redraw the bar if it is due."""
         self._steps += steps
         refresh_progress()
 
@@ -79,7 +79,10 @@ class Progress:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Hide this task and those within it while a generator waits for its caller."""
+        """Remove this task and those within it from the display during the block.
+
+        A generator uses it while it is suspended and its caller works on something else.
+        """
         tasks = _display.stop(self)
         try:
             yield
@@ -103,7 +106,7 @@ class _Display:
         self.is_forked = False
 
     def start(self, tasks: list[Progress]) -> None:
-        """Append running tasks."""
+        """Add tasks to the running ones; the first tasks determine when the bar appears."""
         with self.lock:
             if tasks and not self.tasks:
                 self.next_update = max(tasks[0].start_time + DELAY, self.last_update + INTERVAL)
@@ -129,7 +132,13 @@ class _Display:
         return stopped
 
     def update(self, now: float) -> None:
-        """Draw the bar, if there is a terminal or a notebook."""
+        """Draw the bar of the first task with the name of the last one, if there is a terminal or a notebook.
+
+        Parameters
+        ----------
+        now : float
+            Current time of `monotonic`.
+        """
         with self.lock:
             if not self.tasks:
                 return
@@ -154,7 +163,7 @@ class _Display:
             self.bar.refresh()
 
     def reset_after_fork(self) -> None:
-        """Stop drawing: in a forked process the terminal belongs to the parent."""
+        """Forget the tasks and stop drawing in a forked process: the terminal belongs to the parent."""
         if self.bar is not None:
             self.bar.disable = True
         self.bar = None
@@ -169,7 +178,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def refresh_progress() -> None:
-    """Redraw the bar of the running tasks, if there are any and it is time to."""
+    """Redraw the bar of the running tasks if `INTERVAL` has passed since the last update."""
     now = monotonic()
     if now >= _display.next_update:
         _display.update(now)
@@ -221,10 +230,11 @@ class _NotebookOutput:
 
     @staticmethod
     def _content(line: str) -> dict[str, str]:
+        """Return a line as MIME bundle; an empty line clears the output in every format."""
         return {"text/plain": line} if line else {"text/plain": "", "text/html": "", "text/latex": ""}
 
     def write(self, text: str) -> None:
-        """Show a line instead of the one before."""
+        """Replace the shown line by another."""
         self._handle.update(self._content(text.strip()), raw=True)
 
     def flush(self) -> None:

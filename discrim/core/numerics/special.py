@@ -30,7 +30,7 @@ MIN_SERIES_ARGUMENT = 40.0
 
 
 def student_log_constants(n: Floats, p: int) -> Floats:
-    """Constants of Student densities: ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2).
+    """Log constants of Student densities, ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2), G the gamma function.
 
     Parameters
     ----------

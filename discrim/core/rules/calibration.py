@@ -535,7 +535,7 @@ class _Family(NamedTuple):
         return gradient
 
     def maximize(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
-        """Maximize the penalized likelihood.
+        """Maximize the likelihood with Jeffreys' prior and a ridge towards the temperature.
 
         Parameters
         ----------
@@ -679,7 +679,19 @@ class _Family(NamedTuple):
 
 
 def _make_family(kind: Kind, intercepts: Floats) -> _Family:
-    """Return the family of a kind of map; `intercepts` (K,) are the ones of the temperature."""
+    """Return the linear map of a kind other than "temperature".
+
+    Parameters
+    ----------
+    kind : {"vector", "multinomial", "dirichlet"}
+        Kind of map.
+    intercepts : (K,) float
+        Intercepts of the temperature.
+
+    Returns
+    -------
+    _Family
+    """
     k = len(intercepts)
 
     def vector(leads: Floats) -> Floats:

@@ -115,7 +115,7 @@ class Means:
         return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
 
     def distances(self, origin: Floats) -> NearestMeanDistances:
-        """Return the squared distances to the means, about an origin (p,) amid them."""
+        """Return the function of squared distances to the means, computed about an origin (p,) amid them."""
         rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
         return NearestMeanDistances(rule, self.centres, self.rests, self.whiten)
 
@@ -160,7 +160,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
 
 
 def rule_about_zero(rule: LinearRule, typical_deviations: Floats) -> LinearRule:
-    """Return the rule with origin zero, which saves the subtraction, if that preserves accuracy.
+    """Return the same rule with origin zero if that preserves accuracy, because it saves a subtraction.
 
     The rounding error of a score is proportional to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
     sum_j abs(x_j) abs(c_j) with origin zero.
@@ -288,7 +288,7 @@ def _group_close_classes(
     step = max(MAX_STORED_DISTANCES // len(predictable), 1)
 
     def squared_distances_of(class_slice: slice) -> Floats:
-        """Squared distances between some of the classes and all, relative to the squared radius."""
+        """Return squared distances (c, q) from c to all q predictable classes, over the squared radius."""
         squared_distances = points[:, class_slice].T @ points
         squared_distances *= -2
         squared_distances += squares
@@ -319,7 +319,7 @@ def _group_close_classes(
 
 
 def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
-    """Move the origin of moments to a centre.
+    """Return the means relative to another origin, which is given in the coordinates z of the moments.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 def linear_rule(
     moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: Canonical | None = None
 ) -> LinearRule:
-    """Return the rule of a common covariance.
+    """Return the linear plug-in rule with a common covariance.
 
     Parameters
     ----------

@@ -290,7 +290,7 @@ def compute_removal(
     determinant_ratio: Floats | None = None,
     total_weight: float | None = None,
 ) -> Removal:
-    """Compute the effect of leaving out rows.
+    """Compute the effect of leaving out each of m rows on the weight and covariance of its class.
 
     Parameters
     ----------
@@ -399,7 +399,7 @@ class FullLeaveOneOut:
     def __call__(
         self, x: Floats, codes: Codes, weights: Floats | None, determinant_ratios: Floats | None = None
     ) -> Floats:
-        """Compute the leave-one-out scores of rows.
+        """Compute the leave-one-out scores of rows of the fit.
 
         Parameters
         ----------
@@ -560,7 +560,7 @@ class FullLeaveOneOut:
 
 
 def squared_distances_between_means(means: Floats) -> Floats:
-    """Squared distances between whitened means.
+    """Return the squared distances between all pairs of whitened means.
 
     Parameters
     ----------

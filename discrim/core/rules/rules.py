@@ -469,13 +469,13 @@ def raise_if_method(method: str, reason: str) -> None:
 
 
 def log_of_prior(prior: Floats) -> Floats:
-    """Log of a prior (K,); minus infinity for zero."""
+    """Return the logarithm of prior probabilities (K,); minus infinity for zero."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(prior))
 
 
 def log_posteriors(scores: Floats) -> Floats:
-    """Log posteriors of scores, by log-sum-exp.
+    """Return the log posteriors of scores, which are log posteriors up to a constant of each row.
 
     Parameters
     ----------
@@ -499,7 +499,7 @@ def log_posteriors(scores: Floats) -> Floats:
 
 
 def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
-    """Posteriors of scores.
+    """Return the posteriors of scores, the softmax of each row.
 
     Parameters
     ----------
@@ -525,7 +525,7 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
 
 
 def log_odds_against(scores: Floats, position: int) -> Floats:
-    """Log odds of the classes against one of them.
+    """Return the log odds of every class against one of them.
 
     Parameters
     ----------
@@ -602,7 +602,7 @@ def is_zero_one_cost(costs: Floats) -> bool:
 
 
 def min_losses(joint: Floats, costs: Floats) -> Floats:
-    """Smallest expected cost of each row.
+    """Return the smallest expected cost of each row over the classes that can be predicted.
 
     Parameters
     ----------
@@ -623,7 +623,7 @@ def min_losses(joint: Floats, costs: Floats) -> Floats:
 
 
 def accepts_sparse_rows(rule: Rule) -> bool:
-    """Whether a rule can score sparse rows from their stored values."""
+    """Whether `sparse_scores` can compute the scores of a rule from the stored values of sparse rows."""
     if isinstance(rule, ColumnSubsetRule):
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
@@ -709,5 +709,5 @@ class Plane:
         return np.asarray(((x - self.point) @ self.normal + self.value_at_point) / self.normal_length)
 
     def perpendicular_feet(self, x: Floats) -> Floats:
-        """Nearest points (m, p) of the plane to rows (m, p)."""
+        """Feet (m, p) of the perpendiculars from rows (m, p), the nearest points of the plane."""
         return np.asarray(x - np.outer(self.distances(x), self.normal / self.normal_length))
