@@ -204,7 +204,7 @@ def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
 
 
 def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
-    """Set log densities to minus infinity at points on the subspace of a class of smaller rank.
+    """Set log densities of a class to minus infinity at points on the subspace of a class of smaller rank.
 
     Parameters
     ----------
@@ -633,7 +633,7 @@ class RowDensity:
 
     @cached_property
     def rank(self) -> int:
-        """Rank of the covariance; the number of columns for other distributions."""
+        """Rank of the covariance of a normal or t distribution; the number of columns for others."""
         parameters = self.normal if self.student_t is None else self.student_t[0]
         return self.dim if parameters is None else covariance_rank(parameters.cov)
 

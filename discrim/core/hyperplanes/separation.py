@@ -85,12 +85,12 @@ class Differences:
         self.other_class_mask[self.own_class_index] = False
 
     def own_minus_others(self, coef: Floats) -> Floats:
-        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); zero for the own class y."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); zero for the class y."""
         eta = coef.T @ self.columns
         return np.asarray(eta[self.own_class_index] - eta)
 
     def leads_over_others(self, coef: Floats) -> Floats:
-        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); infinite for the own class y."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); infinite for the class y."""
         differences = self.own_minus_others(coef)
         differences[self.own_class_index] = np.inf
         return differences
@@ -162,7 +162,7 @@ class Recession(NamedTuple):
 def find_recession(
     columns: Floats, codes: Codes, n_classes: int, progress: Callable[[], object] = lambda: None
 ) -> Recession:
-    """Compute the direction in which the likelihood diverges, starting from zero coefficients.
+    """Compute the direction in which the likelihood diverges by Newton's method from zero coefficients.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class _DivergingLikelihood(Differences):
         return True
 
     def find_direction(self, coef: Floats, step: Floats, is_level: Mask) -> Floats | None:
-        """Find a direction that increases some level difference and decreases none.
+        """Find a direction that increases some level difference and decreases none, from a Newton step.
 
         Parameters
         ----------
@@ -453,7 +453,7 @@ class _DivergingLikelihood(Differences):
         return self.to_matrix(values / largest)
 
     def add_direction(self, recession: Floats, direction: Floats, is_level: Mask) -> Floats | None:
-        """Add a multiple, at most one, of a direction to the current one such that no earlier increase is lost.
+        """Add a multiple, at most one, of a direction to the current one that preserves earlier increases.
 
         Parameters
         ----------

@@ -430,7 +430,7 @@ def restore_kernel_lda(
     state: KernelState,
     features: FeatureState | None,
 ) -> KernelLDAFit | FeatureLDAFit:
-    """Restore a fit with the kernel of all rows, or by features.
+    """Restore a kernel discriminant analysis, with the kernel of all rows or by features, from its state.
 
     Parameters
     ----------

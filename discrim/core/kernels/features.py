@@ -174,7 +174,7 @@ class RandomHinges:
 
 
 def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
-    """Create the feature map of landmarks, without those in the span of others.
+    """Create the feature map of landmarks; landmarks in the span of others are omitted and counted.
 
     Parameters
     ----------
@@ -364,7 +364,7 @@ def random_features(
 
     Examples
     --------
-    >>> waves = random_features("gaussian", 2.0, columns=3, count=2000)
+    >>> waves = random_features("gaussian", 2.0, n_columns=3, n_features=2000)
     >>> a, b = waves.features(np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.0]]))
     >>> float(a @ b).__round__(1), round(float(np.exp(-5 / 8)), 1)
     (0.5, 0.5)

@@ -298,7 +298,7 @@ class KernelLDAFit(ScoredIndicators):
         return np.asarray(1 - np.average(squares, axis=0, weights=self.rows.weights))
 
     def _left_out_normal(self, log_prior: Floats, fitted: Floats) -> Floats:
-        """Leave-one-out scores under normal classes.
+        """Return leave-one-out scores under normal classes in the space of the variates.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ def left_out_normal_scores(
     ncomp: int | None,
     fitted: Floats | None = None,
 ) -> Floats:
-    """Leave-one-out scores under normal classes, without the prior.
+    """Return leave-one-out scores under normal classes in the space of the variates, without the prior.
 
     Parameters
     ----------
@@ -376,7 +376,7 @@ def left_out_normal_scores(
 
 
 def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int | None) -> Floats:
-    """Scores under normal classes, without the prior, by a separate fit for each row.
+    """Return scores under normal classes, without the prior, from a separate eigenproblem for each row.
 
     Parameters
     ----------
@@ -618,14 +618,14 @@ class KernelState:
         return KernelRows(self.standard, self.u, self.codes, weights, y, self.factors)
 
     def restore_coordinates(self) -> Coordinates:
-        """Fit the coordinates of the kernel to the stored rows again."""
+        """Return the coordinates of the kernel, fitted to the stored rows again."""
         return fit_coordinates(self.u, self.weights, self.scale, self.factors, self.standard.unit)
 
 
 def restore_expansion(
     moments: ClassMoments, prior: Floats, state: KernelState, *, estimated_prior: bool, ncomp: int | None
 ) -> KernelLDAFit:
-    """Restore the fit with the kernel of all rows.
+    """Restore a kernel discriminant analysis with the kernel of all rows from its stored state.
 
     Parameters
     ----------

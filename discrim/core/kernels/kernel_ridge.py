@@ -100,7 +100,7 @@ class RidgeFit:
     one_minus_leverages: Floats
 
     def left_out_residuals(self) -> Floats:
-        """Leave-one-out residuals (n, r)."""
+        """Return the leave-one-out residuals (n, r): residuals divided by one less the leverages."""
         return np.asarray(self.residuals / self.one_minus_leverages[:, None])
 
 
@@ -122,7 +122,7 @@ def root_weights(n: int, weights: Floats | None) -> Floats:
 
 
 def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
-    """Centre a kernel at the weighted mean of the rows.
+    """Weight a kernel matrix and centre it at the weighted mean of the rows: P S K S P.
 
     Parameters
     ----------
@@ -525,7 +525,7 @@ class KernelCandidate:
 
     @property
     def sort_key(self) -> tuple[float, float]:
-        """Sort key: the loss, with ties broken by squared residuals."""
+        """Key by which candidates are sorted: the loss, then the mean squared residual."""
         return self.loss, self.squared
 
     def improves_on(self, other: KernelCandidate) -> bool:
@@ -590,7 +590,7 @@ class KernelRows:
         return cls(standard, standard.standardize(x), codes, weights, np.eye(n_classes)[codes], groups)
 
     def losses(self, select: SelectionLoss, residuals: Floats) -> Floats:
-        """Leave-one-out losses of the rows.
+        """Return the loss of each row from its leave-one-out residuals.
 
         Parameters
         ----------
@@ -685,7 +685,7 @@ MIN_CURVATURE = 1e-300
 
 
 def candidate_ridges(mean_diagonal: float, n: float) -> Floats:
-    """Candidate ridges in decreasing order.
+    """Return candidate ridges: powers of two times the mean diagonal, in decreasing order.
 
     Parameters
     ----------

@@ -469,7 +469,7 @@ def has_few_valued_column(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
 
 
 def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> float:
-    """Median of the positive distances between rows.
+    """Return the median of the positive distances between rows, by which kernel widths are scaled.
 
     Parameters
     ----------

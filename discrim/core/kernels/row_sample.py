@@ -130,7 +130,7 @@ def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
 
 
 def _sample_blocks(blocks: RowBlocks, *, max_rows: int, n_columns: int) -> RowSample:
-    """Sample the rows of some blocks.
+    """Return the sample of the rows of some blocks, the part of `sample_rows` that runs on one worker.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ def moments_of_covariances(
 
 
 def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDING_SHARE) -> Floats:
-    """Compute the triangular root of a scatter; the rows of linearly dependent columns are zero.
+    """Compute the triangular root R'R of a scatter; the rows of R of linearly dependent columns are zero.
 
     Parameters
     ----------
@@ -470,7 +470,7 @@ def _subtract_scatters(
     rows: NDArray[np.int64],
     ratio: Floats,
 ) -> tuple[Floats, Floats]:
-    """Subtract the scatters of the removed rows.
+    """Subtract the scatters of the removed rows and of the mean differences; bound the rounding errors.
 
     Parameters
     ----------
@@ -574,7 +574,7 @@ def constant_within_classes(moments: ClassMoments) -> Mask:
 
 
 def divide_columns(moments: ClassMoments, unit: Floats) -> ClassMoments:
-    """Return the moments of x / unit, for units (p,)."""
+    """Return the moments of the columns x / unit from the moments of x, for units (p,)."""
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 

@@ -172,7 +172,7 @@ class ClassMoments:
         return replace(self, scatters=self.scatters.sum(axis=0, keepdims=True), roots=roots)
 
     def _root_of_rows(self, rows: Floats) -> Floats:
-        """Return the root of rows (m, p), thin if these moments have thin roots."""
+        """Return R with R'R = X'X for rows X (m, p), with min(m, p) rows if these moments have thin roots."""
         return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.triangular_root(rows)
 
     def as_one(self) -> ClassMoments:

@@ -447,7 +447,7 @@ class CentredRoots(NamedTuple):
 def centred_roots(
     blocks: RowBlocks, *, centres: Sequence[ClassCentres], by_class: bool
 ) -> list[CentredRoots]:
-    """Compute triangular roots of deviations from class means by a QR of each block.
+    """Compute triangular roots R'R = D'D of deviations D from class means, by a QR of each block.
 
     Parameters
     ----------
@@ -489,7 +489,7 @@ def centred_roots(
 
 
 def triangular_root(rows: Floats) -> Floats:
-    """Return the upper triangular root (p, p) of rows (m, p), with rows of zeros if m < p."""
+    """Return the upper triangular R (p, p) with R'R = X'X for rows X (m, p), with rows of zeros if m < p."""
     root = trapezoidal_root(rows) if len(rows) else rows
     square = np.zeros((rows.shape[1], rows.shape[1]))
     square[: len(root)] = root
@@ -497,7 +497,7 @@ def triangular_root(rows: Floats) -> Floats:
 
 
 def trapezoidal_root(rows: Floats) -> Floats:
-    """Return the upper trapezoidal root (min(m, p), p) of rows (m, p)."""
+    """Return the upper trapezoidal R (min(m, p), p) with R'R = X'X for rows X (m, p), by QR."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 
@@ -579,7 +579,7 @@ def _mirror_triangle(square: Floats) -> Floats:
 
 
 def column_scale(sizes: Floats) -> Floats:
-    """Return powers of two that bring columns of extreme size (p,) near one; one for all others."""
+    """Return powers of two (p,) that bring columns of extreme sizes (p,) near one; one for other columns."""
     extreme = (
         np.isfinite(sizes)
         & (sizes > 0)
@@ -606,7 +606,7 @@ def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
 
 
 def is_scatter_ill_conditioned(scatter: Floats) -> bool:
-    """Return whether a scatter (p, p) is too ill-conditioned to be used without its root."""
+    """Return whether a scatter (p, p) has a correlation with a reciprocal condition below `ROOT_RCOND`."""
     diagonal = np.diagonal(scatter)
     if not (diagonal > 0).all():
         return True
@@ -646,7 +646,7 @@ class LeastSquaresRoot:
 
 
 def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
-    """Compute the triangular root of all rows in one pass.
+    """Compute the triangular root of all rows, with a column of ones, in one pass.
 
     Parameters
     ----------

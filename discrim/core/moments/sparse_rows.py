@@ -66,7 +66,7 @@ class SparseRows:
         return SparseRows(self.base, self.steps[which])
 
     def columns(self, keep: Codes) -> SparseRows:
-        """Return a subset of the columns, at positions (q,)."""
+        """Return the columns at positions (q,); the rows themselves if these are all columns."""
         if len(keep) == len(self.base) and (keep == np.arange(len(keep))).all():
             return self
         return SparseRows(self.base[keep], self.steps[:, keep])

@@ -538,7 +538,7 @@ def _in_squared_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> 
 
 
 def _bounded_kernel(power: int, u: Floats, rounding: Floats) -> Floats:
-    """Evaluate a kernel with bounded support.
+    """Evaluate the unnormalized kernel (1 - u)^power for u below one, and zero for larger u.
 
     Parameters
     ----------
@@ -871,7 +871,7 @@ class KernelDensityFit(NoLikelihood):
         return normal_reference_radii(self.kernel, self.moments.n_columns, self.moments.counts)
 
     def typical_deviation(self) -> float:
-        """Root mean square of the columns' within-class standard deviations, in the metric."""
+        """Return the root mean square of the within-class standard deviations; one in a scaled metric."""
         if self.metric != "euclidean":
             return 1.0
         df = max(self.moments.total - self.moments.n_classes, 1.0)
@@ -938,7 +938,7 @@ class KernelDensityFit(NoLikelihood):
         return all_scores
 
     def min_radii(self) -> Floats:
-        """Smallest bandwidths (K,) that exceed the rounding of distances."""
+        """Return the bandwidths (K,) below which the rounding of distances matters."""
         return np.array([class_points.resolution for class_points in self.points_by_class])
 
     def validate(self) -> None:

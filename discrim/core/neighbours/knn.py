@@ -270,7 +270,7 @@ def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
 def nearest_others_downdated(
     search: NeighbourIndex, start: int, stop: int, k: int, directions: Floats
 ) -> Neighbours:
-    """Find the k nearest other rows by Mahalanobis distances of which the covariance excludes the row.
+    """Find the k nearest other rows of some rows by Mahalanobis distance, with covariances without the row.
 
     Parameters
     ----------
@@ -419,7 +419,7 @@ class NeighbourRule:
 
 
 def _count_votes(nearest: Neighbours, codes: Codes) -> Codes:
-    """Count the neighbours of each row by class, including ties with the k-th."""
+    """Return the number of neighbours by class (m, K), including rows tied with the k-th."""
     m, n_classes = nearest.tied_counts.shape
     cells = codes[nearest.rows] + n_classes * np.arange(m)[:, None]
     return np.bincount(cells.ravel(), minlength=m * n_classes).reshape(m, n_classes) + nearest.tied_counts

@@ -156,7 +156,7 @@ class PointRows:
     def nearest_rows(
         self, distances: Floats, nearest: Codes, limits: Floats, k: int, codes: Codes, n_classes: int
     ) -> tuple[Codes, Floats, Codes]:
-        """Convert the nearest points of queries to their nearest rows.
+        """Convert the nearest distinct points of queries to their nearest rows, and count tied rows.
 
         Parameters
         ----------
@@ -311,7 +311,7 @@ class ProductFilter:
     def candidates(
         self, z: Floats, k: int, tie_limit: Callable[[Floats], Floats], buffer: SingleFloats
     ) -> Candidates:
-        """Find the candidates for the k nearest rows of queries, including ties.
+        """Find pairs of queries and rows that may be among the k nearest, or tied with the k-th.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class ProductFilter:
         n_examined: int,
         tie_limit: Callable[[Floats], Floats],
     ) -> tuple[Codes, Codes, Mask]:
-        """Find the candidates in the groups with the smallest bounds.
+        """Find the candidates of queries in the groups of rows with the smallest bounds of the distance.
 
         Parameters
         ----------
@@ -662,7 +662,7 @@ class NeighbourIndex:
         object.__setattr__(self, "point_index", point_index)
 
     def nearest(self, x: Floats, k: int) -> Neighbours:
-        """Find the k nearest rows of new rows.
+        """Find the k nearest indexed rows of each new row.
 
         Parameters
         ----------
@@ -688,11 +688,11 @@ class NeighbourIndex:
         return self._nearest(self.space.coordinates(x), k)
 
     def nearest_of_range(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest rows, including the row itself, of the rows in a range."""
+        """Find the k nearest rows, including the row itself, of the indexed rows start, ..., stop - 1."""
         return self._nearest(self.points[start:stop], k)
 
     def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest other rows of the rows in a range."""
+        """Find the k nearest rows, excluding the row itself, of the indexed rows start, ..., stop - 1."""
         return self.nearest_of_range(start, stop, k + 1).remove_self(np.arange(start, stop), self.codes)
 
     def allocate(self, m: int, k: int) -> Neighbours:
@@ -988,7 +988,7 @@ def run_in_threads(task: Callable[[Codes], None], chunks: Sequence[Codes]) -> No
 
 
 def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
-    """Explain when a metric is undefined.
+    """Return a message that says when a metric is undefined, and the rows for which it always is.
 
     Parameters
     ----------

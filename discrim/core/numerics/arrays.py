@@ -153,5 +153,5 @@ def check_memory(n_values: float, subject: str, hint: str) -> None:
 
 
 def _format_bytes(bytes_: float) -> str:
-    """Format a number of bytes in GiB."""
+    """Return a number of bytes as text in GiB, such as "1.5 GiB"."""
     return f"{bytes_ / GIB:,.1f} GiB" if bytes_ < 1e15 else f"{bytes_ / GIB:.1e} GiB"

@@ -58,7 +58,7 @@ def validate_path(path: Any, content: str = FIT_FILE) -> Path:
 
 
 def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> Path:
-    """Validate the path of an output file before its content is computed.
+    """Return the path of an output file; raise an error, before its content is computed, if it is unusable.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def gauss_legendre_rule(points: int) -> tuple[Floats, Floats]:
 
 
 def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
-    """Probability that the largest root of E^-1 H exceeds a value.
+    """Return the probability that the largest root of E^-1 H exceeds a value.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def _add_border(square: Floats, border: Floats) -> Floats:
 
 
 def greatest_root_isf(probability: float, p: int, q: float, v: float) -> float:
-    """Value that the largest root of E^-1 H exceeds with a probability.
+    """Return the value that the largest root of E^-1 H exceeds with a given probability.
 
     Parameters
     ----------

@@ -504,7 +504,7 @@ class _Family(NamedTuple):
         return gradient, information
 
     def jeffreys_gradient(self, rows: _Rows, params: Floats, inverse: Floats) -> Floats:
-        """Gradient of Jeffreys' penalty, half the log-determinant of the information.
+        """Return the gradient of Jeffreys' penalty, half the log-determinant of the information.
 
         Parameters
         ----------

@@ -259,7 +259,7 @@ def _rule_about_origin(
 def _group_close_classes(
     whitened: Floats, constant: Floats, best: Codes, predictable: Codes, radius: float
 ) -> Iterator[tuple[Codes, Codes]]:
-    """Group classes that are close together.
+    """Yield groups of classes that are close together, each with the classes that it covers.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def linear_rule(
 
 
 def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
-    """Return the class means with the metric of a covariance, or of the distance within canonical axes."""
+    """Return the class means with the metric of a covariance, or with distances within canonical axes."""
     if isinstance(metric, Covariance):
         return Means(moments.centres, moments.rests, moments.scale, metric.whiten, metric.unwhiten)
     axes = metric.axes
@@ -663,7 +663,7 @@ def quadratic_form(
 
 
 def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) -> tuple[Means, Floats]:
-    """Class means within canonical axes, with rows (not means) inflated about their centre.
+    """Return class means with the metric of canonical axes, and rows (not means) inflated about the centre.
 
     Parameters
     ----------

@@ -577,7 +577,7 @@ def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
 
 
 def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
-    """Class with the smallest expected cost in each row; ties go to the first class.
+    """Return the class with the smallest expected cost in each row; ties go to the first class.
 
     Parameters
     ----------
@@ -634,7 +634,7 @@ def accepts_sparse_rows(rule: Rule) -> bool:
 
 
 def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
-    """Score sparse rows without missing values.
+    """Return the scores of sparse rows without missing values, computed from their stored values.
 
     Parameters
     ----------
