@@ -269,7 +269,7 @@ class DensityDistribution:
 
     @property
     def is_on_line(self) -> bool:
-        """Whether x is univariate and continuous, so that integrals can be computed by quadrature."""
+        """Whether x is univariate and continuous; integrals are then computed by quadrature."""
         return not self.is_discrete and not any(isinstance(density, RowDensity) for density in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:

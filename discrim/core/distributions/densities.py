@@ -715,7 +715,7 @@ def to_density(distribution: Any) -> Density:
 
 
 def is_defined_by_scipy(frozen: Any) -> bool:
-    """Return whether a distribution is defined in scipy, so that its density need not be checked."""
+    """Return whether a distribution is defined in scipy; its density is then not checked."""
     return type(getattr(frozen, "dist", frozen)).__module__.startswith("scipy.")
 
 

@@ -497,7 +497,7 @@ def _weights_by_row(nearest: NearestPoint, rows: tuple[Codes, Codes]) -> tuple[C
 
 
 def largest_margin(signed: Floats) -> float:
-    """Largest m with signed'b >= m for all rows and some unit vector b; zero if there is none.
+    """Return the largest m with signed'b >= m for all rows and some unit vector b; zero if not positive.
 
     Parameters
     ----------

@@ -158,7 +158,7 @@ class _Inverse:
         Lower triangle of (C + size uu' + ridge I)^-1, with C the centred kernel; the upper triangle is not
         set.
     s, u : (n,) float
-        Square roots of the weights, and the same as a unit vector.
+        Square roots of the weights, and this vector divided by its length.
     size : float
         Eigenvalue that is added in the direction u, in which C is zero.
     means : (n,) float

@@ -485,7 +485,7 @@ MAX_BLOCK_POINTS = 2**21
 """Number of points that a tree returns per block."""
 
 MINIMA_GROUP_SIZE = 16
-"""Number of distances of which only the minimum is partitioned first."""
+"""Number of distances in a group; the minima of groups are partitioned before the distances."""
 
 MAX_BLOCK_DISTANCES = 2**21
 """Number of distances per block."""
@@ -988,7 +988,7 @@ def run_in_threads(task: Callable[[Codes], None], chunks: Sequence[Codes]) -> No
 
 
 def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
-    """Return a message that says when a metric is undefined, and the rows for which it always is.
+    """Return the cause for which a metric is undefined, and the rows to which it applies.
 
     Parameters
     ----------
@@ -1004,12 +1004,14 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
         Rows whose distance to every other row is undefined.
     """
     if metric == "cosine":
-        return "a row is all zero", (z == 0).all(axis=1)
+        return "all values of a row are zero", (z == 0).all(axis=1)
     if metric == "correlation":
         return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
     if metric == "jensenshannon":
-        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(axis=1)
+        return "a row has a negative value, or is zero in all columns", (z < 0).any(axis=1) | (z == 0).all(
+            axis=1
+        )
     no_rows = np.zeros(len(z), dtype=bool)
     if metric == "braycurtis":
-        return "two rows are all zero, or cancel", no_rows
-    return "the formula of the metric is 0/0 there", no_rows
+        return "all values of two rows are zero, or cancel in their sum", no_rows
+    return "its formula divides zero by zero", no_rows

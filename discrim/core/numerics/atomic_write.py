@@ -82,7 +82,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     output_path = validate_path(path, content)
     text = os.fsdecode(path)
     if is_folder_path(text):
-        raise FolderGivenError(EISDIR, "This is a folder", text, hint="Name a file in it.")
+        raise FolderGivenError(EISDIR, "This is a folder", text, hint="Pass the path of a file in it.")
     resolve_target(output_path)
     if suffixes and output_path.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
@@ -105,17 +105,25 @@ def resolve_target(path: Path) -> Path:
     displayed_path = target if path.is_symlink() else path
     if not target.parent.is_dir():
         raise MissingFolderError(
-            ENOENT, "There is no such folder", str(displayed_path.parent), hint="Make it, or name another."
+            ENOENT,
+            "There is no such folder",
+            str(displayed_path.parent),
+            hint="Create it, or pass another path.",
         )
     if target.is_dir():
-        raise FolderGivenError(EISDIR, "This is a folder", str(displayed_path), hint="Name a file in it.")
+        raise FolderGivenError(
+            EISDIR, "This is a folder", str(displayed_path), hint="Pass the path of a file in it."
+        )
     if target.exists():
         if not target.is_file():
             raise UnwritableFileError(
-                EINVAL, "This is a device, a pipe or a socket", str(displayed_path), hint="Name a file."
+                EINVAL,
+                "This is a device, a pipe or a socket",
+                str(displayed_path),
+                hint="Pass the path of a file.",
             )
         if not os.access(target, os.W_OK):
-            hint = "Name another, or allow it to be written."
+            hint = "Pass another path, or make the file writable."
             raise ReadOnlyError(EACCES, "This file is read-only", str(displayed_path), hint=hint)
     return target
 

@@ -1,4 +1,4 @@
-"""Calibration: maps from the scores of a rule to log posteriors, learnt from held-out or left-out scores.
+"""Calibration: maps from the scores of a rule to log posteriors, learnt from rows that the rule did not see.
 
 A rule is overconfident for the rows to which it was fitted, the more so the fewer rows it had; assumptions
 such as independent columns and normal tails add to this. Scores of rows that the rule did not see show how

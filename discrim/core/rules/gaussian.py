@@ -229,7 +229,7 @@ def _rule_about_origin(
     predictable = np.flatnonzero(np.isfinite(constant[classes]) & np.isfinite(norms))
     radius = float(norms[predictable].max(initial=0.0))
     has_groups = MIN_RADIUS < radius < enclosing_distance / 2
-    crowds = []
+    groups = []
     for covered, members in (
         _group_close_classes(whitened, constant[classes], best, predictable, radius) if has_groups else ()
     ):
@@ -248,12 +248,12 @@ def _rule_about_origin(
         n_coefs = members.size * len(origin)
         if n_coefs <= n_remaining_coefs[0]:
             n_remaining_coefs[0] -= n_coefs
-            crowds.append(CloseClasses(covered, members, build_rule(n_remaining_coefs)))
+            groups.append(CloseClasses(covered, members, build_rule(n_remaining_coefs)))
         else:
-            crowds.append(CloseClasses(covered, members, DeferredRule(build_rule)))
+            groups.append(CloseClasses(covered, members, DeferredRule(build_rule)))
     # A fixed memory layout makes products bitwise equal for every layout of the metric.
     coef = np.ascontiguousarray(factor * coef)
-    return LinearRule(origin, means.scale, coef, intercept, tuple(crowds))
+    return LinearRule(origin, means.scale, coef, intercept, tuple(groups))
 
 
 def _group_close_classes(
@@ -303,7 +303,7 @@ def _group_close_classes(
         )
     if not is_ungrouped.any():
         return
-    # If the distances between all classes do not fit, recompute those of each centre of a group.
+    # If the distances between all classes are not stored, recompute the distances from each seed.
     all_gaps = squared_distances if step >= len(predictable) else None
     for seed in np.argsort(-constant[predictable], kind="stable").tolist():
         if is_ungrouped[seed]:

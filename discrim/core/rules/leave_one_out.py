@@ -580,7 +580,7 @@ def squared_distances_between_means(means: Floats) -> Floats:
     check_memory(
         float(k) ** 2,
         f"A table of {k:,} by {k:,} classes, of squared distances between their means,",
-        "Merge rare classes, or ask for fewer",
+        "Merge rare classes, or pass a table with fewer classes",
     )
     squared_distances = np.empty((k, k))
     for i, mean in enumerate(means):

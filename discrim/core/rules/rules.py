@@ -116,19 +116,19 @@ class LinearRule:
         (m, K) float
         """
         group_of_class = np.full(scores.shape[1], -1)
-        for i, crowd in enumerate(self.close_groups):
-            group_of_class[crowd.covered_classes] = i
+        for i, group in enumerate(self.close_groups):
+            group_of_class[group.covered_classes] = i
         previous_ids = np.full(len(x), -1)
         for _ in range(MAX_RESCORINGS):
             group_ids = group_of_class[np.argmax(scores, axis=1)]
             changed_rows = np.flatnonzero((group_ids != previous_ids) & (group_ids >= 0))
             for i in np.unique(group_ids[changed_rows]).tolist():
-                crowd = self.close_groups[i]
+                group = self.close_groups[i]
                 rows = changed_rows[group_ids[changed_rows] == i]
-                group_scores = crowd.rule.scores(x[rows])
+                group_scores = group.rule.scores(x[rows])
                 others = scores[rows]
-                others += (group_scores[:, 0] - others[:, crowd.members[0]])[:, None]
-                others[:, crowd.members] = group_scores
+                others += (group_scores[:, 0] - others[:, group.members[0]])[:, None]
+                others[:, group.members] = group_scores
                 scores[rows] = others
             if not len(changed_rows):
                 break
