@@ -214,6 +214,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Parameters
     ----------
     origin : (p,) float
+        Point that is subtracted from the rows.
     coef : (p, 1) or (p, K) float
         Normal vectors of the planes, by column.
     intercept : (1,) or (K,) float

@@ -127,7 +127,7 @@ def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     Parameters
     ----------
     kernel : (n, n) float
-        Overwritten.
+        Kernel matrix of the rows; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
 
@@ -196,7 +196,7 @@ def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: floa
     Parameters
     ----------
     kernel : (n, n) float
-        Overwritten.
+        Kernel matrix of the rows; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     ridge : float
@@ -236,7 +236,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     Parameters
     ----------
     kernel : (n, n) float
-        Overwritten.
+        Kernel matrix of the rows; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float
@@ -314,7 +314,7 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
     Parameters
     ----------
     kernel : (n, n) float
-        Overwritten.
+        Kernel matrix of the rows; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     ridge : float
@@ -353,7 +353,7 @@ def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> F
 
 
 def one_minus_unit_leverages(full_one_minus_leverages: Floats, s: Floats) -> Floats:
-    """One less the leverage of the weight that is left out of each row, at most one unit.
+    """Return one less the leverages of the left-out weights, one unit or the full weight if less.
 
     Parameters
     ----------
@@ -425,7 +425,7 @@ def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectr
     Parameters
     ----------
     kernel : (n, n) float
-        Overwritten.
+        Kernel matrix of the rows; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float

@@ -148,7 +148,7 @@ class Kernel:
         a : (m, q) float
             Coordinates of the first rows.
         out : (m, n) float
-            Overwritten.
+            Array for the kernel matrix.
         """
         if self.name == "laplace":
             cdist(a, b, "cityblock", out=out)

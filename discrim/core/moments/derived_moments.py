@@ -70,6 +70,7 @@ def moments_of_covariances(
     Parameters
     ----------
     means : (K, p) float
+        Class means in the units of the data.
     covariances : (K, p, p) or (1, p, p) float
         Covariance of each class, or within all classes.
     counts : (K,) float
@@ -452,8 +453,9 @@ def _clear_constant_columns(scatters: Floats, error: Floats, is_constant: NDArra
     Parameters
     ----------
     scatters : (K, p, p), (1, p, p) or (K, p) float
+        Scatters of the remaining rows; modified.
     error : (K, p) or (1, p) float
-        Error bounds of the sums of squares.
+        Error bounds of the sums of squares; modified.
     is_constant : (K, p) or (1, p) bool
         Columns without variance.
     """

@@ -177,6 +177,7 @@ def merge_results_and_counts(merge: Callable[[T, T], T], a: tuple[T, Any], b: tu
     merge : callable
         Merges two results.
     a, b : (result, counts)
+        Results and counts of the parts.
 
     Returns
     -------

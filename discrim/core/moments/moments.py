@@ -555,6 +555,7 @@ def _compute_roots(
     gathered : list of _Gathered
         Results of the first pass for each part.
     required_moments : ScatterType
+        Second moments that are stored, which determine the kind of roots.
 
     Returns
     -------
@@ -582,6 +583,7 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_root
     moments : ClassMoments
         Counts, means and scatters of the classes.
     centred_roots : CentredRoots
+        Roots, and sums of the deviations from the means of `moments`.
     has_thin_roots : bool
         Whether the roots have fewer rows than columns.
 

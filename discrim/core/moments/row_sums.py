@@ -633,6 +633,7 @@ class LeastSquaresRoot:
     triangle : (1 + p, 1 + p) float
         Upper triangular R of the constant and the columns less the origin; (0, 1 + p) without rows.
     origin : (p,) float
+        Values that are subtracted from the columns; zero for columns that are not shifted.
     total : float
         Sum of weights.
     rows : int

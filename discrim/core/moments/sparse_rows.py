@@ -237,7 +237,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
 
 
 def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
-    """Choose the powers of two by which the columns are multiplied.
+    """Return powers of two that bring columns with extreme deviations or means near one.
 
     Parameters
     ----------
@@ -246,11 +246,12 @@ def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floa
     deviations : (n,) float
         Deviations of the stored values from the class means.
     means : (K, p) float
+        Class means of the steps.
 
     Returns
     -------
     (p,) float
-        Powers of two that bring columns of extreme size near one; one for all others.
+        One for columns without extreme values.
     """
     sizes = np.abs(means).max(axis=0, initial=0.0)
     sizes_of_deviations = np.abs(deviations)

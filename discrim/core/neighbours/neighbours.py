@@ -748,7 +748,7 @@ class NeighbourIndex:
         k : int
             Number of neighbours.
         nearest : Neighbours
-            Filled in.
+            Result for all queries, to which rows, distances and ties are written.
 
         Returns
         -------
@@ -788,7 +788,7 @@ class NeighbourIndex:
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
-            Filled in.
+            Result for all queries, to which rows, distances and ties are written.
 
         Returns
         -------
@@ -840,7 +840,7 @@ class NeighbourIndex:
         k : int
             Number of neighbours.
         nearest : Neighbours
-            Filled in.
+            Result for all queries, to which rows, distances and ties are written.
         """
         rows = candidates.queries
         width = candidates.candidate_index.max(initial=-1) + 1
@@ -876,7 +876,7 @@ class NeighbourIndex:
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
-            Filled in.
+            Result for all queries, to which rows, distances and ties are written.
         """
         from scipy.spatial.distance import cdist
 
@@ -906,7 +906,7 @@ class NeighbourIndex:
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
-            Filled in.
+            Result for all queries, to which rows, distances and ties are written.
         """
         m, width = distances.shape
         groups = width // MINIMA_GROUP_SIZE

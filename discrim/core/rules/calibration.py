@@ -511,7 +511,7 @@ class _Family(NamedTuple):
         rows : _Rows
             Leads, classes and weights of the rows.
         params : (P,) float
-            Parameters.
+            Parameters of the map.
         inverse : (P, P) float
             Inverse of the information.
 
@@ -547,7 +547,7 @@ class _Family(NamedTuple):
         Returns
         -------
         params : (P,) float
-            Parameters.
+            Parameters of the map.
         inverse : (P, P) float
             Inverse of their information.
         """
@@ -596,7 +596,7 @@ class _Family(NamedTuple):
         ridge : (P,) float
             Precisions of the normal prior.
         params : (P,) float
-            Parameters.
+            Parameters of the map.
 
         Returns
         -------
@@ -644,7 +644,7 @@ class _Family(NamedTuple):
         rows : _Rows
             At most one unit of the weight of a row is left out.
         params : (P,) float
-            Parameters.
+            Parameters of the map.
         inverse : (P, P) float
             Inverse of the information.
 

@@ -326,7 +326,7 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     moments : ClassMoments
         Counts, means and scatters of the classes.
     centre : (p,) float
-        In z.
+        New origin in the coordinates z of the moments.
 
     Returns
     -------

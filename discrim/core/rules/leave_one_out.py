@@ -328,7 +328,7 @@ def mark_lone_rows_for_refit(scores: Floats, class_weights: Floats, weights: Flo
     Parameters
     ----------
     scores : (m, K) float
-        Modified in place.
+        Scores of the rows; modified in place.
     class_weights : (m,) float
         Weights of the classes of the rows.
     weights : (m,) float or None
@@ -348,7 +348,7 @@ def mark_refits(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDA
     Parameters
     ----------
     scores : (K, m) float
-        Modified in place.
+        Scores of the rows; modified in place.
     codes : (m,) int
         Classes of the rows.
     removal : Removal

@@ -109,7 +109,7 @@ class LinearRule:
         x : (m, p) float
             Rows of the design matrix.
         scores : (m, K) float
-            Modified in place.
+            Scores of the rows; modified in place.
 
         Returns
         -------
@@ -200,6 +200,7 @@ class Distances:
     scale : (p,) float
         Powers of two by which the columns are multiplied.
     means : (K, p) float
+        Class means in the coordinates z.
     covariances : tuple of Covariance
         One for all classes, or one for each class.
     nearest : NearestMeanDistances or None
