@@ -82,7 +82,9 @@ def mean_over_points(
     seed: int | None,
     progress: Callable[[int], None] = lambda more: None,
 ) -> BoundedValue:
-    """Mean of a function over random points of the classes, with half the width of its 99 % interval.
+    """Estimate the mean of a function over the distribution by random points of the classes.
+
+    The error bound is half the width of the 99 % interval of the mean.
 
     If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
     points with probability (1 - q)^n, which is at least 1 - 0.99 for q up to ln(100)/n; the bound is then at
@@ -451,7 +453,7 @@ def _integrate_on_line(
     breaks: list[Floats],
     max_integral: Callable[[Floats], float],
 ) -> BoundedValue:
-    """Integrate a function over a line, with a bound that includes missed probability mass.
+    """Integrate a function of joint densities over a line, with a bound that includes missed probability.
 
     The densities are integrated together with the function. If they do not integrate to one, a panel missed
     mass (a tail above 1e308, a spike between two points, a pole) or their values are inaccurate.

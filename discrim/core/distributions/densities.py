@@ -720,7 +720,7 @@ def is_defined_by_scipy(frozen: Any) -> bool:
 
 
 def _density_from_scipy(distribution: Any) -> Density:
-    """Convert a distribution of scipy.stats, and check its parameters."""
+    """Convert a distribution of scipy.stats to a `Density`; raise an error for invalid parameters."""
     class_names = {base.__name__ for base in type(distribution).__mro__}
     is_old_interface = {"rv_frozen", "rv_continuous", "rv_discrete"} & class_names
     is_new_interface = {"UnivariateDistribution", "_ProbabilityDistribution"} & class_names

@@ -48,7 +48,7 @@ def left_out_planes(
     counts_all_errors: bool,
     progress: Callable[[], object] = lambda: None,
 ) -> Floats:
-    """Coefficients of the plane without each row, from the last pass or from the pocket.
+    """Run the perceptron rule without each row; return the coefficients of the last pass or the pocket.
 
     Parameters
     ----------

@@ -410,7 +410,21 @@ class _DivergingLikelihood(Differences):
         return None
 
     def is_recession(self, direction: Floats, is_level: Mask, *, strictly: bool = False) -> bool:
-        """Return whether some level difference increases and none decreases; with `strictly` all increase."""
+        """Return whether some level difference increases and none decreases along a direction.
+
+        Parameters
+        ----------
+        direction : (p + 1, K) float
+            Coefficients up to one.
+        is_level : (K, n) bool
+            Differences that are level.
+        strictly : bool
+            Whether all level differences have to increase.
+
+        Returns
+        -------
+        bool
+        """
         level_differences = self.own_minus_others(direction)[is_level]
         return bool(
             level_differences.min() > DIFFERENCE_TOLERANCE

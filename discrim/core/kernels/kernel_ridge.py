@@ -397,7 +397,7 @@ class Spectrum:
     s: Floats
 
     def left_out_residuals(self, ridges: Floats) -> Iterator[Floats]:
-        """Yield the leave-one-out residuals (n, r) at each ridge.
+        """Yield the leave-one-out residuals of the regression at each ridge.
 
         Parameters
         ----------
@@ -529,7 +529,7 @@ class KernelCandidate:
         return self.loss, self.squared
 
     def improves_on(self, other: KernelCandidate) -> bool:
-        """Whether the loss is smaller than another by enough to continue the search."""
+        """Whether the loss is smaller by `MIN_RELATIVE_GAIN`, or not larger with smaller squared residuals."""
         if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
         return self.loss <= other.loss and self.squared < (1 - MIN_RELATIVE_GAIN) * other.squared

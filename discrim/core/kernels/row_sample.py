@@ -83,7 +83,7 @@ class RowSample:
 
 
 def row_keys(x: Floats, codes: Codes) -> Keys:
-    """Hash rows with their classes.
+    """Return 64-bit hashes of rows with their classes; equal rows of a class have equal hashes.
 
     Parameters
     ----------

@@ -252,7 +252,7 @@ def _equate_dependent_columns(roots: Floats) -> Floats:
     Parameters
     ----------
     roots : (K, p, p) float
-        Changed in place.
+        Root of each class; modified in place.
 
     Returns
     -------
@@ -423,7 +423,7 @@ def _roots_to_subtract(
 def _find_moved_means(
     full: ClassMoments, mean_differences: Floats, rows: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Find classes whose rows are all removed although the means differ.
+    """Find means of classes of which all rows are removed that differ between all and the removed rows.
 
     Parameters
     ----------

@@ -332,7 +332,7 @@ def log_mean_kernels(
     total: Floats,
     series: KernelSeries | None = None,
 ) -> Floats:
-    """Logs of the weighted means of unnormalized kernels over the rows of a class.
+    """Return logs of the weighted means of unnormalized kernels over the rows of a class, for L radii.
 
     Parameters
     ----------
@@ -378,7 +378,7 @@ def _log_cutoff(n: int, weights: Floats) -> float:
 def _direct_sums(
     kernel: Kernel, d2: Floats, rounding: Floats, radii: Floats, weights: Floats, log_cutoff: float
 ) -> Floats:
-    """Sums of weighted kernels, computed directly for one radius at a time.
+    """Return sums of weighted kernels, computed directly for one radius after the other.
 
     Parameters
     ----------
@@ -759,7 +759,7 @@ def _left_out_log_density(
 def _remaining_weights(
     class_points: ClassPoints, d2: Floats, own_rows: slice | None, is_equal: Mask | None
 ) -> tuple[Floats, Floats]:
-    """Weights of the remaining rows of a class when rows are left out.
+    """Return the weights of the rows of a class that remain for each point if rows are left out.
 
     One unit of weight of the point itself is left out if it belongs to the class, or all rows equal to it.
 

@@ -143,7 +143,7 @@ class VoteCounts:
             )
 
     def find_winners(self, unscaled_posteriors: Floats, prior: Floats) -> tuple[Codes, Codes, Mask]:
-        """Find the class with the largest posterior, and the ties.
+        """Find the class with the largest posterior of each row, with ties broken as in the module docstring.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class VoteCounts:
         return winner, rows, is_tied
 
     def scores(self, votes: Codes, weights: Floats, prior: Floats) -> Floats:
-        """Log of the weighted votes relative to the winner.
+        """Return the logs of the weighted votes, relative to the winning class of each row.
 
         Ties are broken by 2 eps, which makes the winner unique.
 
@@ -560,7 +560,7 @@ class KNNFit(NoLikelihood):
             )
 
     def _tie_breaking_prior(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
-        """Prior that breaks ties in leave-one-out; class proportions are computed from the other rows.
+        """Return the prior that breaks ties if a row is left out; class proportions omit the row.
 
         Parameters
         ----------
@@ -759,7 +759,7 @@ def restore_knn(
     points: Floats,
     codes: Codes,
 ) -> KNNFit:
-    """Return the fit of rows from stored coordinates.
+    """Restore a fit from the stored coordinates and classes of its rows.
 
     Parameters
     ----------

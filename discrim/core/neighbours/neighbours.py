@@ -293,7 +293,7 @@ class ProductFilter:
         return max(low, min(high, 128))
 
     def group_size(self, k: int) -> int:
-        """Number of rows per group, a power of two that balances the numbers of groups and members.
+        """Number of rows per group, a power of two that balances the costs of bounds and of distances.
 
         One more bound of a group costs a tenth of one more member.
         """

@@ -122,7 +122,7 @@ class Calibrator:
         return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
 
     def scores(self, scores: Floats) -> Floats:
-        """Calibrate scores.
+        """Return the calibrated log posteriors of scores.
 
         Parameters
         ----------
@@ -615,7 +615,7 @@ class _Family(NamedTuple):
         return value, gradient, (inverse + inverse.T) / 2
 
     def _maximize_likelihood(self, rows: _Rows) -> tuple[Floats, Floats]:
-        """Maximize the likelihood by Newton's method with step halving."""
+        """Maximize the likelihood without penalties, by Newton's method with step halving; see `maximize`."""
         params = self.centre.copy()
         value = -np.inf
         step: Floats = np.zeros(len(params))

@@ -765,7 +765,7 @@ MAX_PATTERN_ELEMENTS = 2**23
 
 
 def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Codes]]:
-    """Group rows by their set of observed columns.
+    """Group rows with missing values in the same columns.
 
     Parameters
     ----------

@@ -343,7 +343,7 @@ def mark_lone_rows_for_refit(scores: Floats, class_weights: Floats, weights: Flo
 
 
 def mark_refits(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDArray[np.bool_]) -> Floats:
-    """Set the scores of the own class of lone rows to minus infinity, and scores that require a refit to NaN.
+    """Mark rows that are alone in their class, by minus infinity in its score, and rows to refit, by NaN.
 
     Parameters
     ----------
@@ -634,7 +634,7 @@ class MomentsFit(Protocol):
         """Fit the same model to other moments with the same prior; return None if the fit does not exist."""
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the function that computes leave-one-out scores of rows."""
+        """Return the function that computes leave-one-out scores of rows under a log prior (K,)."""
 
     def distances(self) -> Distances:
         """Return the squared distances to the class means."""

@@ -423,7 +423,7 @@ class CalibratedRule:
 
     @property
     def has_impossible_rows(self) -> bool:
-        """Whether a row can be impossible in every class."""
+        """Whether the scores of a row can be minus infinity in every class."""
         return bool(getattr(self.rule, "has_impossible_rows", False))
 
     def scores(self, x: Floats) -> Floats:
