@@ -529,7 +529,7 @@ class KernelCandidate:
         return self.loss, self.squared
 
     def improves_on(self, other: KernelCandidate) -> bool:
-        """Whether the loss is smaller by `MIN_RELATIVE_GAIN`, or not larger with smaller squared residuals."""
+        """Whether the loss is smaller by `MIN_RELATIVE_GAIN`, or not larger with less squared error."""
         if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
         return self.loss <= other.loss and self.squared < (1 - MIN_RELATIVE_GAIN) * other.squared
