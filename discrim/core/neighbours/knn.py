@@ -596,7 +596,7 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         (m, K) or (K,) float
-            Up to a factor of the row; only for the classes of each row if `tally.labels` names them.
+            Up to a factor of the row; only for the classes of each row if `tally.present_classes` names them.
         """
         weights = self.vote_weights(prior)
         if self.estimated_prior and np.allclose(weights, 1.0, rtol=1e-12):
