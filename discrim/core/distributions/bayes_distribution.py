@@ -593,7 +593,7 @@ def _locate_intervals(
 
 
 def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | FunctionDensity]:
-    """Univariate densities of the classes."""
+    """Return the densities of the classes that are univariate, which have quantiles and supports."""
     return [density for density in distribution.densities if not isinstance(density, RowDensity)]
 
 

@@ -142,7 +142,17 @@ class _LeftOutRuns:
             setattr(self, name, getattr(self, name)[which])
 
     def _update(self, misclassified: Codes, q: int, split: int) -> None:
-        """Update the runs `misclassified`: those before `split` by row q + 1, the others by row q."""
+        """Update the coefficients and pockets of runs that misclassify the row that they visit.
+
+        Parameters
+        ----------
+        misclassified : (r,) int
+            Positions of these runs.
+        q : int
+            Position in the order without the left-out row.
+        split : int
+            The first `split` of the runs visit row q + 1, the others row q.
+        """
         correct_runs = self.step - self.run_start[misclassified]
         # If the pocket is empty, any coefficients enter, even after a run of length zero.
         is_longest = (

@@ -233,7 +233,7 @@ class KernelLDAFit(ScoredIndicators):
         return KernelState.from_fit(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
     def leave_one_out_scores(self, log_prior: Floats) -> Floats:
-        """Leave-one-out scores (n, K) of the rows."""
+        """Return the leave-one-out scores (n, K) of the rows of the fit under a log prior (K,)."""
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._require_leverages()[:, None]
         if self.calibrator is not None:

@@ -423,7 +423,7 @@ def _roots_to_subtract(
 def _find_moved_means(
     full: ClassMoments, mean_differences: Floats, rows: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Find means of classes of which all rows are removed that differ between all and the removed rows.
+    """Find means that differ between all and the removed rows, for classes without remaining rows.
 
     Parameters
     ----------

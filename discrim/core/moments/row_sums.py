@@ -330,7 +330,7 @@ class RowSums:
         return bool((lost_squares > 0.875 * self._squares()).any())
 
     def is_out_of_range(self) -> bool:
-        """Return whether a sum of squares overflowed, or is so small that products lose digits."""
+        """Return whether a column needs another scale: its sum of squares overflowed or is close to underflow."""
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
             (

@@ -479,7 +479,7 @@ class KNNFit(NoLikelihood):
         return replace(self, k=k)
 
     def vote_weights(self, prior: Floats) -> Floats:
-        """Weight (K,) of a vote for each class."""
+        """Return the weight (K,) of a vote for each class: the prior divided by the class proportion."""
         return np.asarray(prior / (self.moments.counts / self.moments.total))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:

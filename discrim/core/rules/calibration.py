@@ -396,7 +396,7 @@ def _fit_slope(
 
 
 def _softmax(scores: Floats) -> tuple[Floats, Floats]:
-    """Softmax of scores.
+    """Return the softmax of each row of scores, and the log of its denominator.
 
     Parameters
     ----------
