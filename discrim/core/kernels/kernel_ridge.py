@@ -847,7 +847,7 @@ class _KernelSearch:
         return self._points[key]
 
     def check_function(self) -> None:
-        """Raise a DataError if the user-defined kernel of the search is not positive semidefinite on the rows."""
+        """Raise a DataError if the user-defined kernel is not positive semidefinite on the rows."""
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
