@@ -551,7 +551,7 @@ class ScipyDensity:
 
     @property
     def normal(self) -> Normal | None:
-        """Parameters if the distribution is normal; otherwise None."""
+        """Mean and covariance if the distribution is normal; otherwise None."""
         name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
         if name not in ("norm", "Normal") or not is_defined_by_scipy(self.frozen):
             return None
@@ -617,7 +617,7 @@ class RowDensity:
 
     @property
     def normal(self) -> Normal | None:
-        """Parameters if the distribution is normal; otherwise None."""
+        """Mean and covariance if the distribution is normal; otherwise None."""
         if type(self.frozen).__name__ != "multivariate_normal_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))

@@ -699,11 +699,11 @@ class _SeparationProgram(Differences):
     """
 
     def __init__(
-        self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None, seconds: float
+        self, columns: Floats, codes: Codes, n_classes: int, guess: Floats | None, time_limit: float
     ) -> None:
         """Choose the first differences; see the class for the parameters."""
         super().__init__(columns, codes, n_classes)
-        self.time_limit = seconds
+        self.time_limit = time_limit
         self.n_coefs = len(columns) * (n_classes - 1)
         self.is_used = np.zeros((n_classes, len(codes)), dtype=bool)
         if guess is None:
@@ -859,7 +859,7 @@ class _SeparationProgram(Differences):
 
 
 def _solve_program(
-    cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], seconds: float
+    cost: Floats, rows: Floats, bounds: list[tuple[float, float | None]], time_limit: float
 ) -> tuple[Floats, Floats]:
     """Minimize cost'b within bounds, subject to rows b >= 0.
 
@@ -871,8 +871,8 @@ def _solve_program(
         Coefficients of the constraints.
     bounds : list of (float, float or None)
         Lower and upper bound of each variable.
-    seconds : float
-        Time limit.
+    time_limit : float
+        Time limit in seconds.
 
     Returns
     -------
@@ -880,7 +880,7 @@ def _solve_program(
     multipliers : (r,) float
     """
     zeros = np.zeros(len(rows))
-    options = {"time_limit": seconds}
+    options = {"time_limit": time_limit}
 
     # In this thread: the solver's scheduler is not safe after calls from several threads. An interrupt is
     # handled when the program ends.

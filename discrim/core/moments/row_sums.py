@@ -330,7 +330,7 @@ class RowSums:
         return bool((lost_squares > 0.875 * self._squares()).any())
 
     def is_out_of_range(self) -> bool:
-        """Return whether a column requires another scale: a sum of squares overflowed or nearly underflowed."""
+        """Return whether a column requires another scale: its sum of squares over- or nearly underflowed."""
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
             (
