@@ -1004,11 +1004,11 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
         Rows whose distance to every other row is undefined.
     """
     if metric == "cosine":
-        return "all values of a row are zero", (z == 0).all(axis=1)
+        return "a row is all zero", (z == 0).all(axis=1)
     if metric == "correlation":
         return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
     if metric == "jensenshannon":
-        return "a row has a negative value, or is zero in all columns", (z < 0).any(axis=1) | (z == 0).all(
+        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(
             axis=1
         )
     no_rows = np.zeros(len(z), dtype=bool)
