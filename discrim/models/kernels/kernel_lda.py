@@ -28,6 +28,7 @@ from discrim.core.kernels.kernel_ridge import (
 from discrim.core.kernels.kernels import KernelName, ScaleName
 from discrim.core.numerics.arrays import Codes, Floats, check_memory
 from discrim.core.numerics.progress import Progress
+from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, best_class, log_posteriors
 from discrim.design.design_rows import DesignRows
 from discrim.design.rows import gather_weighted_rows, read_rows
@@ -764,6 +765,13 @@ class KernelLDASpec(ModelSpec[Any]):
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
         return _refitted_rule(None, fit, rows)
+
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
+        """Return the leave-one-out scores of all rows, or by features a function that scores rows."""
+        if isinstance(fit.estimates, FeatureLDAFit):
+            return super().leave_one_out(fit)
+        scores: Floats = fit.estimates.leave_one_out_scores(fit.log_prior())
+        return scores
 
     def informative_columns(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return all columns; a column that is constant in a fold has no coordinate but is kept."""
