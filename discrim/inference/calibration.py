@@ -103,12 +103,12 @@ def calibration_bins(
     weights: Floats | None = None,
     level: float = 0.95,
 ) -> Bins:
-    """Compare predicted probabilities with observed proportions in bins.
+    """Compare predicted probabilities of one class with observed proportions in bins.
 
     Parameters
     ----------
     proba : (n,) float
-        Predicted probabilities.
+        Predicted probabilities of one class.
     true : (n,) bool
         Whether the row belongs to the class.
     bins : int
@@ -169,7 +169,9 @@ def assign_bins(
     Parameters
     ----------
     proba : (n,) float
+        Predicted probabilities of one class.
     true : (n,) bool
+        Whether the row belongs to the class.
     bins : int
         Maximum number of bins.
     weights : (n,) float, optional
@@ -185,7 +187,7 @@ def assign_bins(
         If `bins` is not a positive integer.
     """
     if not isinstance(bins, (int, np.integer)) or isinstance(bins, bool) or bins < 1:
-        raise DataError(f"bins={bins!r} is not valid.", hint="Give a whole number, 1 or more.")
+        raise DataError(f"bins={bins!r} is not valid.", hint="Pass a whole number, 1 or more.")
     values, positions = np.unique(proba, return_inverse=True)
     weights = np.ones(len(proba)) if weights is None else weights
     counts = np.bincount(positions, weights, len(values)).astype(np.float64)
@@ -205,12 +207,12 @@ def assign_bins(
 
 
 def wilson_interval(proportions: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
-    """Wilson's interval of binomial proportions.
+    """Compute Wilson's interval of binomial proportions.
 
     Parameters
     ----------
     proportions, rows : (B,) float
-        Proportions and numbers of rows.
+        Observed proportions, and the number of rows of each.
     level : float
         Confidence level.
 
@@ -237,7 +239,19 @@ def wilson_interval(proportions: Floats, rows: Floats, level: float) -> tuple[Fl
 class BrierDecomposition(NamedTuple):
     """Brier score of one class against the rest, and its decomposition.
 
-    brier = reliability - resolution + uncertainty + within_variance - within_covariance.
+    brier = reliability - resolution + uncertainty + within_variance - within_covariance, all defined in the
+    module docstring.
+
+    Attributes
+    ----------
+    brier : float
+        Mean squared difference of probability and outcome.
+    reliability, resolution, uncertainty : float
+        Murphy's three terms.
+    within_variance, within_covariance : float
+        Terms due to different probabilities in one bin.
+    bins : int
+        Number of bins.
     """
 
     brier: float
@@ -282,12 +296,12 @@ def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
 def brier_decomposition(
     proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BrierDecomposition:
-    """Brier score of one class and its decomposition over bins.
+    """Compute the Brier score of one class against the rest, and its decomposition over bins.
 
     Parameters
     ----------
     proba : (n,) float
-        Predicted probabilities.
+        Predicted probabilities of one class.
     true : (n,) bool
         Whether the row belongs to the class.
     bins : int
@@ -341,10 +355,11 @@ class EvaluatedRows:
     weights : (m,) float
         Frequency weights.
     n_classes : int
+        Number of classes K.
     prior : (K,) float or None
         Class proportions; None if they are estimated from the rows.
     clusters : (m,) int or None
-        Group of each row.
+        Group of each row; None if the rows are independent.
     """
 
     codes: Codes
@@ -355,7 +370,7 @@ class EvaluatedRows:
 
     @property
     def rows(self) -> Floats:
-        """Sum of weights (K,) by class."""
+        """Number of rows (K,) of each class, as sums of their weights."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def row_weights(self) -> Floats:
@@ -380,7 +395,9 @@ def mean_loss_interval(
     Parameters
     ----------
     losses : (m,) float
+        Loss of each row.
     test_rows : EvaluatedRows
+        Classes, weights and groups of the rows.
     level : float
         Confidence level.
     is_zero_one : bool
@@ -437,18 +454,21 @@ def mean_loss_interval(
 def _class_statistics(
     values: Floats, test_rows: EvaluatedRows, prior: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Statistics of the classes that contribute to a mean under a prior.
+    """Compute class means of values, for the classes that contribute to a mean under a prior.
 
     Parameters
     ----------
     values : (m,) float
+        Value of each row.
     test_rows : EvaluatedRows
+        Classes and weights of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
 
     Returns
     -------
     means, pi, rows : (k,) float
-        Means of the values, normalized prior and number of rows, for classes with rows and a positive prior.
+        Mean of the values, normalized prior and number of rows of each class with rows and a positive prior.
     """
     rows = test_rows.rows
     has_weight = (rows > 0) & (prior > 0)
@@ -462,13 +482,14 @@ def _class_statistics(
 def _unobserved_loss_limit(
     losses_if_wrong: Floats, test_rows: EvaluatedRows, n_units: float, level: float
 ) -> float:
-    """Return the upper limit of the mean loss due to wrong labels if no wrong label is observed.
+    """Return an upper limit of the mean loss due to wrong labels when no wrong label is observed.
 
     Parameters
     ----------
     losses_if_wrong : (m,) float
         Losses of the rows if their labels were wrong.
     test_rows : EvaluatedRows
+        Classes, weights and groups of the rows.
     n_units : float
         Number of independent rows or groups.
     level : float
@@ -490,11 +511,12 @@ def _unobserved_loss_limit(
 
 
 def second_best_class(scores: Floats) -> Codes:
-    """Class with the second largest score of each row.
+    """Return the class with the second largest score in each row.
 
     Parameters
     ----------
     scores : (m, K) float
+        Score of each class.
 
     Returns
     -------
@@ -509,13 +531,16 @@ def second_best_class(scores: Floats) -> Codes:
 
 
 def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> float:
-    """Variance of the mean loss of independent rows.
+    """Return the variance of the mean loss of independent rows.
 
     Parameters
     ----------
     losses : (m,) float
+        Loss of each row.
     test_rows : EvaluatedRows
+        Classes and weights of the rows.
     mean : float
+        Mean loss, with classes weighted to the prior if there is one.
 
     Returns
     -------
@@ -534,14 +559,16 @@ def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> 
 
 
 def fold_means(values: Floats, weights: Floats, folds: Codes, n_folds: int) -> Floats:
-    """Weighted mean of values in each fold.
+    """Return the weighted mean of values in each fold.
 
     Parameters
     ----------
     values, weights : (m,) float
-        Values and their weights.
+        Value and weight of each row.
     folds : (m,) int
+        Fold of each row, numbered from 0.
     n_folds : int
+        Number of folds.
 
     Returns
     -------
@@ -571,8 +598,13 @@ MIN_INFORMATION = 1e-13
 class Recalibration(NamedTuple):
     """Recalibration slope and intercept, each with its standard error.
 
-    Both are NaN if the classes are separated or a probability is zero. The intercept is None unless there are
-    two classes and the rows are a sample of the mixture.
+    Attributes
+    ----------
+    slope : (float, float)
+        Estimate and standard error; NaN if the classes are separated or a probability is zero.
+    intercept : (float, float) or None
+        Estimate and standard error, or NaN. None unless there are two classes and the rows are a sample of
+        the mixture.
     """
 
     slope: tuple[float, float]
@@ -582,7 +614,8 @@ class Recalibration(NamedTuple):
 def log_odds_against_rest(scores: Floats) -> Floats:
     """Return the log odds of each class against all others.
 
-    The log odds differ also for observations whose posteriors all round to one.
+    They are computed without rounding posteriors to zero or one, so rows with extreme posteriors still
+    differ.
 
     Parameters
     ----------
@@ -619,7 +652,7 @@ def log_odds_against_rest(scores: Floats) -> Floats:
 def estimate_recalibration(
     log_odds: Floats, codes: Codes, weights: Floats | None = None, *, sampled: bool = True
 ) -> Recalibration:
-    """Estimate the recalibration slope and, for two classes, the intercept.
+    """Estimate the recalibration slope and, for two classes, the intercept (see the module docstring).
 
     Parameters
     ----------
@@ -666,14 +699,16 @@ def estimate_recalibration(
 def _maximize_likelihood(
     log_probabilities: Floats, codes: Codes, weights: Floats
 ) -> tuple[Floats, Floats] | None:
-    """Maximum likelihood estimates of the recalibration model by Newton's method.
+    """Compute maximum likelihood estimates of the recalibration model by Newton's method.
 
     Parameters
     ----------
     log_probabilities : (m, K) float
         Scaled log probabilities relative to the class of each row.
     codes : (m,) int
+        Class of each row, numbered from 0 to K - 1.
     weights : (m,) float
+        Frequency weights.
 
     Returns
     -------
@@ -716,14 +751,18 @@ def _llf_and_probabilities(
     log_probabilities : (m, K) float
         Scaled log probabilities relative to the class of each row.
     codes : (m,) int
+        Class of each row, numbered from 0 to K - 1.
     weights : (m,) float
+        Frequency weights.
     params : (K,) float
         K - 1 intercepts and the slope.
 
     Returns
     -------
     llf : float
+        Log-likelihood at the parameters.
     probabilities : (m, K) float
+        Recalibrated probability of each class.
     """
     log_odds = params[-1] * log_probabilities
     log_odds[:, 1:] += params[:-1]
@@ -738,19 +777,23 @@ def _llf_and_probabilities(
 def _score_and_information(
     log_probabilities: Floats, codes: Codes, weights: Floats, probabilities: Floats
 ) -> tuple[Floats, Floats]:
-    """Score and information of the recalibration model.
+    """Compute score and information of the recalibration model for its K - 1 intercepts and the slope.
 
     Parameters
     ----------
     log_probabilities, probabilities : (m, K) float
         Scaled log probabilities relative to the class of each row, and recalibrated probabilities.
     codes : (m,) int
+        Class of each row, numbered from 0 to K - 1.
     weights : (m,) float
+        Frequency weights.
 
     Returns
     -------
     score : (K,) float
+        Gradient of the log-likelihood.
     information : (K, K) float
+        Minus the Hessian of the log-likelihood.
     """
     k = log_probabilities.shape[1]
     weighted_probabilities = weights[:, None] * probabilities

@@ -57,11 +57,13 @@ class ClassProportions:
 
     Attributes
     ----------
-    shares : (K,) float
-        Proportions, which sum to one; exactly zero on the boundary.
+    proportions : (K,) float
+        Estimated proportions, which sum to one; exactly zero on the boundary.
     slope : (K,) float
-        g_k - 1: zero for a positive proportion, zero or negative for a proportion of zero.
+        Derivatives of the mean log-likelihood minus 1, g_k - 1: zero for a positive proportion, zero or
+        negative for a proportion of zero.
     em_steps, newton_steps : int
+        Numbers of EM and Newton steps.
     converged : bool
         Whether the slopes satisfy the conditions of a maximum up to the tolerance.
     """
@@ -74,7 +76,7 @@ class ClassProportions:
 
 
 def densities_relative_to_best(scores: Floats) -> Floats:
-    """Densities relative to the largest one of each row.
+    """Return the densities of each row divided by the largest one.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def densities_relative_to_best(scores: Floats) -> Floats:
     Returns
     -------
     (m, K) float
-        Values that underflow are negligible in any mixture.
+        Densities between 0 and 1; values that underflow to 0 are negligible in any mixture.
     """
     with np.errstate(invalid="ignore"):
         relative_densities = scores - scores.max(axis=1, keepdims=True)
@@ -100,7 +102,7 @@ def estimate_class_proportions(
     maxiter: int = 200,
     progress: Callable[[float], object] = lambda n_steps: None,
 ) -> ClassProportions:
-    """Estimate class proportions by maximum likelihood.
+    """Estimate class proportions by maximum likelihood with fixed class densities.
 
     Parameters
     ----------
@@ -165,6 +167,7 @@ class _LikelihoodPoint:
     Attributes
     ----------
     proportions : (K,) float
+        Class proportions.
     mixture : (n,) float
         Mixture density of each row.
     slope : (K,) float
@@ -179,7 +182,21 @@ class _LikelihoodPoint:
     def from_proportions(
         cls, densities: Floats, proportions: Floats, weights: Floats | None
     ) -> _LikelihoodPoint:
-        """Evaluate mixture and slopes at proportions (K,)."""
+        """Evaluate mixture densities and slopes at class proportions.
+
+        Parameters
+        ----------
+        densities : (n, K) float
+            Density of each row in each class.
+        proportions : (K,) float
+            Class proportions.
+        weights : (n,) float or None
+            Frequency weights.
+
+        Returns
+        -------
+        _LikelihoodPoint
+        """
         mixture = densities @ proportions
         inverse_mixture = 1.0 / mixture if weights is None else weights / mixture
         total = len(mixture) if weights is None else weights.sum()
@@ -197,13 +214,16 @@ def _newton_step(densities: Floats, point: _LikelihoodPoint, weights: Floats | N
     Parameters
     ----------
     densities : (n, K) float
+        Density of each row in each class, up to a factor for each row.
     point : _LikelihoodPoint
+        Current proportions.
     weights : (n,) float or None
+        Frequency weights.
 
     Returns
     -------
     (K,) float or None
-        Proportions, not yet normalized; None if the likelihood does not increase.
+        New proportions, not yet normalized; None if the likelihood does not increase.
     """
     proportions = point.proportions
     mixture = point.mixture
@@ -225,14 +245,30 @@ def _newton_step(densities: Floats, point: _LikelihoodPoint, weights: Floats | N
 
 
 def _log_ratio(a: Floats, b: Floats) -> Floats:
-    """ln(a / b) for positive b, accurate if a and b are close."""
+    """Return ln(a / b) for positive b, accurate if a and b are close."""
     with np.errstate(divide="ignore", over="ignore"):
         ratio = (a - b) / b
         return np.asarray(np.where(np.abs(ratio) < 0.5, np.log1p(ratio), np.log(a) - np.log(b)))
 
 
 def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
-    """Weighted mean over rows of the products b_ik b_il (K, K), b_ik = f_k(x_i) / sum_j pi_j f_j(x_i)."""
+    """Compute the information matrix per row, without the constraint that proportions sum to one.
+
+    It is the weighted mean over rows of b_ik b_il, with b_ik = f_k(x_i) / sum_j pi_j f_j(x_i).
+
+    Parameters
+    ----------
+    densities : (n, K) float
+        Class densities f_k(x_i).
+    mixture : (n,) float
+        Mixture densities sum_j pi_j f_j(x_i).
+    weights : (n,) float or None
+        Frequency weights.
+
+    Returns
+    -------
+    (K, K) float
+    """
     n, k = densities.shape
     products = np.zeros((k, k))
     chunk_rows = max(MAX_CHUNK_ELEMENTS // k, 1)
@@ -244,23 +280,25 @@ def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> 
 
 
 def _quadratic_program(information: Floats, proportions: Floats, slope: Floats) -> Floats:
-    """Maximize slope'(y - x) - (y - x)'H (y - x) / 2 over y >= 0.
+    """Maximize the quadratic approximation of the log-likelihood over proportions y >= 0.
 
-    By active sets, starting at the proportions: a class whose value would become negative is fixed at zero,
-    and a class enters if the objective increases with it (Lawson & Hanson, 1974, Solving Least Squares
-    Problems, chapter 23).
+    The objective is slope'(y - x) - (y - x)'H (y - x) / 2. Active sets start at the current proportions x: a
+    class whose value would become negative is fixed at zero, and a class enters if the objective increases
+    (Lawson & Hanson, 1974, Solving Least Squares Problems, chapter 23).
 
     Parameters
     ----------
     information : (K, K) float
         The matrix H.
     proportions : (K,) float
-        The proportions x.
+        The current proportions x.
     slope : (K,) float
+        Gradient of the objective at x.
 
     Returns
     -------
     (K,) float
+        The maximum y, not normalized.
     """
     # The diagonal is at least one for a class with a positive proportion; smaller values are not scaled up.
     scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1.0))
@@ -294,11 +332,12 @@ def _quadratic_program(information: Floats, proportions: Floats, slope: Floats) 
 def covariance_of_proportions(
     densities: Floats, proportions: Floats, weights: Floats | None = None
 ) -> tuple[Floats, NDArray[np.bool_]]:
-    """Covariance of estimated proportions, and which of them the rows identify.
+    """Estimate the covariance of estimated proportions, and which of them the rows identify.
 
     Parameters
     ----------
     densities : (n, K) float
+        Density of each row in each class, up to a factor for each row.
     proportions : (K,) float
         Maximum likelihood estimates.
     weights : (n,) float, optional
@@ -345,19 +384,23 @@ def covariance_of_proportions(
 def _root_of_differences(
     densities: Floats, proportions: Floats, weights: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Root of the information of the proportions without the largest one.
+    """Compute a root of the information of the proportions other than the largest one.
 
     Parameters
     ----------
     densities : (n, m) float
+        Density of each row in each class, up to a factor for each row.
     proportions : (m,) float
+        Positive estimated proportions.
     weights : (n,) float or None
+        Frequency weights.
 
     Returns
     -------
     root : (r, m - 1) float
-    lengths : (m,) float
-        Norms of the columns b_k.
+        Triangular root; root'root is the information.
+    norms : (m,) float
+        Norms of the columns b_k, the densities divided by the mixture density.
     """
     largest = int(np.argmax(proportions))
     n, m = densities.shape
@@ -384,10 +427,13 @@ def prior_ratio_test(
     Parameters
     ----------
     densities : (n, K) float
+        Density of each row in each class, up to a factor for each row.
     proportions : (K,) float
         Maximum likelihood estimates.
     prior : (K,) float
+        Proportions under the hypothesis, all positive.
     weights : (n,) float, optional
+        Frequency weights.
 
     Returns
     -------
@@ -415,7 +461,7 @@ def profile_limits(
     tol: float = 1e-10,
     maxiter: int = 200,
 ) -> tuple[float, float]:
-    """Profile likelihood interval of one proportion.
+    """Compute the profile likelihood interval of the proportion of one class.
 
     If the proportion is fixed at u, the densities of the other classes become (1 - u) f_j + u f_k, and their
     proportions are estimated again.
@@ -423,6 +469,7 @@ def profile_limits(
     Parameters
     ----------
     densities : (n, K) float
+        Density of each row in each class, up to a factor for each row.
     estimated : ClassProportions
         Maximum likelihood estimates.
     class_index : int
@@ -430,6 +477,7 @@ def profile_limits(
     level : float
         Confidence level.
     weights : (n,) float, optional
+        Frequency weights.
     tol, maxiter
         See `estimate_class_proportions`.
 

@@ -40,21 +40,23 @@ SetScore = Literal["lac", "aps", "margin"]
 
 
 def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Floats | None = None) -> Floats:
-    """Nonconformity scores of rows for each class; larger values are less typical.
+    """Compute nonconformity scores of rows for each class; larger values are less typical.
 
-    "lac" is one minus the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American Statistical
-    Association 114, 223-234), as minus the log odds against the other classes, which do not tie even if
-    posteriors round to 0 or 1. "aps" is the sum of the posteriors of all more probable classes and the class,
-    or a proportion of it (adaptive sets: Romano, Sesia & Candes, 2020, NeurIPS 33), as minus the log of one
-    minus the sum. "margin" is the best other score minus the score of the class.
+    "lac" orders rows by one minus the posterior (Sadinle, Lei & Wasserman, 2019, Journal of the American
+    Statistical Association 114, 223-234). The returned value is minus the log odds against the other classes,
+    which does not tie even if posteriors round to 0 or 1. "aps" orders rows by the sum s of the posteriors of
+    all more probable classes and of the class itself, or a fraction of its posterior (adaptive sets:
+    Romano, Sesia & Candes, 2020, NeurIPS 33); the returned value is -log(1 - s). "margin" is the best other
+    score minus the score of the class.
 
     Parameters
     ----------
     scores : (m, K) float
         Log posteriors up to a constant for each row; any scores for "margin".
     score : {"lac", "aps", "margin"}
+        Kind of nonconformity score.
     class_fractions : (m,) float, optional
-        Proportion of the posterior of the class itself for "aps"; by default one.
+        Fraction of the posterior of the class itself that "aps" adds, one for each row; by default one.
 
     Returns
     -------
@@ -83,7 +85,7 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
 
 
 def _margins(scores: Floats) -> Floats:
-    """Best other score minus the score of each class, (m, K)."""
+    """Return the best score of the other classes minus the score of each class, (m, K)."""
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
     best_scores = scores[rows, best]
@@ -95,7 +97,11 @@ def _margins(scores: Floats) -> Floats:
 
 
 def _cumulated_posteriors(log_posteriors: Floats, class_fractions: Floats | None) -> Floats:
-    """Minus the log of the posterior of less probable classes, plus a proportion of the class, (m, K)."""
+    """Return the "aps" scores (m, K), -log(1 - s), from normalized log posteriors (m, K).
+
+    1 - s is the sum of the posteriors of all less probable classes, plus 1 - `class_fractions` (m,) of the
+    posterior of the class itself.
+    """
     order = np.argsort(log_posteriors, axis=1, kind="stable")
     sorted_logs = np.take_along_axis(log_posteriors, order, axis=1)
     log_less_probable = np.full_like(sorted_logs, -np.inf)
@@ -136,7 +142,7 @@ class Reference:
         return float(self.weight_at_least[0])
 
     def total_weight_at_least(self, scores: Floats, *, above: bool = False) -> Floats:
-        """Total weight of rows with a score at least as large as each of `scores`, or, if `above`, larger."""
+        """Return the total weight of rows with a score >= each of `scores` (m,), or > if `above`."""
         return np.asarray(
             self.weight_at_least[np.searchsorted(self.values, scores, "right" if above else "left")]
         )
@@ -149,17 +155,19 @@ def conformal_pvalues(
     left_out: tuple[Floats, Floats] | None = None,
     tie_weights: Floats | None = None,
 ) -> Floats:
-    """Conformal p-values of scores.
+    """Compute the conformal p-values of scores (see the module docstring).
 
     Parameters
     ----------
     reference : Reference
+        Scores of the calibration rows.
     scores : (m,) float
+        Nonconformity scores of the new rows.
     left_out : tuple of two (m,) float, optional
-        Scores of the rows in the reference, and their weights there, which are subtracted from the counts;
-        for rows that belong to the reference.
+        For rows that belong to the reference themselves: their scores and weights in it. Each row is excluded
+        from the counts for its own p-value.
     tie_weights : (m,) float, optional
-        Uniform random weights from 0 to 1 of the ties, for exact coverage; by default all ties count.
+        Weight of tied scores for each row, drawn uniformly from 0 to 1 for exact coverage; by default one.
 
     Returns
     -------

@@ -77,16 +77,29 @@ MIN_SERIES_HALF_DF = 1e7
 """Half the degrees of freedom above which the cumulant function is computed by a series."""
 
 MIN_POSITIVE = 1e-300
+"""Smallest tail probability of which a logarithm is taken."""
 
 
 def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
-    """Likelihood-ratio test of LDA against QDA from their log-likelihoods."""
+    """Test equal covariances by the likelihood ratio of LDA against QDA.
+
+    Parameters
+    ----------
+    llf_common, llf_separate : float
+        Maximized log-likelihoods of LDA (one covariance) and of QDA (a covariance for each class).
+    df : float
+        Difference of the numbers of parameters.
+
+    Returns
+    -------
+    TestResult
+    """
     assumes = ASSUMPTIONS + " The chi-square is asymptotic and rejects too often in small samples."
     return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
 
 
 def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
-    """Box's M test of equal covariances.
+    """Test equal covariances of the classes by Box's M.
 
     M = nu ln|S| - sum nu_k ln|S_k| (Box, 1949), with nu_k = n_k - 1, nu their sum, S the pooled covariance. M
     is affinely invariant; covariances in whitened coordinates are the most accurate.
@@ -96,6 +109,7 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     covariances : (K, p, p) float
         Covariances of the classes with divisors n_k - 1, in common coordinates.
     counts : (K,) float
+        Number of rows of each class.
 
     Returns
     -------
@@ -144,7 +158,7 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
 def log_determinant_table(
     logdets: Floats, dfs: Floats, p: int, level: float, index: pd.Index
 ) -> pd.DataFrame:
-    """Log-determinants of covariances with exact intervals for normal rows.
+    """Return a table of log-determinants of covariances with exact intervals for normal rows.
 
     Parameters
     ----------
@@ -157,6 +171,7 @@ def log_determinant_table(
     level : float
         Confidence level.
     index : pandas.Index
+        Labels of the m rows of the table.
 
     Returns
     -------
@@ -178,14 +193,14 @@ def log_determinant_table(
 
 
 def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
-    """Quantile of ln|S| - ln|Sigma| for normal rows; for one column a function of the chi-square quantile.
+    """Return a quantile of ln|S| - ln|Sigma| for a covariance S estimated from normal rows.
 
     Parameters
     ----------
     probability : float
-        Probability.
+        Probability of a smaller value.
     nu : float
-        Degrees of freedom.
+        Degrees of freedom of S.
     p : int
         Number of columns.
 
@@ -234,7 +249,19 @@ def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
 
 
 def _cumulant(s: NDArray[np.complex128], half_dfs: Floats) -> NDArray[np.complex128]:
-    """Cumulant function of the deviation from the mean at complex numbers (m,)."""
+    """Cumulant function of ln|S| - ln|Sigma| minus its mean, at complex arguments.
+
+    Parameters
+    ----------
+    s : (m,) complex
+        Arguments.
+    half_dfs : (p,) float
+        Half the degrees of freedom of the p chi-squares, a_j in the module docstring.
+
+    Returns
+    -------
+    (m,) complex
+    """
     total = np.zeros(len(s), dtype=np.complex128)
     for a in half_dfs.tolist():
         if a > MIN_SERIES_HALF_DF:
@@ -268,7 +295,7 @@ CANDIDATE_ANGLES = np.arange(1, 8) * np.pi / 16
 
 
 def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum likelihood fit of Sigma_k = c_k Sigma.
+    """Fit proportional covariances Sigma_k = c_k Sigma by maximum likelihood.
 
     Sigma = sum n_k S_k/c_k / N for fixed factors c, and the remaining objective, N ln|Sigma| + p sum n_k ln
     c_k, is a convex function of ln c, because the determinant is a sum of exponentials of ln c with positive
@@ -280,13 +307,14 @@ def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Float
     covariances : (K, p, p) float
         Nonsingular covariances S_k with divisors n_k.
     counts : (K,) float
+        Number of rows of each class.
 
     Returns
     -------
     factors : (K,) float
-        The first is one.
+        The factors c_k; the first is one.
     shape : (p, p) float
-        Sigma.
+        The common matrix Sigma.
 
     Examples
     --------
@@ -337,7 +365,7 @@ def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Float
 
 
 def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Maximum likelihood fit of common principal components, Sigma_k = B diag(l_k) B'.
+    """Fit common principal components, Sigma_k = B diag(l_k) B', by maximum likelihood.
 
     With D_k = B'S_k B and L_k its diagonal, rotating B by a skew X changes sum n_k ln|L_k| at the rate -<G,
     X>, G = sum n_k (L_k^-1 D_k - D_k L_k^-1): if G is zero, Flury's equations are satisfied. Newton's method
@@ -356,11 +384,12 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
         Roots R_k of nonsingular covariances S_k = R_k'R_k with divisors n_k; roots keep small variances
         accurate.
     counts : (K,) float
+        Number of rows of each class.
 
     Returns
     -------
     components : (p, p) float
-        B, in decreasing order of the mean variance.
+        The matrix B; its columns are in decreasing order of their mean variance.
     variances : (K, p) float
         The variances l_k.
 
@@ -403,11 +432,12 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
 def _minimize_rotation(
     roots: Floats, proportions: Floats, start: Floats, tolerance: float
 ) -> tuple[Floats, bool]:
-    """Minimize by Newton's method with line search.
+    """Find the rotation that minimizes `_component_objective`, by Newton's method with line search.
 
     Parameters
     ----------
     roots : (K, p, p) float
+        Roots of the class covariances, see `fit_common_components`.
     proportions : (K,) float
         Class proportions.
     start : (p, p) float
@@ -418,7 +448,9 @@ def _minimize_rotation(
     Returns
     -------
     rotation : (p, p) float
+        Columns are the common axes B.
     converged : bool
+        Whether the expected gain of a further step is at most the tolerance.
     """
     rotation = start
     for _ in range(MAX_STEPS):
@@ -445,7 +477,7 @@ def _minimize_rotation(
 
 
 def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
-    """Gradient G and a skew step X with <G, X> > 0.
+    """Compute the gradient of the objective of common components and Newton's step, as skew matrices.
 
     Parameters
     ----------
@@ -457,6 +489,8 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     gradient, step : (p, p) float
+        The gradient G, and a skew matrix X that decreases the objective (<G, X> > 0); see
+        `fit_common_components`.
     """
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
@@ -469,6 +503,7 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + off_diagonal
 
     def hessian(skew: Floats) -> Floats:
+        """Product of the Hessian with a direction, a skew matrix (p, p)."""
         skewed = products @ skew
         changed_covariances = skewed + np.swapaxes(skewed, 1, 2)
         rates = weights * np.diagonal(changed_covariances, axis1=1, axis2=2) / variances
@@ -501,7 +536,21 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
 
 
 def _rotate_pairs(roots: Floats, proportions: Floats) -> Floats:
-    """Rotation (p, p) of disjoint pairs of axes, each by the angle with the largest gain."""
+    """Return the rotation (p, p) that turns disjoint pairs of axes by the angle with the largest gain.
+
+    The angles are `CANDIDATE_ANGLES`; a pair is rotated only if this improves the objective.
+
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Roots of the covariances in the current axes.
+    proportions : (K,) float
+        Class proportions.
+
+    Returns
+    -------
+    (p, p) float
+    """
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
     mean_variances = (variances[:, :, None] + variances[:, None, :]) / 2
@@ -533,7 +582,7 @@ def _rotate_pairs(roots: Floats, proportions: Floats) -> Floats:
 
 
 def _line_search(objective: Callable[[float], float], value: float, slope: float) -> float:
-    """Largest of 1, 1/2, 1/4, ... that decreases a function sufficiently, or zero.
+    """Find the largest step size of 1, 1/2, 1/4, ... that decreases a function sufficiently, or 0.
 
     Parameters
     ----------
@@ -557,7 +606,7 @@ def _line_search(objective: Callable[[float], float], value: float, slope: float
 
 
 def _warn_not_converged(model: str) -> None:
-    """Warn that a model did not converge."""
+    """Warn that the fit of a model, named at the start of the message, did not converge."""
     warn_user(
         f"{model} did not converge in {MAX_STEPS} steps. Its likelihood is a lower bound.", ConvergenceWarning
     )
@@ -573,12 +622,12 @@ def _weighted_eigenvectors(roots: Floats, weights: Floats) -> Floats:
 
 
 def _component_objective(roots: Floats, proportions: Floats, rotation: Floats) -> float:
-    """Objective of common principal components at a rotation (p, p)."""
+    """Return sum_k proportions_k ln|L_k| at a rotation (p, p), L_k the diagonal of B'S_k B."""
     return float(proportions @ np.log(_component_variances(roots, rotation)).sum(axis=1))
 
 
 def _component_variances(roots: Floats, rotation: Floats) -> Floats:
-    """Diagonals (K, p) of B'S_k B."""
+    """Return the variances (K, p) along the axes B (p, p), the diagonals of B'S_k B with S_k = R_k'R_k."""
     return np.asarray(((roots @ rotation) ** 2).sum(axis=1))
 
 
@@ -589,7 +638,7 @@ MAX_VARIANCE_RATIO = 1e14
 def covariance_hierarchy(
     moments: ClassMoments, prior: Floats, *, estimated_prior: bool, factors: Sequence[Factors] = ()
 ) -> pd.DataFrame:
-    """Fit every model of the hierarchy to moments by class, each of full rank.
+    """Fit all models of the hierarchy and return a table of their likelihoods and tests.
 
     Each model has df (of means, covariances, and the prior if it is estimated), llf (of class and row
     jointly), aic and bic; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
@@ -599,8 +648,11 @@ def covariance_hierarchy(
     Parameters
     ----------
     moments : ClassMoments
+        Moments by class; each class scatter has full rank.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior was estimated and counts as K - 1 parameters.
     factors : sequence of Factors
         Factor models, which are listed below the hierarchy and have no next model. A column `dimensions` has
         their numbers of factors as text. They are tested against the free model only if the dimensions were
@@ -610,6 +662,7 @@ def covariance_hierarchy(
     Returns
     -------
     pandas.DataFrame
+        One row for each model.
 
     Examples
     --------
@@ -682,23 +735,27 @@ def _factor_row(
     n_free_parameters: int,
     free_logdets: float,
 ) -> dict[str, Any]:
-    """Row of the table for one factor model.
+    """Return the row of the table of `covariance_hierarchy` for one factor model.
 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     model : Factors
+        The fitted factor model.
     n_other_parameters : int
         Number of parameters of means and prior.
     n_free_parameters : int
         Number of parameters of the free model.
     free_logdets : float
-        Weighted sum of log-determinants of the free model.
+        Sum over classes of n_k times the log-determinant of the free model.
 
     Returns
     -------
     dict
+        Values by column; likelihood or tests are omitted if they are not defined.
     """
     counts = moments.counts
     df = n_other_parameters + model.free_parameters()
@@ -717,7 +774,7 @@ def _factor_row(
 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
-    """Log-determinants (K,) of the covariances of each model, in the coordinates of the moments."""
+    """Return log-determinants (K,) of the class covariances for each model, in coordinates of the moments."""
     p = moments.n_columns
     counts = moments.counts
     common = pooled_covariance(moments, moments.total)
@@ -741,17 +798,21 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
 
 
 def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
-    """Log-determinants (K,) for common principal components in units of the data, or NaN.
+    """Return log-determinants for common principal components in units of the data.
 
     Parameters
     ----------
     covariances : tuple of Covariance
+        Maximum-likelihood covariances of the K classes, in coordinates of the moments.
     counts : (K,) float
+        Number of rows of each class.
     log_scale : (p,) float
+        Logarithms of the factors from units of the data to coordinates of the moments.
 
     Returns
     -------
     (K,) float
+        NaN if the variances differ by more than `MAX_VARIANCE_RATIO`.
     """
     log_sd = np.log([c.sd for c in covariances]) - log_scale
     if 2 * (log_sd.max() - log_sd.min()) > np.log(MAX_VARIANCE_RATIO):

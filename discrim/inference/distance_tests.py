@@ -59,11 +59,11 @@ ZERO_TOLERANCE = 1e-12
 """Eigenvalue, relative to the largest one, that counts as zero."""
 
 N_SQUARE_ARRAYS = 5
-"""Number of n by n tables in memory while distances are converted to products."""
+"""Number of n by n arrays in memory while distances are converted to products."""
 
 
 def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
-    """Check whether a metric is defined for all pairs of rows.
+    """Find the values of rows for which a metric is undefined, and the reason.
 
     A row of zeros has no profile ("hellinger") and no angle ("cosine"). For the other metrics that compare
     proportions its distance from any other row is 1; only the distance of two rows of zeros is 0/0, for which
@@ -72,14 +72,16 @@ def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
     Parameters
     ----------
     metric : str
+        Name of the metric, one of `Metric`.
     x : (n, p) float
+        Rows.
 
     Returns
     -------
     reason : str
-        Empty if the metric is defined.
+        Why the distances are undefined, for example "a row is all zero"; empty if all are defined.
     mask : (n, p) bool
-        Values at fault.
+        True for the values of `x` that cause this.
     """
     no_values = np.zeros(x.shape, dtype=bool)
     if metric in ("euclidean", "manhattan", "gower"):
@@ -95,7 +97,7 @@ def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
 
 
 def pairwise_distances(x: Floats, metric: Metric) -> Floats:
-    """Compute distances between rows for which `find_undefined_distances` reports none.
+    """Compute the distances between rows for which `find_undefined_distances` finds no undefined ones.
 
     The definitions agree with scipy, with three exceptions that follow R's vegan: Canberra's distance is the
     mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the Bray-Curtis
@@ -104,7 +106,9 @@ def pairwise_distances(x: Floats, metric: Metric) -> Floats:
     Parameters
     ----------
     x : (n, p) float
+        Rows.
     metric : str
+        Name of the metric, one of `Metric`.
 
     Returns
     -------
@@ -134,7 +138,7 @@ def pairwise_distances(x: Floats, metric: Metric) -> Floats:
 
 
 def _row_profiles(x: Floats) -> Floats:
-    """Square roots of the proportions x_ij / sum_j x_ij in each row of x (n, p), for Hellinger distances."""
+    """Square roots of the proportions x_ij / sum_j x_ij of x (n, p), for Hellinger distances."""
     return np.asarray(np.sqrt(x / x.sum(axis=1, keepdims=True)))
 
 
@@ -158,7 +162,7 @@ class RowSpace:
 
     @classmethod
     def from_rows(cls, rows: Floats) -> RowSpace:
-        """Build from rows (n, k) with Euclidean distances."""
+        """Build from rows (n, k) with Euclidean distances; the Gower matrix is used if k > n."""
         centred = rows - rows.mean(axis=0)
         total = float((centred**2).sum())
         if centred.shape[1] <= len(rows):
@@ -168,7 +172,7 @@ class RowSpace:
 
     @classmethod
     def from_distances(cls, between: Floats) -> RowSpace:
-        """Build from distances (n, n)."""
+        """Build from a matrix (n, n) of the distances between the rows."""
         products = -0.5 * between**2
         products -= products.mean(axis=0)
         products -= products.mean(axis=1, keepdims=True)
@@ -183,13 +187,13 @@ class RowSpace:
         return cls.from_distances(pairwise_distances(x, metric))
 
     def sums_of_squares(self, directions: Floats) -> Floats:
-        """Sums of squares (d,) in orthonormal directions (n, d), each a contrast of the rows."""
+        """Return the sum of squares (d,) of the rows in each of the orthonormal directions (n, d)."""
         if self.are_products:
             return np.asarray(np.einsum("ij,ij->j", self.values @ directions, directions))
         return np.asarray(((self.values.T @ directions) ** 2).sum(axis=0))
 
     def principal_coordinates(self) -> tuple[Floats, Floats]:
-        """Principal coordinates of the rows.
+        """Compute the principal coordinates of the rows.
 
         The squared distance of two rows is the sum of squared differences of the coordinates, with a negative
         sign for coordinates with negative eigenvalues.
@@ -219,22 +223,24 @@ def check_distance_memory(n: int) -> None:
     check_memory(
         N_SQUARE_ARRAYS * float(n) ** 2,
         f"The distances between {n:,} rows",
-        'Take a sample of the rows, or distance="euclidean", which needs no table of distances',
+        'Pass a sample of the rows, or distance="euclidean", which needs no distance matrix',
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Orthonormal directions of a linear model, stored once for each distinct row of the design.
+    """Orthonormal directions of the terms of a linear model in the space of the rows.
+
+    A direction has equal elements in rows with equal design; it is stored once for each distinct design row.
 
     Attributes
     ----------
     cells : (n,) int
-        Distinct design row of each row, numbered from 0.
+        Number of the distinct design row of each row, from 0; called its cell.
     values : (cells, d) float
-        Directions at the distinct design rows.
+        The d directions; `values[cells]` are the full columns (n, d).
     model_index : (w,) int
-        Positions of the directions of the whole model.
+        Positions of the directions of the whole model among the d directions.
     term_indices : tuple of (q,) int
         Positions of the directions of each term.
     df_resid : int
@@ -255,7 +261,7 @@ class Directions:
         factors: Sequence[frozenset[str]],
         test_type: TestType,
     ) -> Directions:
-        """Compute the directions of a model.
+        """Compute the directions of the terms of a design matrix.
 
         Parameters
         ----------
@@ -264,9 +270,9 @@ class Directions:
         groups : sequence of sequence of int
             Columns of each term.
         factors : sequence of frozenset of str
-            Factors of each term, see `LeastSquares`.
-        test_type : {"I", "II", "III"}
-            Type of the sums of squares.
+            Names of the factors of each term.
+        test_type : {1, 2, 3}
+            Type of the sums of squares, see `adjusting_terms`.
 
         Returns
         -------
@@ -298,16 +304,18 @@ class Directions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowShuffle:
-    """Permutations of rows in which whole units of rows are exchanged within blocks.
+    """Permutations of the design rows (cells) of a model, which exchange whole units of rows within blocks.
+
+    The cells of the rows of a unit form a pattern. Units exchange the numbers of their patterns.
 
     Attributes
     ----------
     shuffle : LabelPermutation
-        Permutes the labels of the units; each label stands for the cells of the rows of a unit.
+        Permutes the pattern numbers, as labels of the units, within blocks.
     members : (U, s) int
-        Rows of each unit, in their order.
+        Positions of the s rows of each unit, in the order of the rows.
     patterns : (P, s) int
-        Cells of the rows for each label.
+        Cells of the s rows for each of the P distinct patterns.
     """
 
     shuffle: LabelPermutation
@@ -316,16 +324,16 @@ class RowShuffle:
 
     @classmethod
     def from_cells(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> RowShuffle:
-        """Build the permutations.
+        """Build the permutations from the cell, unit and block of each row.
 
         Parameters
         ----------
         cells : (n,) int
-            Distinct design row of each row.
+            Number of the distinct design row of each row, see `Directions`.
         units : (n,) int or None
-            Unit of each row; all units have the same number of rows.
+            Unit of each row; all units have the same number of rows. None if each row is a unit.
         blocks : (n,) int or None
-            Block of each row; constant within units.
+            Block of each row; constant within units. None for a single block.
 
         Returns
         -------
@@ -340,11 +348,11 @@ class RowShuffle:
         return cls(LabelPermutation.from_codes(labels.reshape(-1), None, within), members, patterns)
 
     def n_labellings(self) -> float:
-        """Number of distinct labellings; infinite if it exceeds the range of float64."""
+        """Return the number of distinct labellings; infinite if it exceeds the range of float64."""
         return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
 
     def iter_cells(self, n_permutations: int, seed: int) -> Iterator[Codes]:
-        """Yield the permuted cells (n,) of the rows.
+        """Yield the cells (n,) of the rows after each permutation.
 
         If the number of distinct labellings is at most `n_permutations` + 1, yield each labelling except the
         observed one once. Otherwise yield `n_permutations` random ones.
@@ -363,7 +371,7 @@ class RowShuffle:
             yield self._cells_from_labels(self.shuffle.codes(rng))
 
     def invariant_terms(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
-        """Return which terms no permutation changes, because units of a block agree in their columns.
+        """Return which terms no permutation changes, because their columns are constant in each block.
 
         Parameters
         ----------
@@ -375,6 +383,7 @@ class RowShuffle:
         Returns
         -------
         (t,) bool
+            True if no permutation changes the columns of the term.
         """
         blocks = self.shuffle.blocks
         unit_designs = x[self.members]
@@ -383,22 +392,23 @@ class RowShuffle:
         return np.array([bool(is_constant[list(group)].all()) for group in groups])
 
     def _cells_from_labels(self, labels: Codes) -> Codes:
-        """Cells (n,) of the rows for the labels of the units."""
+        """Return the cells (n,) of the rows if the units have the given pattern numbers (U,)."""
         cells = np.empty(self.members.size, dtype=np.intp)
         cells[self.members] = self.patterns[labels]
         return cells
 
 
 def stack_permutations(orders: Iterator[Codes], n_elements: int, n_permutations: float) -> Iterator[Codes]:
-    """Stack permutations (n,) as columns of arrays (n, B), and show the progress.
+    """Yield permutations (n,) as columns of arrays (n, B), and show the progress.
 
     Parameters
     ----------
     orders : iterator of (n,) int
+        Permutations, one at a time.
     n_elements : int
-        Number of elements in memory per permutation; it determines B.
+        Number of array elements that the caller needs per permutation; it limits B.
     n_permutations : float
-        Number of permutations.
+        Total number of permutations, for the progress bar.
 
     Yields
     ------
@@ -425,7 +435,7 @@ class PermutedTerms:
     Attributes
     ----------
     squares : (t + 1,) float
-        Sums of squares of the terms, and of the residuals.
+        Sums of squares of the t terms, and of the residuals.
     f : (t,) float
         Pseudo-F.
     permuted_f : (B, t) float
@@ -475,7 +485,9 @@ def permutation_term_tests(
     Parameters
     ----------
     space : RowSpace
+        Coordinates or Gower matrix of the rows.
     model : Directions
+        Directions of the terms.
     orders : iterator of (n,) int
         Cells of the rows for each permutation.
     n_permutations : float
@@ -494,20 +506,23 @@ def permutation_term_tests(
 
 
 def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
-    """Sums of squares and pseudo-F of the terms for B permutations.
+    """Compute sums of squares and pseudo-F of the terms for B permutations.
 
     Parameters
     ----------
     space : RowSpace
+        Coordinates or Gower matrix of the rows.
     model : Directions
+        Directions of the terms.
     cells : (n, B) int
-        Cells of the rows.
+        Cells of the rows in each permutation.
 
     Returns
     -------
     squares : (B, t + 1) float
         The last column has the residual sum of squares.
     f : (B, t) float
+        Pseudo-F of the t terms; NaN if there is no residual variation.
     """
     n, n_permutations = cells.shape
     n_directions = model.values.shape[1]
@@ -536,13 +551,14 @@ STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
 def permutation_statistics_pvalues(
     y: Floats, model: Directions, orders: Iterator[Codes], n_permutations: float
 ) -> Floats:
-    """Permutation p-values of four multivariate statistics for each term.
+    """Compute permutation p-values of the four multivariate statistics of each term.
 
     Parameters
     ----------
     y : (n, p) float
         Responses; their total scatter has full rank.
     model : Directions
+        Directions of the terms.
     orders : iterator of (n,) int
         Cells of the rows for each permutation.
     n_permutations : float
@@ -551,7 +567,7 @@ def permutation_statistics_pvalues(
     Returns
     -------
     (t, 4) float
-        Pillai, Wilks, Hotelling-Lawley and Roy.
+        One row for each term, with the p-values in the order of `STATISTICS`.
     """
     # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
@@ -559,6 +575,7 @@ def permutation_statistics_pvalues(
     (n, p), n_directions = y.shape, model.values.shape[1]
 
     def statistics(cells: Codes) -> Floats:
+        """Statistics (B, t, 4) of the terms for cells (n, B) of B permutations."""
         directions = model.values[cells].reshape(n, -1)
         products = (whitened.T @ directions).T.reshape(cells.shape[1], n_directions, -1)
         return np.stack(
@@ -582,7 +599,7 @@ def permutation_statistics_pvalues(
 
 
 def _squared_canonical_correlations(products: Floats, model_index: Codes, term_index: Codes) -> Floats:
-    """Squared canonical correlations of a term with the responses.
+    """Compute the squared canonical correlations of a term with the responses, for B permutations.
 
     Parameters
     ----------
@@ -594,6 +611,7 @@ def _squared_canonical_correlations(products: Floats, model_index: Codes, term_i
     Returns
     -------
     (B, s) float
+        s is the smaller of the numbers of directions of the term and of responses.
     """
     term_products = products[:, term_index]
     model_products = products[:, model_index]
@@ -613,7 +631,7 @@ def _squared_canonical_correlations(products: Floats, model_index: Codes, term_i
 
 
 def _statistics_from_correlations(squared_correlations: Floats) -> Floats:
-    """Statistics (B, 4) from squared canonical correlations (B, s); larger values mean larger differences."""
+    """Return the `STATISTICS` (B, 4) for squared canonical correlations (B, s); Wilks' as -log(lambda)."""
     if not squared_correlations.shape[1]:
         return np.full((len(squared_correlations), len(STATISTICS)), np.nan)
     squared_correlations = np.minimum(squared_correlations, 1.0)
@@ -629,14 +647,16 @@ Centre = Literal["median", "centroid"]
 
 
 def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floats, int]:
-    """Distance of each row from the centre of its class.
+    """Compute the distance of each row from the centre of its class.
 
     Parameters
     ----------
     space : RowSpace
+        Coordinates or Gower matrix of the rows.
     codes : (n,) int
         Classes, numbered from 0.
     centre : {"median", "centroid"}
+        Spatial median or mean of the rows of the class.
 
     Returns
     -------
@@ -668,7 +688,7 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
 
 
 def _squared_centroid_distances(products: Floats, codes: Codes) -> Floats:
-    """Squared distances (n,) of rows from their class centroids, from the Gower matrix (n, n)."""
+    """Return the squared distances (n,) of rows from their class centroids, given the Gower matrix (n, n)."""
     squares = np.zeros(len(codes))
     for code in range(int(codes.max()) + 1):
         class_rows = np.flatnonzero(codes == code)
@@ -687,7 +707,7 @@ MAX_NEWTON_STEPS = 60
 
 
 def spatial_median(x: Floats) -> Floats:
-    """Point with the smallest sum of distances to the rows, by Weiszfeld's and then Newton's method.
+    """Find the point with the smallest sum of distances to the rows, by Weiszfeld's and then Newton's method.
 
     A row is that point if the sum of the unit vectors to the other rows is at most as long as the number of
     rows at the point (Vardi & Zhang, 2000, PNAS 97, 1423-1426).
@@ -695,6 +715,7 @@ def spatial_median(x: Floats) -> Floats:
     Parameters
     ----------
     x : (n, p) float
+        Rows.
 
     Returns
     -------
@@ -786,13 +807,13 @@ def permutation_dispersion_test(
     Parameters
     ----------
     distances_to_centre : (n,) float
-        Distances.
+        Distance of each row from the centre of its class, see `class_distances`.
     codes : (n,) int
         Classes, numbered from 0, each with rows.
     orders : iterator of (n,) int
-        Permutations of the rows.
+        Permutations of the positions of the rows.
     total : float
-        Number of permutations.
+        Number of permutations, for the progress bar.
 
     Returns
     -------
@@ -806,6 +827,7 @@ def permutation_dispersion_test(
     pairs = np.array(list(combinations(range(k_classes), 2)), dtype=np.intp)
 
     def f_statistic(values: Floats) -> Floats:
+        """F (B,) for equal class means in each column of values (n, B)."""
         sums = membership @ values
         total = values.sum(axis=0)
         between = (sums**2 / counts[:, None]).sum(axis=0) - total**2 / n
@@ -814,6 +836,7 @@ def permutation_dispersion_test(
             return np.asarray(between / (k_classes - 1) / (within / (n - k_classes)))
 
     def pairwise_t(values: Floats) -> Floats:
+        """Two-sample t (r, B) of each pair of classes in each column of values (n, B)."""
         means = membership @ values / counts[:, None]
         squares = membership @ values**2 - counts[:, None] * means**2
         a, b = pairs.T

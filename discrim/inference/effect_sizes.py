@@ -44,7 +44,7 @@ MAX_SCIPY_NONCENTRALITY = 1e5
 
 
 def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, Floats]:
-    """Confidence limits of the noncentrality of F statistics.
+    """Compute confidence limits of the noncentrality of F statistics.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, F
     check_level(level)
 
     def limit(probability: float, f: float, df1: float, df2: float) -> float:
+        """Noncentrality for which f is the quantile of `probability`; zero if there is none."""
         if not (np.isfinite([f, df1, df2]).all() and df1 > 0 and df2 > 0):
             return f if f == np.inf else np.nan
         if scipy.special.fdtr(df1, df2, f) <= probability:
@@ -76,11 +77,12 @@ def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, F
 
 
 def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
-    """Confidence limits of the noncentrality of t statistics.
+    """Compute confidence limits of the noncentrality of t statistics.
 
     Parameters
     ----------
     t : array_like
+        Statistics.
     df : float
         Degrees of freedom.
     level : float
@@ -89,10 +91,12 @@ def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
     Returns
     -------
     low, high : ndarray of float
+        In the shape of `t`; NaN if a statistic is missing.
     """
     check_level(level)
 
     def limit(probability: float, t: float) -> float:
+        """Noncentrality for which t is the quantile of `probability`."""
         if not (np.isfinite(t) and df > 0):
             return t if np.isinf(t) else np.nan
         if t < 0:
@@ -103,7 +107,21 @@ def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
 
 
 def _elementwise_limits(limit: Callable[..., float], level: float, *statistics: Any) -> tuple[Floats, Floats]:
-    """Compute lower and upper limits elementwise from a function of the tail probability."""
+    """Compute confidence limits for each element of broadcast statistics, and show the progress.
+
+    Parameters
+    ----------
+    limit : callable
+        Returns one limit, given the probability of a smaller statistic and the statistics of an element.
+    level : float
+        Confidence level.
+    *statistics : array_like
+        Statistics and degrees of freedom; broadcast.
+
+    Returns
+    -------
+    low, high : ndarray of float
+    """
     arrays = np.broadcast_arrays(*(np.asarray(values, dtype=np.float64) for values in statistics))
     cases = list(zip(*(values.ravel().tolist() for values in arrays), strict=True))
     tails = (1 + level) / 2, (1 - level) / 2
@@ -117,15 +135,16 @@ def _elementwise_limits(limit: Callable[..., float], level: float, *statistics: 
 
 
 def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, start: float) -> float:
-    """Find the root of a decreasing function by bracketing.
+    """Find the root of a decreasing function of one variable, by bracketing.
 
     Parameters
     ----------
     decreasing : callable
+        The function.
     lower_bound : float
         Smallest possible root.
     start : float
-        Approximate root.
+        Starting value, near the root.
 
     Returns
     -------
@@ -143,7 +162,7 @@ def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, s
 
 
 def _noncentral_t_cdf(t: float, df: float, nc: float) -> float:
-    """P(T <= t) for the noncentral t and t >= 0."""
+    """Return P(T <= t) for the noncentral t distribution and t >= 0."""
     if abs(nc) < np.sqrt(MAX_SCIPY_NONCENTRALITY):
         return float(scipy.special.nctdtr(df, nc, t))
     # The other tail underflows in float64.
@@ -151,7 +170,7 @@ def _noncentral_t_cdf(t: float, df: float, nc: float) -> float:
 
 
 def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
-    """P(F <= f) for the noncentral F.
+    """Return P(F <= f) for the noncentral F distribution.
 
     For a large noncentrality it is the mean of P(chi2 >= df2 ((z + sqrt(nc))^2 + w)/(df1 f)), with chi2 on
     df2, z normal and w chi-square on df1 - 1, by Gauss quadrature.
@@ -159,6 +178,7 @@ def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
     Parameters
     ----------
     f, df1, df2, nc : float
+        Value of F, its degrees of freedom and the noncentrality.
 
     Returns
     -------
@@ -183,11 +203,12 @@ def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
 
 
 def explained_variance_columns(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
-    """Omega squared of F tests, and the limits of the explained proportion.
+    """Compute omega squared of F tests, and limits of the explained proportion of variance.
 
     Parameters
     ----------
     f, df1, df2 : array_like
+        Statistics and degrees of freedom; broadcast.
     total : float
         Number of rows N.
     level : float
@@ -213,7 +234,7 @@ def difference_table(
     level: float,
     n_combined: int,
 ) -> pd.DataFrame:
-    """Table of differences of class means with tests, intervals and Cohen's d.
+    """Return a table of differences of class means with tests, intervals and Cohen's d.
 
     Parameters
     ----------
@@ -222,7 +243,9 @@ def difference_table(
     sd : (c,) float
         Within-class standard deviations, divisor N - K.
     counts : (K,) float
+        Number of rows of each class.
     adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
+        Adjustment of p-values and intervals for several differences.
     level : float
         Confidence level.
     n_combined : int
@@ -257,17 +280,18 @@ def difference_table(
 
 
 def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float) -> float:
-    """Half-width of a (simultaneous) interval of a difference, in standard errors.
+    """Return the half-width of an interval of a difference of means, in standard errors.
 
     Parameters
     ----------
     adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
+        Method for joint coverage of all differences; None for separate intervals.
     level : float
         Confidence level.
     m, k, p : int
-        Numbers of differences, of classes and of combined columns.
+        Numbers of differences, of classes and of combined columns (see `difference_table`).
     v : float
-        Degrees of freedom.
+        Degrees of freedom of the within-class variance.
 
     Returns
     -------
@@ -287,17 +311,18 @@ def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: in
 
 
 def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p: int, v: float) -> Floats:
-    """Adjusted p-values (m,) of t statistics (m,).
+    """Return adjusted p-values of t statistics of differences of means.
 
     Parameters
     ----------
     t, p_alone : (m,) float
         Statistics and unadjusted two-sided p-values.
     adjust : {"scheffe", "roy", "bonferroni", "sidak"}
+        Adjustment for several differences.
     k, p : int
         Numbers of classes and of combined columns; used by "scheffe" (k) and "roy" (both).
     v : float
-        Degrees of freedom.
+        Degrees of freedom of the within-class variance.
 
     Returns
     -------
@@ -316,11 +341,12 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
 
 
 def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:
-    """Probability that the greatest root of E^-1 H exceeds each value.
+    """Return the probability that the greatest root of E^-1 H exceeds each value under equal means.
 
     Parameters
     ----------
     roots : (m,) float
+        Observed roots; NaN yields NaN.
     p, k : int
         Numbers of columns and of classes.
     v : float

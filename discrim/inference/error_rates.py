@@ -109,6 +109,7 @@ def confusion_counts(
     k : int
         Number of classes.
     weights : (n,) float, optional
+        Frequency weights of the rows; by default each row counts once.
 
     Returns
     -------
@@ -137,6 +138,7 @@ def confusion_table(
     classes : pandas.Index
         Labels of the K classes.
     weights : (n,) float, optional
+        Frequency weights of the rows; by default each row counts once.
 
     Returns
     -------
@@ -150,14 +152,14 @@ def confusion_table(
 def error_rate_from_counts(
     counts: Floats, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
-    """Error rate or mean cost of a confusion table.
+    """Return the error rate or mean cost of a confusion table, overall and by class, with an interval.
 
     Parameters
     ----------
     counts : (K, K) float
         Actual by predicted classes.
     prior : (K,) float
-        Prior probabilities; classes without rows are excluded.
+        Prior probabilities, which weight the classes unless `sampled`; classes without rows are excluded.
     costs : (K, K) float or None
         Costs of assigning class k to class j; None to count errors.
     level : float
@@ -183,10 +185,10 @@ def error_rate_from_counts(
 
 
 def misclassified_and_total(counts: Floats) -> tuple[float, float]:
-    """Sum of the misclassified rows, and of all rows, of a confusion table (K, K).
+    """Return the number of misclassified rows and of all rows of a confusion table (K, K).
 
-    The total is the sum of correct and wrong counts. Otherwise the order of additions could make a proportion
-    of fractional weights exceed one.
+    With frequency weights they are sums of weights. The total is computed as the sum of correct and wrong
+    counts. Otherwise the order of additions could make a proportion of fractional weights exceed one.
     """
     wrong = float((counts - np.diag(np.diag(counts))).sum())
     return wrong, wrong + float(np.trace(counts))
@@ -201,15 +203,18 @@ def error_rate_from_labels(
     *,
     sampled: bool,
 ) -> Rates:
-    """Error rate of predicted classes, as `error_rate_from_counts` but without the confusion table.
+    """Return the error rate of predicted classes, overall and by class, with an interval.
+
+    The result is that of `error_rate_from_counts` without costs, but no (K, K) table is formed.
 
     Parameters
     ----------
     actual, predicted : (n,) int
-        Class codes; rows with a negative code are left out.
+        Class codes. Rows with a negative code, or a prediction of K or more, are left out.
     prior : (K,) float
-        Prior probabilities.
+        Prior probabilities, which weight the classes unless `sampled`.
     weights : (n,) float or None
+        Frequency weights of the rows; None if each row counts once.
     level : float
         Confidence level.
     sampled : bool
@@ -295,7 +300,7 @@ def _overall_rate(
 def posterior_error_rate(
     posteriors: Floats, actual: Codes, prior: Floats, weights: Floats | None, *, stratified: bool
 ) -> Rates:
-    """Estimate the error rate from posterior probabilities; without an interval.
+    """Estimate the error rate from posterior probabilities (see the module docstring), without an interval.
 
     Parameters
     ----------
@@ -306,8 +311,9 @@ def posterior_error_rate(
     prior : (K,) float
         Prior probabilities q.
     weights : (n,) float or None
+        Frequency weights of the rows; None if each row counts once.
     stratified : bool
-        Whether rows are weighted to the prior probabilities (see the module docstring).
+        Whether the classes of the rows are weighted to the prior probabilities, instead of equal row weights.
 
     Returns
     -------
@@ -360,12 +366,12 @@ class OutOfBagPredictions:
     actual : (n,) int
         Class of each row.
     predicted : (n,) int
-        Class assigned by the rule fitted to all rows; negative if there is none.
-    drawn : (B, n) int
+        Class that the rule fitted to all rows assigns to each row; negative if the row has no prediction.
+    sample_counts : (B, n) int
         Number of times that each row is in each sample.
-    called : (B, n) int
-        Class assigned by the rule fitted to the sample; negative if the row is in the sample or has no
-        prediction.
+    out_of_bag_predicted : (B, n) int
+        Class that the rule fitted to the sample assigns to each row; negative if the row is in the sample or
+        has no prediction.
     """
 
     actual: Codes
@@ -384,6 +390,7 @@ def bootstrap_632_plus(
     Parameters
     ----------
     rows : OutOfBagPredictions
+        Classes of the rows, and predictions with and without each row in the sample.
     prior : (K,) float
         Prior probabilities.
     costs : (K, K) float or None
@@ -445,11 +452,12 @@ def bootstrap_632_plus(
 def _out_of_bag_losses(
     rows: OutOfBagPredictions, weights: Floats, n_samples_without: NDArray[np.integer], cost_matrix: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Losses of rows outside the samples, and the influence of each row on their mean.
+    """Compute the losses of rows outside the samples, and the influence of each row on their mean.
 
     Parameters
     ----------
     rows : OutOfBagPredictions
+        Classes of the rows and their predictions outside the samples.
     weights : (n,) float
         Weights of the rows; they sum to one.
     n_samples_without : (n,) int
@@ -503,6 +511,7 @@ def _combine_632_plus(
     Returns
     -------
     rate : float
+        The .632+ estimate.
     slopes : (3,) float
         Derivatives with respect to the three errors.
     """
@@ -530,12 +539,12 @@ def _combine_632_plus(
 
 
 def _within_class_variance(contributions: Floats, codes: Codes, k: int) -> float:
-    """Variance of a sum of row contributions under sampling within classes.
+    """Estimate the variance of a sum of contributions of rows that are sampled within classes.
 
     Parameters
     ----------
     contributions : (n,) float
-        Contributions.
+        Contribution of each row to the sum.
     codes : (n,) int
         Class of each row.
     k : int
@@ -559,6 +568,7 @@ def _bootstrap_se_and_limits(
     Parameters
     ----------
     rate, variance : float
+        Estimated error rate or mean cost, and its estimated variance, which may be negative.
     weights : (n,) float
         Weights of the rows; they sum to one.
     costs : (K, K) float or None
@@ -587,9 +597,21 @@ def _bootstrap_se_and_limits(
 
 
 def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
-    """Normal interval of a rate with standard error `error`, computed on the logit scale.
+    """Compute the normal interval of a rate on the logit scale.
 
-    Both limits are NaN if the rate is not strictly between 0 and 1.
+    Parameters
+    ----------
+    rate : float
+        Estimated rate.
+    error : float
+        Standard error of the rate.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+        NaN if the rate is not strictly between 0 and 1.
     """
     if not 0 < rate < 1:
         return np.nan, np.nan
@@ -600,14 +622,27 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
 
 
 def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
-    """Table of estimates, standard errors, limits and counts, one row for each method."""
+    """Return a table with one row for each method: estimate, standard error, limits and counts."""
     columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")
 
 
 def log_interval(rate: float, variance: float, level: float) -> tuple[float, float]:
-    """Normal interval of a positive mean on the log scale; NaN for a mean of zero."""
+    """Compute the normal interval of a nonnegative mean on the log scale.
+
+    Parameters
+    ----------
+    rate, variance : float
+        Estimated mean and the variance of the estimate.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+        NaN for a mean of zero.
+    """
     if not rate > 0:
         return np.nan, np.nan
     half = check_level(level) * np.sqrt(variance) / rate
@@ -615,7 +650,19 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
 
 
 def exact_interval(wrong: float, total: float, level: float) -> tuple[float, float]:
-    """Clopper-Pearson interval of the proportion `wrong` / `total`."""
+    """Compute the Clopper-Pearson interval of the proportion `wrong` / `total`.
+
+    Parameters
+    ----------
+    wrong, total : float
+        Number of errors and number of rows; they need not be integers.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    low, high : float
+    """
     # The same as statsmodels' proportion_confint(method="beta"), which is thirty times slower, and whose
     # import loads 200 modules. Tests compare the two.
     tail = (1 - level) / 2
@@ -627,7 +674,7 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
 def effective_interval(
     rate: float, variance: float, rows: float, units: float, level: float
 ) -> tuple[float, float]:
-    """Exact interval of a proportion of dependent rows, or of rows that were classified several times.
+    """Compute the exact interval of a proportion of rows that are dependent or were classified several times.
 
     Parameters
     ----------
@@ -651,22 +698,23 @@ def effective_interval(
 def weighted_mean_interval(
     pi: Floats, proportions: Floats, rows: Floats, level: float
 ) -> tuple[float, float]:
-    """Interval of a weighted mean of proportions of independent samples, from their exact intervals.
+    """Compute the interval of a weighted mean of proportions, from the exact interval of each proportion.
 
     Parameters
     ----------
     pi : (K,) float
-        Weights.
+        Weights of the proportions.
     proportions : (K,) float
-        Proportions.
+        Proportions observed in independent samples, for example error rates of the classes.
     rows : (K,) float
-        Sample sizes.
+        Sample size of each proportion.
     level : float
         Confidence level.
 
     Returns
     -------
     low, high : float
+        Limits, at least 0 and at most 1 (Zou & Donner, see the module docstring).
 
     Examples
     --------
@@ -690,7 +738,7 @@ def check_level(level: float) -> float:
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
         raise DataError(
-            f"level={level!r} is not valid.", hint="Give a number between 0 and 1, for example 0.95."
+            f"level={level!r} is not valid.", hint="Pass a number between 0 and 1, for example level=0.95."
         )
     return float(normal_isf((1 - level) / 2))
 
@@ -702,7 +750,7 @@ TIE_TOLERANCE = 1e-12
 def error_rates_of_rules(
     wrong: Floats, rows: Floats, prior: Floats, *, sampled: bool
 ) -> tuple[Floats, Floats]:
-    """Error rates of several rules and their standard errors; without intervals.
+    """Compute the error rates of several rules on the same rows, and their standard errors.
 
     Parameters
     ----------
@@ -711,13 +759,13 @@ def error_rates_of_rules(
     rows : (K,) float
         Number of rows of each class.
     prior : (K,) float
-        Prior probabilities.
+        Prior probabilities, which weight the classes unless `sampled`.
     sampled : bool
         Whether class proportions are estimated from the rows.
 
     Returns
     -------
-    rates, errors : (G,) float
+    rates, standard_errors : (G,) float
 
     Examples
     --------
@@ -737,13 +785,14 @@ def error_rates_of_rules(
 
 
 def near_minimum_mask(errors: Floats, standard_errors: Floats | None = None) -> NDArray[np.bool_]:
-    """Return which errors equal the smallest one, or lie within one standard error of it.
+    """Return a mask of the error rates that equal the smallest one or lie within one standard error of it.
 
     Parameters
     ----------
     errors : (G,) float
+        Error rates of the candidates; NaN is never near the minimum.
     standard_errors : (G,) float, optional
-        Standard errors; without them only ties are included.
+        Standard errors of the error rates; without them only ties are included.
 
     Returns
     -------
@@ -762,14 +811,22 @@ def near_minimum_mask(errors: Floats, standard_errors: Floats | None = None) -> 
 
 
 MEASURES = ("sensitivity", "specificity", "positive predictive value", "negative predictive value")
-"""Measures of each class against all others."""
+"""Measures of one class against all others, in the order of the results of `class_measures`."""
 
 ZERO_TOLERANCE = 1e-14
 """Largest value that counts as zero when values of order one are subtracted."""
 
 
 class Estimate(NamedTuple):
-    """An estimate with its standard error and interval; NaN if a value is not available."""
+    """An estimate with its standard error and interval; NaN if a value is not available.
+
+    Attributes
+    ----------
+    estimate, se : float
+        Estimate and its standard error.
+    low, high : float
+        Confidence limits.
+    """
 
     estimate: float
     se: float = np.nan
@@ -778,10 +835,11 @@ class Estimate(NamedTuple):
 
 
 MISSING_ESTIMATE = Estimate(np.nan)
+"""Result for a measure that is not defined."""
 
 
 def observed_class_prior(counts: Floats, prior: Floats | None) -> Floats:
-    """Class proportions (K,) among the classes with rows.
+    """Return the prior, restricted to the classes with rows and normalized.
 
     Parameters
     ----------
@@ -802,14 +860,14 @@ def observed_class_prior(counts: Floats, prior: Floats | None) -> Floats:
 
 
 def _row_proportions(counts: Floats) -> Floats:
-    """Proportions (K, K) of the predicted classes in each actual class; zero for a class without rows."""
+    """Return the proportions (K, K) of predictions in each actual class; zero for a class without rows."""
     rows = counts.sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(rows > 0, counts / rows, 0.0)
 
 
 def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
-    """Proportion of correctly classified rows.
+    """Return the proportion of correctly classified rows with its interval.
 
     Parameters
     ----------
@@ -969,7 +1027,7 @@ def class_measures(counts: Floats, prior: Floats | None, level: float) -> list[t
 
 
 def _binomial_estimate(hits: float, rows: float, level: float) -> Estimate:
-    """Proportion hits / rows with its exact interval."""
+    """Return the proportion `hits` / `rows` with its standard error and exact interval; NaN without rows."""
     if not rows > 0:
         return MISSING_ESTIMATE
     # Differences of sums of weights may be off by a rounding error.
@@ -984,14 +1042,14 @@ def _binomial_estimate(hits: float, rows: float, level: float) -> Estimate:
 def _stratified_estimate(
     pi: Floats, proportions: Floats, variances: Floats, rows: Floats, level: float
 ) -> Estimate:
-    """Weighted mean of the proportions of classes, with its interval.
+    """Return a weighted mean of proportions of classes, with its standard error and interval.
 
     Parameters
     ----------
     pi : (K,) float
-        Weights, which need not sum to one.
+        Weights of the classes, which need not sum to one.
     proportions, variances : (K,) float
-        Proportions and their variances.
+        Proportion in each class, and its variance.
     rows : (K,) float
         Number of rows of each class.
     level : float
@@ -1020,7 +1078,7 @@ def _predictive_value(
     rows: Floats,
     level: float,
 ) -> Estimate:
-    """Predictive value by Bayes' theorem: the probability that a prediction of a class is right.
+    """Compute a predictive value by Bayes' theorem: the probability that a certain prediction is right.
 
     Parameters
     ----------

@@ -80,6 +80,7 @@ MAX_ROUNDING_SHARE = 1e-20
 CANCELLATION_SHARE = 1e-6
 """Ratio below which the variance is computed from deviations, because a difference would cancel."""
 
+# Parts of the assumptions that the tests state.
 NORMAL_LIMIT = "The normal limit requires many columns and rows"
 DIFFUSE_VARIANCE = (
     "a few principal axes must not have most of the variance (tr Sigma^4 is small relative to (tr Sigma^2)^2)"
@@ -113,7 +114,7 @@ def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Scatter
     Parameters
     ----------
     moments : ClassMoments
-        With scatters or their roots, by class or pooled.
+        Moments with scatters or their roots, by class or pooled.
     unit : (p,) float, optional
         Factors of the columns; by default one common unit.
 
@@ -153,7 +154,19 @@ def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Scatter
 
 
 def normal_square_estimate(trace: float | Floats, product: float | Floats, df: float | Floats) -> Floats:
-    """Estimate tr Sigma^2 without bias for normal rows, from tr W, tr W^2 and the degrees of freedom."""
+    """Estimate tr Sigma^2 without bias for normal rows, a(W, nu) of the module docstring.
+
+    Parameters
+    ----------
+    trace, product : float or (K,) float
+        tr W and tr W^2 of scatters W.
+    df : float or (K,) float
+        Degrees of freedom of the scatters.
+
+    Returns
+    -------
+    () or (K,) float
+    """
     return np.asarray((product - np.square(trace) / df) / ((df + 2) * (df - 1)))
 
 
@@ -163,10 +176,11 @@ def unbiased_square_estimate(traces: ScatterTraces, fourth_powers: Floats, count
     Parameters
     ----------
     traces : ScatterTraces
-        By class.
+        Traces of the class scatters.
     fourth_powers : (K,) float
         Sum over the rows of a class of the fourth power of their distance from the class mean.
     counts : (K,) float
+        Number of rows of each class.
 
     Returns
     -------
@@ -181,18 +195,18 @@ def unbiased_square_estimate(traces: ScatterTraces, fourth_powers: Floats, count
 
 
 def _normal_test(name: str, z: float, assumes: str) -> TestResult:
-    """Return a one-sided test with a standard normal statistic, which is large under the alternative."""
+    """Return a one-sided test with a standard normal statistic that is large under the alternative."""
     p = float(normal_sf(z))
     return TestResult(name, z, (), p, assumes, {"normal": (z, np.nan, np.nan, p)}, (("z", z),))
 
 
 def _sum_over_pairs(values: Floats) -> float:
-    """Sum of the elements above the diagonal."""
+    """Return the sum of the elements above the diagonal of a (K, K) array."""
     return float(values[np.triu_indices(len(values), 1)].sum())
 
 
 def schott_test(moments: ClassMoments) -> TestResult:
-    """Schott's test of equal covariances, from moments by class with at least three rows each."""
+    """Compute Schott's test of equal covariances, from moments by class with three or more rows each."""
     dfs = moments.counts - 1
     traces = trace_products(moments)
     class_squares = normal_square_estimate(traces.traces, np.diagonal(traces.product_traces), dfs)
@@ -209,12 +223,12 @@ def schott_test(moments: ClassMoments) -> TestResult:
 
 
 def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
-    """Li and Chen's test of equal covariances of two classes with at least four rows each.
+    """Compute Li and Chen's test of equal covariances of two classes with at least four rows each.
 
     Parameters
     ----------
     moments : ClassMoments
-        By class.
+        Moments by class.
     fourth_powers : (2,) float
         Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
         unit of the moments.
@@ -236,7 +250,15 @@ def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
 
 
 class LargestDifference(NamedTuple):
-    """Largest squared difference of two covariance elements, divided by its variance, and its columns."""
+    """Largest squared difference of two covariance elements relative to its variance.
+
+    Attributes
+    ----------
+    statistic : float
+        Squared difference divided by its variance.
+    columns : (int, int)
+        Positions of the two columns of the element.
+    """
 
     statistic: float
     columns: tuple[int, int]
@@ -291,18 +313,21 @@ def largest_covariance_difference(
 
 
 def _product_moments(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floats, Floats, float]:
-    """Compute mean and variance of the products of columns.
+    """Compute mean and variance over the rows of the product of each column of x with each column of y.
 
     Parameters
     ----------
     x : (n, a) float
+        Deviations of the rows in a first set of columns.
     y : (n, b) float
+        Deviations of the rows in a second set of columns.
     weights : (n,) float or None
+        Frequency weights of the rows.
 
     Returns
     -------
     mean, variance : (a, b) float
-        Over the rows, with divisor n.
+        Moments of x_i y_j, with divisor n.
     total : float
         Number of rows, or sum of their weights.
     """
@@ -321,13 +346,14 @@ def _product_moments(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floa
 
 
 def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: str) -> TestResult:
-    """Cai, Liu and Xia's test of equal covariances of two classes.
+    """Compute Cai, Liu and Xia's test of equal covariances of two classes.
 
     Parameters
     ----------
     statistic : float
-        See `LargestDifference`.
+        Largest relative squared difference, see `LargestDifference`.
     n_columns : int
+        Number of columns.
     pair_label : str
         Names of the two columns with the largest difference, for the title.
 
@@ -350,7 +376,7 @@ def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: st
 
 
 def dempster_test(moments: ClassMoments) -> TestResult:
-    """Dempster's test of equal class means, from pooled moments."""
+    """Compute Dempster's test of equal class means, from pooled moments."""
     unit = moments.common_unit
     nu = moments.total - moments.n_classes
     q = float(moments.n_classes - 1)
@@ -373,7 +399,7 @@ def dempster_test(moments: ClassMoments) -> TestResult:
 
 
 def srivastava_mean_test(moments: ClassMoments) -> TestResult:
-    """Srivastava's test of equal class means, from pooled moments of columns that vary within classes."""
+    """Compute Srivastava's test of equal class means, from pooled moments of columns that vary in classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns
@@ -391,13 +417,15 @@ def srivastava_mean_test(moments: ClassMoments) -> TestResult:
 
 
 def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
-    """Chen and Qin's test of equal class means, from moments by class.
+    """Compute Chen and Qin's test of equal class means.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments by class.
     fourth_powers : (K,) float
-        See `li_chen_test`.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
+        unit of the moments.
 
     Returns
     -------
@@ -423,7 +451,7 @@ def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
 
 
 def john_test(moments: ClassMoments) -> TestResult:
-    """John's test of sphericity within classes, from pooled moments with two columns or more."""
+    """Compute John's test of sphericity within classes, from pooled moments of two or more columns."""
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
@@ -447,7 +475,7 @@ def john_test(moments: ClassMoments) -> TestResult:
 
 
 def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
-    """Srivastava's test of sphericity within classes, from pooled moments."""
+    """Compute Srivastava's test of sphericity within classes, from pooled moments."""
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
@@ -458,13 +486,15 @@ def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
 
 
 def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
-    """Chen, Zhang and Zhong's test of sphericity within classes, from moments by class.
+    """Compute Chen, Zhang and Zhong's test of sphericity within classes.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments by class.
     fourth_powers : (K,) float
-        See `li_chen_test`.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
+        unit of the moments.
 
     Returns
     -------
@@ -485,7 +515,7 @@ def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestR
 
 
 def cai_liu_xia_mean_test(moments: ClassMoments) -> TestResult:
-    """Cai, Liu and Xia's test of equal class means, from moments of columns that vary within classes."""
+    """Compute Cai, Liu and Xia's test of equal class means, from moments of columns that vary in classes."""
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns

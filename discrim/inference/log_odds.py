@@ -57,10 +57,10 @@ class LogOdds:
     Attributes
     ----------
     prior_odds, prior_variances : (q,) float
-        Log odds of the priors, one part of the intercepts, and their sampling variances. The log odds of a
-        prior of zero are infinite; the variances are zero unless the prior is the class proportions.
+        Log odds of the priors, which are one term of the intercepts, and their sampling variances. The log
+        odds of a prior of zero are infinite; the variances are zero unless the prior is estimated.
     cutoffs, cutoff_variances : (q,) float
-        The other part of the intercepts, -b'c, and its sampling variances.
+        The other term of the intercepts, -b'c with c the midpoint of the two means, and its variances.
     slopes, slopes_se : (q, p) float
         Slopes and their standard errors.
     """
@@ -88,11 +88,13 @@ def log_odds(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
         Within-class covariance.
     divisor : float
         Divisor of the covariance, used as nu in the variances.
     prior : (K,) float
+        Prior probabilities of the classes.
     others : (q,) int
         Codes of the classes that are compared with the reference class.
     reference : int
@@ -139,7 +141,7 @@ def log_odds(
 def log_odds_covariance(
     moments: ClassMoments, covariance: Covariance, divisor: float, reference: int, *, estimated_prior: bool
 ) -> Floats:
-    """Covariance of all intercepts and slopes, ordered by class, in units of the data.
+    """Compute the covariance matrix of the intercepts and slopes of all classes, in units of the data.
 
     For rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0. The
     covariance of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l
@@ -148,6 +150,7 @@ def log_odds_covariance(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
         Within-class covariance.
     divisor : float
@@ -155,10 +158,12 @@ def log_odds_covariance(
     reference : int
         Code of the reference class.
     estimated_prior : bool
+        Whether the prior is the class proportions, whose sampling variance is then included.
 
     Returns
     -------
     (q (p + 1), q (p + 1)) float
+        Ordered by class, then intercept and slopes, for the q = K - 1 classes other than the reference.
     """
     counts = moments.counts
     k0 = reference
@@ -194,20 +199,22 @@ def log_odds_covariance(
 
 
 def wald_columns(odds: LogOdds, shrinkage_factor: float, level: float) -> dict[str, Floats]:
-    """Columns of a table of coefficients with z tests and intervals, ordered by class and term.
+    """Compute the columns of a table of log-odds coefficients with z tests and intervals.
 
     Parameters
     ----------
     odds : LogOdds
+        Coefficients and their standard errors.
     shrinkage_factor : float
-        Factor of the slopes and of the intercepts without the prior odds.
+        Factor by which slopes and `cutoffs` are multiplied; the prior odds are not.
     level : float
         Confidence level.
 
     Returns
     -------
     dict of (q (p + 1),) float
-        Keys coef, se, z, p, low, high. Tests of an infinite or missing intercept are NaN.
+        Keys coef, se, z, p, low, high; elements are ordered by class, then intercept and slopes. Tests of an
+        infinite or missing intercept are NaN.
     """
     check_level(level)
     coef = np.column_stack(
@@ -230,14 +237,14 @@ DEPENDENCE_TOLERANCE = 1e-10
 
 
 def column_norms(columns: Floats) -> Floats:
-    """Norms (r,) of columns (m, r), computed without overflow or underflow of squares."""
+    """Return the Euclidean norms (r,) of columns (m, r) without overflow or underflow of squares."""
     max_abs = np.abs(columns).max(axis=0, initial=0.0)
     scale = np.where((max_abs > 0) & np.isfinite(max_abs), max_abs, 1.0)
     return np.asarray(scale * np.sqrt(((columns / scale) ** 2).sum(axis=0)))
 
 
 def find_dependent_row(rows: Floats) -> int | None:
-    """Return the first of the rows (r, k) that is zero or a linear combination of earlier rows, or None."""
+    """Return the position of the first row of (r, k) that depends linearly on earlier rows, or None."""
     norms = column_norms(rows.T)
     if not (norms > 0).all():
         return int(np.argmin(norms > 0))
@@ -257,14 +264,16 @@ def find_dependent_row(rows: Floats) -> int | None:
 def wald_statistic(
     root: Floats, estimates: Floats, contrasts: Floats, values: Floats, restrictions: Floats | None = None
 ) -> float:
-    """Wald statistic of linear hypotheses.
+    """Compute the Wald statistic of linear hypotheses about estimates.
 
     Parameters
     ----------
     root : (m, k) float
         Root of the covariance root'root of the estimates.
     estimates : (k,) float
+        Estimated parameters.
     contrasts : (r, k) float
+        Coefficients of the r linear combinations of the parameters that are tested.
     values : (r,) float
         Values of the contrasts under the hypothesis.
     restrictions : (s, k) float, optional
@@ -305,11 +314,12 @@ def wald_statistic(
 def slope_covariance(
     moments: ClassMoments, covariance: Covariance, nu: float, reference: int
 ) -> tuple[Floats, Floats]:
-    """Slopes of LDA's log odds and their covariance, in units of z.
+    """Compute the slopes of LDA's log odds and their covariance, in the coordinates of the moments.
 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
         Within-class covariance.
     nu : float
@@ -320,7 +330,9 @@ def slope_covariance(
     Returns
     -------
     slopes : (K - 1, p) float
+        Slopes of each class against the reference class.
     covariance_of_slopes : ((K - 1) p, (K - 1) p) float
+        Ordered by class, then column.
     """
     others = [k for k in range(moments.n_classes) if k != reference]
     means = moments.means
@@ -337,13 +349,14 @@ def slope_covariance(
 
 
 def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
-    """Hausman's test of two estimates of the same parameters.
+    """Compute Hausman's test of two estimates of the same parameters.
 
     Parameters
     ----------
     efficient, robust : (m,) float
         Estimates; the first is efficient under the hypothesis, the second consistent in general.
     efficient_cov, robust_cov : (m, m) float
+        Covariance matrices of the estimates.
 
     Returns
     -------
@@ -356,8 +369,8 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     positive_mask = eigenvalues > 1e-10 * max(eigenvalues[-1], 0.0)
     if not positive_mask.any() or eigenvalues[-1] <= 0:
         raise NotSupportedError(
-            "Hausman's test cannot be computed, because LDA's standard errors are not smaller than those of "
-            "the logistic model in any direction, as they are in large samples of normal classes.",
+            "Hausman's test cannot be computed, because the logistic model's standard errors are not larger "
+            "than LDA's in any direction. In large samples of normal classes they are larger.",
             hint="Test the equality of the covariance matrices with box_m().",
         )
     statistic = float(((vectors[:, positive_mask].T @ differences) ** 2 / eigenvalues[positive_mask]).sum())
@@ -365,6 +378,7 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     assumes = "Normal classes with a common covariance matrix under the hypothesis; asymptotic."
     if n_left_out:
         assumes += (
-            f" {n_left_out} of {len(differences)} directions left out, where LDA is not the more precise."
+            f" {n_left_out} of {len(differences)} directions are left out, because LDA is not more precise "
+            "there."
         )
     return chi_square_test("Hausman", statistic, float(positive_mask.sum()), assumes)

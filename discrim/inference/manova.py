@@ -55,13 +55,14 @@ from discrim.inference.result import TestResult
 
 
 def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestResult:
-    """Wilks' lambda, prod 1/(1 + root), with Rao's F.
+    """Compute Wilks' lambda of equal class means, prod 1/(1 + root), with Rao's F.
 
     Parameters
     ----------
     roots : (r,) float
         Roots of W^-1 B, largest first; omitted ones are zero.
     n_columns, n_classes : int
+        Numbers of columns and of classes.
     total : float
         Number of rows N.
 
@@ -99,13 +100,14 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
 
 
 def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """Four statistics of equal class means, each with its F approximation.
+    """Return a table of the four statistics of equal class means, each with its F approximation.
 
     Parameters
     ----------
     roots : (r,) float
         Roots of W^-1 B, largest first; omitted ones are zero.
     n_columns, n_classes : int
+        Numbers of columns and of classes.
     total : float
         Number of rows N.
 
@@ -159,14 +161,16 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
 
 
 def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float]:
-    """McKeon's F approximation of the Hotelling-Lawley trace.
+    """Compute McKeon's F approximation of the Hotelling-Lawley trace.
 
     Parameters
     ----------
     trace : float
+        Sum of the roots.
     p, q : int
+        Number of columns, and number of classes minus one.
     n : float
-        See the module docstring.
+        (v - p - 1)/2, with v residual degrees of freedom.
 
     Returns
     -------
@@ -184,13 +188,14 @@ def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float
 
 
 def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float) -> pd.DataFrame:
-    """Sequential tests that the means span at most k dimensions, k = 0, 1, ...
+    """Return a table of sequential tests that the class means span at most k dimensions, k = 0, 1, ...
 
     Parameters
     ----------
     roots : (r,) float
         Roots of W^-1 B, largest first.
     n_columns, n_classes : int
+        Numbers of columns and of classes.
     total : float
         Number of rows N.
 
@@ -214,19 +219,20 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
 
 
 TestType = Literal[1, 2, 3]
+"""Type I, II or III of the tests of terms."""
 
 
 def adjusting_terms(term: int, test_type: TestType, factors: Sequence[frozenset[str]]) -> list[int]:
-    """Positions of the terms for which a term is adjusted.
+    """Return the positions of the other terms for which the test of a term is adjusted.
 
     Parameters
     ----------
     term : int
         Position of the term.
     test_type : {1, 2, 3}
-        Type of the test.
+        Type of the test: I, earlier terms; II, terms that do not contain the term; III, all other terms.
     factors : sequence of frozenset of str
-        Factors that each term multiplies.
+        Names of the factors that each term multiplies.
 
     Returns
     -------
@@ -250,7 +256,7 @@ RANK_TOLERANCE = 1e-11
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hypothesis:
-    """A hypothesis of a multivariate linear model.
+    """A linear hypothesis about the coefficients of a multivariate linear model.
 
     Attributes
     ----------
@@ -258,7 +264,7 @@ class Hypothesis:
         Projection Z of the responses on the directions that are excluded under the hypothesis. Z'Z is the
         scatter H.
     columns : int
-        Number of columns of the term; more than q if some are linearly dependent.
+        Number of columns of the tested term; more than q if some are linearly dependent.
     """
 
     projection: Floats
@@ -272,18 +278,20 @@ class Hypothesis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeastSquares:
-    """Triangular factor of a linear model with several responses.
+    """Linear model with several responses, reduced to a triangular factor.
+
+    The n rows of design and responses are replaced by r rows with the same cross-products.
 
     Attributes
     ----------
     x : (r, m) float
-        Columns of the model, the constant first.
+        Reduced columns of the design, the constant first.
     y : (r, p) float
-        Responses.
+        Reduced responses.
     groups : tuple of tuple of int
-        Columns of each term, without the constant.
+        Positions of the columns of each term, without the constant.
     factors : tuple of frozenset of str
-        Factors that each term multiplies.
+        Names of the factors that each term multiplies.
     error : (p, p) float
         Triangular root of the residual scatter E.
     df : float
@@ -301,20 +309,21 @@ class LeastSquares:
     rank: int
 
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
-        """Hypothesis that a term has no effect, of type I, II or III."""
+        """Return the hypothesis that a term has no effect, by a test of type I, II or III."""
         adjusted_for = adjusting_terms(term, test_type, self.factors)
         before = [0, *(column for j in adjusted_for for column in self.groups[j])]
         basis = orthonormal_bases(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
     def contrast(self, combinations: Floats, origin: Floats) -> Hypothesis:
-        """Hypothesis that linear combinations of the coefficients are zero; requires full rank.
+        """Return the hypothesis that linear combinations of the coefficients are zero; requires full rank.
 
         Parameters
         ----------
         combinations : (q, m) float
+            Coefficients of the linear combinations.
         origin : (p,) float
-            Added to the responses if the combinations include the constant.
+            Vector that is added to all responses before the test if the combinations include the constant.
 
         Returns
         -------
@@ -330,17 +339,17 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def overall(self, origin: Floats) -> Hypothesis:
-        """Hypothesis that the constant plus `origin` (p,) is zero; the constant is the first column."""
+        """Return the hypothesis that the coefficients of the constant plus `origin` (p,) are zero."""
         # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
     def for_combinations(self, weights: Floats) -> LeastSquares:
-        """Return the model for linear combinations (p, d) of the responses."""
+        """Return the model for d linear combinations of the responses, with coefficients (p, d)."""
         error = scipy.linalg.qr(self.error @ weights, mode="r", check_finite=False)[0]
         return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
 
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
-        """Roots (s,) of E^-1 H, largest first, and the corresponding axes (p, s), normalized by E."""
+        """Return the roots (s,) of E^-1 H, largest first, and their axes a (p, s), normalized to a'Ea = 1."""
         unit = np.sqrt((self.error**2).sum(axis=0))
         whitened = scipy.linalg.solve_triangular(
             self.error / unit, (hypothesis.projection / unit).T, trans="T"
@@ -350,13 +359,13 @@ class LeastSquares:
         return singular**2, raw
 
     def coefficients(self) -> Floats:
-        """Least-squares coefficients B (m, p); requires full rank."""
+        """Return the least-squares coefficients B (m, p); requires full rank."""
         scale = np.sqrt((self.x**2).sum(axis=0))
         m = self.x.shape[1]
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
-        """Responses with zero residuals, or with residuals that earlier responses determine."""
+        """Return the responses whose residuals are zero or depend linearly on residuals of earlier responses."""
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         independent_columns: list[int] = []
@@ -386,7 +395,7 @@ def least_squares(
     groups: Sequence[Sequence[int]],
     factors: Sequence[frozenset[str]],
 ) -> LeastSquares:
-    """Build a linear model from the triangular factor of its rows.
+    """Build a linear model from the triangular factor of its design and responses.
 
     Parameters
     ----------
@@ -397,9 +406,9 @@ def least_squares(
     n_model : int
         Number m of columns of the model.
     groups : sequence of sequence of int
-        Columns of each term.
+        Positions of the columns of each term, without the constant.
     factors : sequence of frozenset of str
-        Factors that each term multiplies.
+        Names of the factors that each term multiplies.
 
     Returns
     -------
@@ -422,17 +431,19 @@ def least_squares(
 
 
 def orthonormal_bases(x: Floats, groups: Sequence[Sequence[int] | range]) -> list[Floats]:
-    """Orthonormal bases of the groups of columns, each adjusted for the groups before it.
+    """Compute orthonormal bases of groups of columns, each adjusted for the groups before it.
 
     Parameters
     ----------
     x : (r, m) float
+        Columns.
     groups : sequence of sequence of int
-        Columns of each group.
+        Positions of the columns of each group.
 
     Returns
     -------
     list of (r, q) float
+        Basis of each group; q is less than its number of columns if they depend on earlier columns.
 
     Examples
     --------
@@ -473,7 +484,7 @@ MCKEON = "Hotelling-Lawley trace, McKeon"
 
 
 def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
-    """Table of `manova_table` for a hypothesis; NaN if there are too few degrees of freedom."""
+    """Return the table of `manova_table` for a hypothesis; NaN if there are too few degrees of freedom."""
     q = hypothesis.df
     p = len(model.error)
     if not q or model.df < p:
@@ -484,7 +495,7 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
 
 
 def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
-    """Partial eta squared of a hypothesis for each statistic; see `MLMResults.effect_sizes`."""
+    """Return partial eta squared of a hypothesis for each statistic; NaN without degrees of freedom."""
     s = min(hypothesis.df, len(model.error))
     if not s or model.df < len(model.error):
         return dict.fromkeys(STATISTICS, np.nan)
@@ -499,17 +510,33 @@ def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic,
 
 
 def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic) -> dict[str, Any]:
-    """Degrees of freedom, test and partial eta squared of a hypothesis for one statistic."""
+    """Return degrees of freedom, test and partial eta squared of a hypothesis for one statistic.
+
+    Parameters
+    ----------
+    model : LeastSquares
+        Model of the responses.
+    hypothesis : Hypothesis
+        A hypothesis of this model.
+    test : {"pillai", "wilks", "hotelling-lawley", "roy"}
+        The statistic.
+
+    Returns
+    -------
+    dict
+        df, the columns of `manova_table`, and eta2.
+    """
     row: dict[Any, Any] = hypothesis_table(model, hypothesis).loc[STATISTICS[test]].to_dict()
     return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
 
 
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
-    """Critical value of Roy's largest root.
+    """Return the critical value of Roy's largest root under equal class means, by its upper bound of F.
 
     Parameters
     ----------
     n_columns, n_classes : int
+        Numbers of columns and of classes.
     total : float
         Number of rows N.
     alpha : float
@@ -533,12 +560,14 @@ def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.
 
 
 def between_scatter(means: Floats, counts: Floats) -> Floats:
-    """Scatter of class means about their weighted mean.
+    """Return the scatter of class means about their weighted mean.
 
     Parameters
     ----------
     means : (K, p) float
+        Class means.
     counts : (K,) float
+        Number of rows of each class.
 
     Returns
     -------
@@ -558,7 +587,7 @@ MAX_PAIRED_COLUMNS = 60
 
 
 def univariate_wilks(moments: ClassMoments) -> Floats:
-    """Univariate Wilks' lambda (p,): within-class over total sum of squares of each column."""
+    """Return Wilks' lambda (p,) of each column alone: its within-class over its total sum of squares."""
     nonempty = moments.counts > 0
     within = moments.squares.sum(axis=0)
     means = moments.means[nonempty]
@@ -569,16 +598,16 @@ def univariate_wilks(moments: ClassMoments) -> Floats:
 
 
 def most_separating_columns(moments: ClassMoments, max_columns: int) -> Codes:
-    """Positions of the `max_columns` columns with the largest univariate F, in ascending order."""
+    """Return the positions of the `max_columns` columns with the largest univariate F, ascending."""
     order = np.argsort(univariate_wilks(moments), kind="stable")
     return np.sort(order[:max_columns])
 
 
 def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
-    """Positions of the two columns with the smallest Wilks' lambda.
+    """Return the positions of the two columns whose joint Wilks' lambda is smallest.
 
-    All pairs have the same degrees of freedom; it is the pair with the largest F. If the moments do not
-    contain products of columns, the columns are treated as uncorrelated within classes.
+    It is also the pair with the largest F, because all pairs have the same degrees of freedom. If the moments
+    do not contain products of columns, the columns are treated as uncorrelated within classes.
 
     Examples
     --------
@@ -614,7 +643,7 @@ def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
 
 
 def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) -> pd.DataFrame:
-    """Table of coefficients with t tests and intervals, similar to R's `summary.lm`.
+    """Return a table of coefficients with t tests and intervals, similar to R's `summary.lm`.
 
     Parameters
     ----------
@@ -623,6 +652,7 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
     df : float
         Residual degrees of freedom; tests are NaN unless it is positive.
     index : pandas.Index
+        Labels of the coefficients.
     level : float
         Confidence level.
 
@@ -643,17 +673,18 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
 def regression_table(
     explained: Floats, residual: Floats, n_columns: int, df: float, index: pd.Index
 ) -> pd.DataFrame:
-    """R2 and F test of several regressions on the same columns, similar to R's `summary.lm`.
+    """Return R2 and F test of several regressions on the same columns, similar to R's `summary.lm`.
 
     Parameters
     ----------
     explained, residual : (K,) float
-        Sums of squares.
+        Explained and residual sum of squares of each regression.
     n_columns : int
         Number of columns without the constant.
     df : float
         Residual degrees of freedom.
     index : pandas.Index
+        Labels of the regressions.
 
     Returns
     -------

@@ -49,28 +49,31 @@ from discrim.inference.effect_sizes import explained_variance_columns, f_noncent
 
 
 def between_squares(moments: ClassMoments) -> Floats:
-    """Between-class sum of squares (p,) of each column, in the coordinates of the moments."""
+    """Return the between-class sum of squares (p,) of each column, in the coordinates of the moments."""
     means = moments.means
     return np.asarray(moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2)
 
 
 def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = None) -> pd.DataFrame:
-    """One-way analysis of variance of each column.
+    """Return a table with the one-way analysis of variance of each column.
 
     A column that is constant within classes has an infinite F.
 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     terms : pandas.Index
+        Labels of the p columns.
     level : float, optional
         Confidence level of intervals for the explained proportion; by default there are none.
 
     Returns
     -------
     pandas.DataFrame
-        One row per term. The divisors follow SAS: N - 1 for sd_total, N - K for sd_within, and N (K - 1)/K
-        for sd_between.
+        One row per term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, and with a level omega2, low
+        and high of the explained proportion. The divisors follow SAS: N - 1 for sd_total, N - K for
+        sd_within, and N (K - 1)/K for sd_between.
     """
     within = moments.squares.sum(axis=0)
     between = between_squares(moments)
@@ -103,18 +106,20 @@ def distance_table(
     adjusted: tuple[int, Floats | None] = (0, None),
     level: float | None = None,
 ) -> pd.DataFrame:
-    """Squared Mahalanobis distances of pairs of classes, with Hotelling's F test of equal means.
+    """Return squared Mahalanobis distances of pairs of classes, with Hotelling's F test of equal means.
 
     F = (nu - p + 1) D2/(nu p (1/n_i + 1/n_j)) on p and nu - p + 1 degrees of freedom.
 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
-        Pooled and unbiased.
+        Pooled, unbiased within-class covariance.
     nu : float
         Degrees of freedom of the covariance: N - K, or N - K - q for means adjusted for q covariates.
     classes : pandas.Index
+        Labels of the K classes.
     adjusted : (int, (K, K) float or None)
         Number q of covariates, and the squared distances of their class means under their within-class
         scatter, which are added to 1/n_i + 1/n_j.
@@ -124,7 +129,7 @@ def distance_table(
     Returns
     -------
     pandas.DataFrame
-        By (class, other).
+        By (class, other): D2, F, df1, df2, p, and with a level D, low and high.
     """
     squared_distances = squared_distances_between_means(covariance.whiten(moments.means.T).T)
     q, covariate_distances = adjusted
@@ -153,18 +158,21 @@ def distance_table(
 def generalized_distances(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, classes: pd.Index
 ) -> pd.DataFrame:
-    """Generalized squared distances between classes, following the definition of SAS.
+    """Return the table of generalized squared distances between classes, as defined by SAS.
 
-    (m_i - m_j)' S_j^-1 (m_i - m_j), plus ln|S_j| for separate covariances, minus 2 ln prior_j for unequal
-    priors.
+    The distance from class i to class j is (m_i - m_j)' S_j^-1 (m_i - m_j), plus ln|S_j| for separate
+    covariances, minus 2 ln prior_j for unequal priors.
 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariances : tuple of Covariance
-        One, or one for each class.
+        One common covariance, or one for each class.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     classes : pandas.Index
+        Labels of the K classes.
 
     Returns
     -------
@@ -190,7 +198,7 @@ def generalized_distances(
 def partial_table(
     axes: Canonical, covariance: Covariance, n_classes: int, nu: float, terms: pd.Index
 ) -> pd.DataFrame:
-    """Contribution of each column conditional on all others: partial Wilks' lambda with its F test.
+    """Return partial Wilks' lambda of each column given all other columns, with its F test.
 
     Partial lambda_j is (T^-1)_jj/(W^-1)_jj. On canonical axes a_r of unit variance within classes, nu
     (W^-1)_jj - nu (T^-1)_jj = sum_r a_jr^2 lambda_r/(1 + lambda_r), which avoids subtraction; the F has
@@ -200,18 +208,21 @@ def partial_table(
     Parameters
     ----------
     axes : Canonical
-        Their squared singular values are the roots of W^-1 B.
+        Canonical axes, whose squared singular values are the roots of W^-1 B.
     covariance : Covariance
-        Pooled and unbiased.
+        Pooled, unbiased within-class covariance.
     n_classes : int
+        Number of classes K.
     nu : float
         Degrees of freedom of the covariance, N - K.
     terms : pandas.Index
+        Labels of the p columns.
 
     Returns
     -------
     pandas.DataFrame
-        One row per term; tolerance is 1 - R2 of the column on the others within classes.
+        One row per term: partial_wilks, partial_R2, F, df1, df2, p, tolerance, and for two classes t. The
+        tolerance is 1 - R2 of the column on the others within classes.
     """
     precision = (covariance.inverse**2).sum(axis=1)
     roots = axes.singular_values**2
@@ -253,7 +264,7 @@ def distance_quantiles(
     n_fitted: float | None = None,
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Order the squared distances of a class, with quantiles and pointwise limits under normality.
+    """Sort the squared distances of a class and add their quantiles and pointwise limits under normality.
 
     Parameters
     ----------
@@ -311,16 +322,16 @@ def distance_quantiles(
 
 
 def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | None) -> Any:
-    """Return the distribution of one squared distance.
+    """Return the distribution of the squared distance of one row from its class mean.
 
     Parameters
     ----------
     n, p : int
-        Numbers of rows of the class and of columns.
+        Number of rows whose distances are compared, and number of columns.
     df : float or None
         Degrees of freedom of the covariance; None for a known covariance.
     n_fitted : float or None
-        Rows of the class in the fit, for rows that are not in the fit.
+        Number of rows of the class in the fit, if the compared rows are not in the fit; otherwise None.
 
     Returns
     -------
@@ -340,7 +351,7 @@ def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | N
 
 
 def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
-    """Variance inflation of the number of distances up to each quantile, due to the common covariance.
+    """Return the variance inflation of the number of distances below each quantile, due to common estimates.
 
     The distances of rows of a class depend on each other through the estimated mean and covariance. The ratio
     is the variance of the number of distances up to a quantile, divided by the binomial variance.
@@ -348,6 +359,7 @@ def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: 
     Parameters
     ----------
     distribution : frozen beta distribution of scipy
+        Distribution of one distance.
     n, p : int
         Numbers of rows of the class and of columns.
     v : float
@@ -358,7 +370,7 @@ def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: 
     Returns
     -------
     (r,) float
-        The r of the module's docstring.
+        The ratios, r in the module docstring.
     """
     alpha = p * (p * (v + 1) - 2) / (v * (v - 1) * (v + 2))
     beta = (p - alpha * v) / (v * (v + 1))
@@ -382,7 +394,8 @@ def _new_row_limits(
 
     Parameters
     ----------
-    distribution : frozen F distribution of scipy, of one distance
+    distribution : frozen F distribution of scipy
+        Distribution of one distance.
     n, p : int
         Numbers of new rows of the class and of columns.
     v : float
@@ -390,13 +403,14 @@ def _new_row_limits(
     n_fitted : float
         Number of rows of the class in the fit.
     level : float
+        Probability that one ordered distance lies within its limits.
     probabilities : (r,) float
         Probabilities of the quantiles of the ordered distances.
 
     Returns
     -------
     (2, r) float
-        Limits, relative to the quantiles.
+        Lower and upper limits, each divided by the quantile of its probability.
     """
     rng = np.random.default_rng(0)
     replicates = min(max(30_000 // p, 200), 1000)

@@ -49,7 +49,8 @@ class ComparedLosses:
     differences, difference_errors : (C,) float
         Mean losses minus the smallest one, and the standard errors of these differences.
     best, chosen : int
-        The candidate with the smallest mean (the first one if tied), and the chosen candidate.
+        Positions of the candidate with the smallest mean (the first one if tied), and of the chosen
+        candidate.
     worse_than_prior : bool
         Whether every candidate has a larger loss than the class proportions alone.
     """
@@ -68,13 +69,14 @@ def compare_losses(
 ) -> ComparedLosses:
     """Compare the losses of candidates and choose one.
 
-    Candidates with a larger mean loss than `null_losses` are excluded unless all have one.
+    Candidates with a larger mean loss than the mean of `null_losses` are excluded, unless all are worse.
 
     Parameters
     ----------
     losses : (C, m) float
         Losses of the candidates on m rows, the simplest candidate first.
     test_rows : EvaluatedRows
+        Classes, weights and groups of the m rows.
     select : {"1se", "min"}
         "min" chooses the smallest mean loss, "1se" the simplest candidate within one standard error of it.
     null_losses : (m,) float, optional
@@ -104,13 +106,14 @@ def compare_losses(
 
 
 def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Floats, Floats]:
-    """Weighted means of losses and their standard errors.
+    """Compute the weighted mean losses of candidates, and their standard errors.
 
     Parameters
     ----------
     losses : (C, m) float
+        Losses of the candidates on m rows.
     test_rows : EvaluatedRows
-        A prior makes the mean a stratified one.
+        Classes, weights and groups of the m rows. With a prior, classes are weighted to it.
 
     Returns
     -------
@@ -146,12 +149,12 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CorrectedLosses:
-    """Losses of the chosen models on rows that were not used for the choice.
+    """Bootstrap losses of the chosen model on rows that were not used for the choice.
 
     Attributes
     ----------
     draws : (B, L) float
-        L mean losses of the model chosen in each draw, on the rows outside the draw.
+        L kinds of mean losses, of the model chosen in each of B draws, on the rows outside the draw.
     chosen : (C,) int
         Number of draws in which each candidate was chosen.
     """
@@ -160,7 +163,7 @@ class CorrectedLosses:
     chosen: Codes
 
     def means(self) -> Floats:
-        """The corrected losses (L,)."""
+        """Return the bias-corrected losses (L,), the means over the draws."""
         return np.asarray(self.draws.mean(axis=0))
 
     def interval(self, level: float, rates: Sequence[tuple[float, float, float, float]]) -> Floats:
@@ -176,6 +179,7 @@ class CorrectedLosses:
         Returns
         -------
         (2, L) float
+            Lower and upper limits.
         """
         probabilities = [(1 - level) / 2, (1 + level) / 2]
         # No interpolation between draws, because they may be infinite.
@@ -195,7 +199,9 @@ def bias_corrected_losses(
     seed: int,
     null_losses: Floats | None = None,
 ) -> CorrectedLosses:
-    """Bias-corrected losses of a choice, by the bootstrap.
+    """Estimate the losses of a model chosen by its losses, corrected for the bias of the choice.
+
+    In each bootstrap draw a model is chosen by the losses of the drawn rows and evaluated on the other rows.
 
     Candidates with an infinite loss are not chosen unless all have one.
 
@@ -204,12 +210,15 @@ def bias_corrected_losses(
     losses : (L, C, m) float
         L kinds of losses of C candidates on m rows.
     choice_loss : int
-        The kind of loss that determines the choice.
+        Position of the kind of loss that determines the choice.
     test_rows : EvaluatedRows
-        Its groups, if any, are drawn as a whole.
+        Classes, weights and groups of the m rows. Groups, if any, are drawn as a whole.
     select : {"1se", "min"}
+        Rule of the choice, see `compare_losses`.
     replicates : int
+        Number of draws.
     seed : int
+        Seed of the random draws.
     null_losses : (m,) float, optional
         See `compare_losses`.
 

@@ -76,13 +76,14 @@ N_RAYS = 2**12
 def error_by_class(
     d2: float, counts: Floats, nu: float, p: int, cut: float, *, shrunk: bool, expected: bool
 ) -> Floats:
-    """Error rates of the two classes under the normal model.
+    """Compute the error rates of the two classes of LDA under the normal model.
 
     Parameters
     ----------
     d2 : float
         Squared distance of the means under the unbiased covariance.
     counts : (2,) float
+        Number of rows of each class.
     nu : float
         Degrees of freedom of the covariance, N - K.
     p : int
@@ -144,23 +145,25 @@ def two_class_error_rate(
     expected: bool,
     density_factor: float = 1.0,
 ) -> Rates:
-    """Error rate or mean cost for two classes by D, DS, O or OS, with a delta-method standard error.
+    """Estimate the error rate or mean cost for two classes by D, DS, O or OS, with an interval.
 
-    The interval is normal on the logit scale, or on the log scale for mean costs.
+    The standard error is by the delta method. The interval is normal on the logit scale, or on the log scale
+    for mean costs.
 
     Parameters
     ----------
     d2, counts, nu, p
-        See `error_by_class`.
+        Squared distance, class counts, degrees of freedom and number of columns, see `error_by_class`.
     log_prior : (2,) float
+        Logarithms of the prior probabilities.
     costs : (2, 2) float or None
         Any costs; if one class is always cheaper, the rule assigns all rows to it. None to count errors.
     level : float
         Confidence level.
     shrunk, expected : bool
-        See `error_by_class`.
+        Choice of the estimate: D (neither), DS (shrunk), O (expected) or OS (both); see `error_by_class`.
     density_factor : float
-        Factor of the log density ratio in the rule.
+        Factor of the log density ratio in the rule: N / (N - K) if its covariance has divisor N, otherwise 1.
 
     Returns
     -------
@@ -190,17 +193,19 @@ def two_class_error_rate(
 
 
 def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
-    """Threshold of ln f_1/f_2 above which the first class is predicted; infinite if one is always cheaper.
+    """Return the threshold of ln f_1/f_2 above which the rule of minimum cost predicts the first class.
 
     Parameters
     ----------
     log_prior : (2,) float
+        Logarithms of the prior probabilities.
     regret : (2,) float
         Cost of a wrong minus cost of a correct prediction for rows of each class.
 
     Returns
     -------
     float
+        Infinite if one of the classes is always cheaper.
     """
     # The first class is cheaper if pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is preferred in a tie.
     gains = np.where(np.isneginf(log_prior), 0.0, np.sign(regret))
@@ -217,10 +222,13 @@ def _rates_with_interval(
     Parameters
     ----------
     by_class : (K,) float
+        Error rate or mean cost of each class.
     estimate, se : float
         Overall rate and its standard error.
     costs : (K, K) float or None
+        Costs, if the rate is a mean cost; None for an error rate.
     level : float
+        Confidence level.
 
     Returns
     -------
@@ -232,7 +240,7 @@ def _rates_with_interval(
 
 
 def _normal_density(x: Floats | float) -> Floats:
-    """Density of the standard normal."""
+    """Return the density of the standard normal distribution."""
     return np.asarray(np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi))
 
 
@@ -247,16 +255,18 @@ def multiclass_error_rate(
     shrunk: bool,
     density_factor: float,
 ) -> Rates:
-    """Error rate or mean cost for any number of classes by D or DS.
+    """Estimate the error rate or mean cost for any number of classes by D or DS, with an interval.
 
     Parameters
     ----------
     means : (K, p) float
         Class means whitened by the unbiased covariance.
     counts : (K,) float
+        Number of rows of each class.
     nu : float
         Degrees of freedom of the covariance, N - K.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     costs : (K, K) float or None
         None to count errors.
     level : float
@@ -297,21 +307,23 @@ def multiclass_error_rate(
 
 
 def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: float) -> tuple[Floats, Floats]:
-    """Error rates of the classes, integrated along rays from each class mean, and their derivatives.
+    """Integrate the error rates of the classes along rays from each class mean, with their derivatives.
 
     Parameters
     ----------
     means : (K, r) float
-        Means of classes with unit covariance.
+        Means of the classes, whose covariance is the identity.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     density_factor : float
-        Factor of the log densities in the rule.
+        Factor of the log densities in the rule, see `multiclass_error_rate`.
 
     Returns
     -------
     rates : (K,) float
+        Error rate of each class.
     slopes : (K, r) float
-        Derivatives with respect to the means.
+        Derivative of the overall rate with respect to each class mean, divided by the class prior.
     """
     k, r = means.shape
     rays = _rays(k, r)
@@ -342,22 +354,25 @@ def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: fl
 def _mean_costs(
     means: Floats, log_prior: Floats, costs: Floats, density_factor: float
 ) -> tuple[Floats, Floats]:
-    """Mean costs of the classes under the rule of minimum expected cost, and their derivatives.
+    """Compute the mean costs of the classes under the rule of minimum expected cost, with derivatives.
 
     Parameters
     ----------
     means : (K, r) float
         Means of classes with unit covariance.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     costs : (K, K) float
+        Costs of assigning class k to class j.
     density_factor : float
         Factor of the log densities in the rule.
 
     Returns
     -------
     rates : (K,) float
+        Mean cost of each class.
     slopes : (K, r) float
-        Derivatives with respect to the means.
+        Derivative of the overall rate with respect to each class mean, divided by the class prior.
     """
     k, r = means.shape
     points = _quasi_random_points(k, r)
@@ -374,7 +389,7 @@ def _mean_costs(
 
 
 def _rays(k: int, r: int) -> Floats:
-    """Unit vectors (m, r) that cover all directions evenly, for k classes."""
+    """Return unit vectors (m, r) that cover all directions evenly; their number depends on the k classes."""
     if r == 1:
         return np.array([[1.0], [-1.0]])
     if r == 2:
@@ -385,9 +400,9 @@ def _rays(k: int, r: int) -> Floats:
 
 
 def _quasi_random_points(k: int, r: int) -> Floats:
-    """Deterministic quasi-random points (m, r) of a standard normal distribution, for k classes.
+    """Return deterministic quasi-random points (m, r) of a standard normal distribution.
 
-    Their number m is a power of two, which decreases with k^2 r to limit the number of products.
+    Their number m is a power of two, which decreases with k^2 r, for k classes, to limit the time.
     """
     from scipy.stats import qmc
 
@@ -396,7 +411,7 @@ def _quasi_random_points(k: int, r: int) -> Floats:
 
 
 def typicality_pvalues(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Floats:
-    """Typicality P(D2 > d2 | class) of rows that are not in the fit.
+    """Compute the typicality P(D2 > d2 | class) of rows that are not in the fit.
 
     Parameters
     ----------
@@ -424,6 +439,7 @@ class ScoreCovariance:
     Attributes
     ----------
     variances : (m, K) float
+        Variance of each score.
     multiply : callable
         Multiplies the covariance of each row by a vector: (m, K) to (m, K).
     """
@@ -435,7 +451,7 @@ class ScoreCovariance:
 def common_covariance(
     d2: Floats, mean_distances: Floats, counts: Floats, nu: float, *, estimated_prior: bool
 ) -> ScoreCovariance:
-    """Covariances of the scores for a common covariance matrix.
+    """Compute the covariances of the scores of LDA, which has a common covariance matrix.
 
     Because 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l, products with a vector need
     only three products with `mean_distances`, and no matrix per row is formed.
@@ -447,8 +463,11 @@ def common_covariance(
     mean_distances : (K, K) float
         Squared distances between the means.
     counts : (K,) float
+        Number of rows of each class.
     nu : float
+        Degrees of freedom of the covariance.
     estimated_prior : bool
+        Whether the prior is estimated, which adds to the variances.
 
     Returns
     -------
@@ -458,6 +477,7 @@ def common_covariance(
     squares = mean_distances**2
 
     def multiply(v: Floats) -> Floats:
+        """Product (m, K) of the covariance of each row with its vector in v (m, K)."""
         weighted_d2 = v * d2
         mean_products = v @ mean_distances
         products = d2 * v.sum(axis=1, keepdims=True) + 2 * (
@@ -475,17 +495,18 @@ def common_covariance(
 def separate_covariance(
     d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool
 ) -> ScoreCovariance:
-    """Covariances of the scores if each class has its own covariance matrix.
+    """Compute the covariances of the scores of QDA, in which each class has its own covariance matrix.
 
     Parameters
     ----------
     d2 : (m, K) float
         Squared distances of rows from the class means.
     counts, nu : (K,) float
-        Class counts and degrees of freedom.
+        Number of rows of each class, and degrees of freedom of its covariance.
     p : int
         Number of columns.
     estimated_prior : bool
+        Whether the prior is estimated, which adds to the variances.
 
     Returns
     -------
@@ -496,12 +517,14 @@ def separate_covariance(
 
 
 def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
-    """Confidence intervals of posteriors, normal on the logit scale.
+    """Compute confidence intervals of posteriors by the delta method, normal on the logit scale.
 
     Parameters
     ----------
     posteriors : (m, K) float
+        Posterior probabilities of the rows.
     covariance : ScoreCovariance
+        Covariances of the scores of the rows.
     level : float
         Confidence level.
 

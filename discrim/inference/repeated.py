@@ -43,12 +43,12 @@ MAX_COSINE = 1e-9
 
 
 def interaction_contrasts(codes: Sequence[Codes]) -> Floats | None:
-    """Orthonormal contrasts of the interaction of within-subject factors.
+    """Compute orthonormal contrasts of the interaction of within-subject factors.
 
     Parameters
     ----------
     codes : sequence of (p,) int
-        Levels of each factor for the p responses.
+        For each factor of the interaction, the level code of each of the p responses.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def interaction_contrasts(codes: Sequence[Codes]) -> Floats | None:
 
 
 def find_nonorthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
-    """Positions of the first two groups of contrasts that are not orthogonal, or None."""
+    """Return the positions of the first two groups of contrasts (p, d) that are not orthogonal, or None."""
     for j, later in enumerate(contrasts):
         for i, earlier in enumerate(contrasts[:j]):
             if np.abs(earlier.T @ later).max() > MAX_COSINE:
@@ -103,6 +103,7 @@ def sphericity(model: LeastSquares, total: float, huynh_feldt: HuynhFeldt) -> Sp
     Parameters
     ----------
     model : LeastSquares
+        Linear model of the contrasts.
     total : float
         Number of rows N.
     huynh_feldt : {"lecoutre", "1976"}
@@ -135,12 +136,14 @@ def sphericity(model: LeastSquares, total: float, huynh_feldt: HuynhFeldt) -> Sp
 def univariate_row(
     model: LeastSquares, hypothesis: Hypothesis, total: float, huynh_feldt: HuynhFeldt
 ) -> dict[str, float]:
-    """Univariate test of a hypothesis on d orthonormal contrasts.
+    """Compute the univariate test of a hypothesis about d orthonormal contrasts, as a row of a table.
 
     Parameters
     ----------
     model : LeastSquares
+        Linear model of the contrasts.
     hypothesis : Hypothesis
+        A hypothesis of this model.
     total : float
         Number of rows N.
     huynh_feldt : {"lecoutre", "1976"}

@@ -79,21 +79,23 @@ TIE_TOLERANCE = 1e-12
 
 
 def likelihood_ratio_statistic(logdets: Floats, total_logdet: Floats, counts: Floats, p: int) -> Floats:
-    """Likelihood-ratio statistic -2 ln Lambda of LDA against QDA.
+    """Compute the likelihood-ratio statistic -2 ln Lambda of LDA against QDA from log-determinants.
 
     Parameters
     ----------
     logdets : (..., K) float
         Log-determinants of the class scatters.
     total_logdet : (...) float
-        Log-determinants of their sums.
+        Log-determinants of the sums of the class scatters.
     counts : (K,) float
+        Number of rows of each class.
     p : int
         Number of columns.
 
     Returns
     -------
     (...) float
+        One statistic for each element of `total_logdet`.
     """
     total = float(counts.sum())
     constant = total * p * np.log(total) - p * float(counts @ np.log(counts))
@@ -101,7 +103,7 @@ def likelihood_ratio_statistic(logdets: Floats, total_logdet: Floats, counts: Fl
 
 
 def _draw_wishart_roots(dfs: Floats, p: int, size: int, rng: np.random.Generator) -> Floats:
-    """Draw lower triangular roots (size, K, p, p) of Wishart matrices with unit scale and df `dfs` (K,)."""
+    """Draw lower triangular roots (size, K, p, p) of Wishart matrices with `dfs` (K,) degrees of freedom."""
     roots = np.tril(rng.standard_normal((size, len(dfs), p, p)), -1)
     diagonal = np.sqrt(rng.chisquare(dfs[:, None] - np.arange(p), (size, len(dfs), p)))
     roots[..., np.arange(p), np.arange(p)] = diagonal
@@ -116,6 +118,7 @@ def _draw_in_chunks(draw: Callable[[int], Floats], replicates: int, n_elements: 
     draw : callable
         Maps a number to that many statistics.
     replicates : int
+        Total number of statistics.
     n_elements : int
         Number of elements in memory per replicate.
     title : str
@@ -135,23 +138,28 @@ def _draw_in_chunks(draw: Callable[[int], Floats], replicates: int, n_elements: 
 
 
 def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
-    """Draw likelihood ratios of LDA against QDA for normal classes with equal covariance.
+    """Draw likelihood ratios of LDA against QDA for normal classes with equal covariances.
 
     Parameters
     ----------
     counts : (K,) float
+        Number of rows of each class.
     p : int
         Number of columns.
     replicates : int
+        Number of bootstrap samples.
     seed : int or None
+        Seed of the random numbers.
 
     Returns
     -------
     (replicates,) float
+        Likelihood-ratio statistics.
     """
     rng = np.random.default_rng(seed)
 
     def draw(size: int) -> Floats:
+        """Likelihood ratios (size,) of random scatters."""
         roots = _draw_wishart_roots(counts - 1, p, size, rng)
         logdets = 2 * np.log(np.diagonal(roots, axis1=2, axis2=3)).sum(axis=-1)
         # Stack the roots of the classes, which makes the sum over classes one product.
@@ -165,25 +173,30 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
 def permutation_ratios(
     deviations: Floats, counts: NDArray[np.int64], replicates: int, seed: int | None
 ) -> Floats:
-    """Likelihood ratios of LDA against QDA after permuting deviations over the classes.
+    """Draw likelihood ratios of LDA against QDA after permuting deviations over the classes.
 
     Parameters
     ----------
     deviations : (N, p) float
         Deviations of rows from their class means; whitened for accuracy.
     counts : (K,) int
+        Number of rows of each class.
     replicates : int
+        Number of permutations.
     seed : int or None
+        Seed of the random numbers.
 
     Returns
     -------
     (replicates,) float
+        Likelihood-ratio statistics.
     """
     rng = np.random.default_rng(seed)
     n, p = deviations.shape
     stops = np.cumsum(counts)
 
     def draw(size: int) -> Floats:
+        """Likelihood ratios (size,) after random permutations."""
         # Sorting random keys permutes all replicates of a chunk at once.
         shuffled = deviations[np.argsort(rng.random((size, n)), axis=1)]
         scatters = []
@@ -234,7 +247,7 @@ class RunningInterval:
         self._n_buffered = 0
 
     def add(self, values: Floats) -> None:
-        """Add a replicate."""
+        """Add a replicate, an array of the shape given to the constructor."""
         self._new[self._n_buffered] = values
         self._missing |= np.isnan(values)
         self._n_buffered += 1
@@ -255,7 +268,7 @@ class RunningInterval:
         self._n_buffered = 0
 
     def limits(self) -> tuple[Floats, Floats]:
-        """Return lower and upper quantiles with NumPy's linear interpolation; NaN if a replicate is NaN."""
+        """Return lower and upper limits, quantiles with linear interpolation; NaN if a replicate is NaN."""
         if self._n_buffered:
             self._merge_buffer()
         fraction = self._position - int(self._position)
@@ -269,7 +282,17 @@ class RunningInterval:
 
 
 class McNemar(NamedTuple):
-    """McNemar's test: exact p-value, continuity-corrected chi-square statistic, and its p-value."""
+    """Result of McNemar's test.
+
+    Attributes
+    ----------
+    exact : float
+        Exact p-value.
+    statistic : float
+        Chi-square statistic with continuity correction, on one degree of freedom.
+    pvalue : float
+        P-value of this statistic.
+    """
 
     exact: float
     statistic: float
@@ -277,7 +300,17 @@ class McNemar(NamedTuple):
 
 
 class CorrectedT(NamedTuple):
-    """Corrected resampled t test: the mean difference, its standard error, the test and the interval."""
+    """Result of the corrected resampled t test.
+
+    Attributes
+    ----------
+    mean, se : float
+        Mean difference over the folds, and its corrected standard error.
+    statistic, df, pvalue : float
+        t statistic, its degrees of freedom and the two-sided p-value.
+    low, high : float
+        Confidence limits of the mean difference.
+    """
 
     mean: float
     se: float
@@ -289,7 +322,7 @@ class CorrectedT(NamedTuple):
 
 
 def mcnemar(b: float, c: float) -> McNemar:
-    """McNemar's test for two rules on the same rows.
+    """Compute McNemar's test of two rules on the same rows.
 
     Both p-values are 1 if the counts are equal. In statsmodels' `mcnemar` the continuity correction makes the
     asymptotic p-value smaller than 1 then, and undefined if both counts are zero.
@@ -297,7 +330,7 @@ def mcnemar(b: float, c: float) -> McNemar:
     Parameters
     ----------
     b, c : float
-        Numbers of rows on which only the first, and only the second rule is wrong.
+        Number of rows on which only the first rule is wrong, and number for the second rule.
 
     Returns
     -------
@@ -321,7 +354,7 @@ MAX_EXACT_ADDITIONS = 10**9
 
 
 def grouped_mcnemar(differences: Floats) -> McNemar:
-    """McNemar's test for rows in groups.
+    """Compute McNemar's test of two rules for rows in groups, which may be dependent.
 
     Parameters
     ----------
@@ -359,14 +392,14 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
 
 
 def fold_mean_errors(values: Floats, folds: int) -> tuple[float, float]:
-    """Standard errors of the mean of values by fold: uncorrected, and corrected for shared training rows.
+    """Compute standard errors of the mean over folds, uncorrected and corrected for shared training rows.
 
     Parameters
     ----------
     values : (J,) float
         Values of all folds of all repeats.
     folds : int
-        Number of folds of a repeat; n_2/n_1 = 1/(folds - 1).
+        Number of folds of a repeat; the test rows are 1/(folds - 1) of the training rows.
 
     Returns
     -------
@@ -381,13 +414,14 @@ def fold_mean_errors(values: Floats, folds: int) -> tuple[float, float]:
 
 
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
-    """Corrected resampled t test that the mean of differences by fold is zero.
+    """Compute the corrected resampled t test that the mean of differences by fold is zero.
 
     If all differences are zero, t is 0 and the p-value 1.
 
     Parameters
     ----------
     differences : (J,) float
+        Difference of the errors of two rules in each fold of each repeat.
     folds : int
         Number of folds of a repeat.
     level : float
@@ -417,7 +451,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelPermutation:
-    """Permutations of labels: units exchange their labels within blocks.
+    """Permutations of labels in which units of rows exchange their labels within blocks.
 
     Attributes
     ----------
@@ -433,7 +467,21 @@ class LabelPermutation:
 
     @classmethod
     def from_codes(cls, codes: Codes, units: Codes | None, blocks: Codes | None) -> LabelPermutation:
-        """Build from classes (m,), units (default: single rows) and blocks (default: one) of the rows."""
+        """Build the permutations from the class, unit and block of each row.
+
+        Parameters
+        ----------
+        codes : (m,) int
+            Class of each row, constant within units.
+        units : (m,) int or None
+            Unit of each row; None if each row is a unit.
+        blocks : (m,) int or None
+            Block of each row, constant within units; None for a single block.
+
+        Returns
+        -------
+        LabelPermutation
+        """
         unit_ids = np.arange(len(codes)) if units is None else np.unique(units, return_inverse=True)[1]
         block_of_rows = np.zeros(len(codes), dtype=np.intp) if blocks is None else blocks
         _, first = np.unique(unit_ids, return_index=True)
@@ -441,7 +489,7 @@ class LabelPermutation:
         return cls(unit_ids.astype(np.intp), codes[first], block_ids.astype(np.intp))
 
     def codes(self, rng: np.random.Generator) -> Codes:
-        """Classes (m,) of the rows after a random permutation."""
+        """Return the classes (m,) of the rows after a random permutation."""
         order = rng.permutation(len(self.labels))
         order = order[np.argsort(self.blocks[order], kind="stable")]
         shuffled = np.empty_like(self.labels)
@@ -459,7 +507,7 @@ class LabelPermutation:
             yield labels[self.units]
 
     def log_labellings(self) -> float:
-        """Logarithm of the number of distinct labellings."""
+        """Return the logarithm of the number of distinct labellings."""
         label_counts = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
         log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()
         return float(log_orders - scipy.special.gammaln(label_counts + 1.0).sum())
@@ -486,7 +534,7 @@ def _distinct_permutations(labels: list[int]) -> Iterator[list[int]]:
 
 
 def find_mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
-    """First unit whose rows have different codes, with two of its codes; None if there is none."""
+    """Find the first unit whose rows have different codes; return the unit and two of its codes, or None."""
     first_codes = np.zeros(int(units.max()) + 1, dtype=np.intp)
     first_codes[units[::-1]] = codes[::-1]
     differing_rows = np.flatnonzero(first_codes[units] != codes)
@@ -497,11 +545,12 @@ def find_mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
 
 
 def permutation_pvalue(observed: float, permuted: Floats, unit: float = 1.0) -> float:
-    """Permutation p-value (1 + b) / (1 + P), with b the number of statistics at least as large as observed.
+    """Return the permutation p-value (1 + b) / (1 + P), b the number of statistics >= the observed one.
 
     Parameters
     ----------
     observed : float
+        Statistic of the observed labels.
     permuted : (P,) float
         Statistics of the permutations.
     unit : float
@@ -520,7 +569,7 @@ def permutation_pvalue(observed: float, permuted: Floats, unit: float = 1.0) -> 
 
 
 def assign_folds(codes: Codes, folds: int, repeats: int, rng: np.random.Generator) -> Codes:
-    """Assign rows to folds, stratified by class.
+    """Assign rows to folds at random, stratified by class.
 
     The first repeat does not depend on the number of repeats, and no repeat depends on the numbering of the
     classes.
@@ -530,7 +579,9 @@ def assign_folds(codes: Codes, folds: int, repeats: int, rng: np.random.Generato
     codes : (n,) int
         Classes; -1 for a row without a class.
     folds, repeats : int
+        Number of folds, and number R of independent assignments.
     rng : numpy.random.Generator
+        Source of random numbers.
 
     Returns
     -------
@@ -557,7 +608,7 @@ def _codes_by_appearance(codes: Codes) -> Codes:
 def assign_group_folds(
     codes: Codes, groups: Codes, folds: int, repeats: int, rng: np.random.Generator
 ) -> Codes:
-    """Assign groups of rows to folds with similar class proportions; see the module docstring.
+    """Assign groups of rows to folds at random, with similar class proportions (see the module docstring).
 
     Parameters
     ----------
@@ -566,7 +617,9 @@ def assign_group_folds(
     groups : (n,) int
         Group of each row, numbered from 0; arbitrary for a row without a class.
     folds, repeats : int
+        Number of folds, and number R of independent assignments.
     rng : numpy.random.Generator
+        Source of random numbers.
 
     Returns
     -------
@@ -607,17 +660,32 @@ def check_folds(folds: Any, rows: int) -> None:
     if not (is_integer and 2 <= folds <= rows):
         raise DataError(
             f"folds={folds!r} is not valid.",
-            hint=f"Give a whole number from 2 to {rows}, the number of observations.",
+            hint=f"Pass a whole number from 2 to {rows}, the number of observations.",
         )
 
 
 def seed_or_random(seed: int | None) -> int:
-    """Return the seed, or a random one if it is None, to make random results reproducible."""
+    """Return the seed, or a random one if it is None, which can be stored to reproduce the results."""
     return int(np.random.default_rng().integers(2**32)) if seed is None else seed
 
 
 def stratified_fold_ids(codes: Codes, folds: int, seed: int | None) -> Codes:
-    """Fold (n,) of each row, stratified by codes (n,) that are -1 for unused rows."""
+    """Return the fold of each row in one random assignment, stratified by class.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Classes; -1 for unused rows.
+    folds : int
+        Number of folds; a DataError is raised if it is invalid.
+    seed : int or None
+        Seed of the assignment.
+
+    Returns
+    -------
+    (n,) int
+        Fold of each row; -1 for unused rows.
+    """
     check_folds(folds, int((codes >= 0).sum()))
     return np.asarray(assign_folds(codes, folds, 1, random_generator(seed))[0])
 
@@ -628,5 +696,5 @@ def random_generator(seed: int | None) -> np.random.Generator:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise DataError(
-            f"seed={seed!r} is not valid.", hint="Give a nonnegative whole number, or None."
+            f"seed={seed!r} is not valid.", hint="Pass a nonnegative whole number, or None."
         ) from None

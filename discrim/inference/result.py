@@ -34,10 +34,10 @@ class TestResult:
     assumes : str
         Assumptions of the p-value.
     approximations : dict of str to tuple
-        Rows of the table by their labels: the values of its columns for each approximation.
+        Rows of `table`: the label of each approximation, and the values of the columns.
     labelled_values : tuple of (str, float)
-        Values in the printed line with their labels; the degrees of freedom belong to the last one. A label
-        is empty if the name of the test is the label. By default the statistic, labelled as a chi-square.
+        Labels and values in the printed line, before the degrees of freedom. A label is empty if the name of
+        the test is the label. By default the statistic, labelled as a chi-square.
     columns : tuple of str
         Names of the columns of the table.
     """
@@ -79,6 +79,7 @@ class TestResult:
         return "\n".join([*lines, *textwrap.wrap(self.assumes, 100)])
 
     def _repr_html_(self) -> str:
+        """HTML table of the approximations, with the summary line as caption and the assumptions below."""
         head, *rows = self._cells()
         right = 'align="right" style="text-align: right; padding: 0.1em 0.7em"'
         heads = "".join(f'<th scope="col" {right}>{escape(text)}</th>' for text in head[1:])
@@ -95,14 +96,14 @@ class TestResult:
         )
 
     def _line(self) -> str:
-        """One-line summary of the test."""
+        """Return the one-line summary of the test."""
         df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
         labelled_values = self.labelled_values or (("chi-square", self.statistic),)
         text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in labelled_values)
         return f"{self.name}: {text}{df}, p {_format_pvalue(self.pvalue) or 'nan'}"
 
     def _cells(self) -> list[list[str]]:
-        """Texts of the table, the header first; missing values are blank."""
+        """Return the formatted texts of the table, the header first; missing values are blank."""
         rows = [
             [
                 label,
@@ -129,6 +130,20 @@ def _format_number(x: Any, digits: int = 6) -> str:
 
 
 def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> TestResult:
-    """Return a test whose statistic has a chi-square distribution."""
+    """Return the result of a test whose statistic has a chi-square distribution under the hypothesis.
+
+    Parameters
+    ----------
+    name : str
+        Name of the test.
+    statistic, df : float
+        Statistic and its degrees of freedom.
+    assumes : str
+        Assumptions of the p-value.
+
+    Returns
+    -------
+    TestResult
+    """
     pvalue = float(chi2_sf(statistic, df))
     return TestResult(name, statistic, (df,), pvalue, assumes, {name: (statistic, df, np.nan, pvalue)})

@@ -59,7 +59,8 @@ class Curve:
     Attributes
     ----------
     threshold : (T,) float
-        Decreasing, the first one infinite; rows with this score or above are assigned to the class.
+        Thresholds in decreasing order, the first one infinite. Rows with a score at or above the threshold
+        are assigned to the class.
     false_positive, true_positive : (T,) float
         Proportions of the other rows, and of the rows of the class, that are assigned to it.
     """
@@ -73,7 +74,12 @@ class Curve:
 class Area:
     """Area under a ROC curve.
 
-    The standard error is NaN if one side has a single row; the limits are NaN if all scores are tied.
+    Attributes
+    ----------
+    auc, se : float
+        Area and its standard error; the standard error is NaN if one side has a single row.
+    low, high : float
+        Confidence limits; NaN if all scores are tied.
     """
 
     auc: float
@@ -83,17 +89,22 @@ class Area:
 
 
 NO_AREA = Area(np.nan, np.nan, np.nan, np.nan)
+"""Result if there are no pairs of rows to compare."""
 
 
 def area_with_interval(
     auc: float, se: float, level: float, limits: tuple[float, float] = (np.nan, np.nan)
 ) -> Area:
-    """Area with its interval; `limits` are used if the standard error is zero.
+    """Return an area with its interval, which is normal on the logit scale.
 
     Parameters
     ----------
-    auc, se, level : float
+    auc, se : float
+        Area and its standard error.
+    level : float
+        Confidence level.
     limits : (float, float)
+        Limits that are used if the standard error is zero or NaN.
 
     Returns
     -------
@@ -103,11 +114,12 @@ def area_with_interval(
 
 
 def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float, float]:
-    """Newcombe's limits for an area of 0 or 1.
+    """Compute Newcombe's limits for an area of 0 or 1, whose estimated standard error is zero.
 
     Parameters
     ----------
     auc : float
+        Area.
     m, n : float
         Numbers of rows of the class and of other rows.
     level : float
@@ -129,6 +141,7 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     mean = (m + n) / 2 - 1
 
     def limit_equation(area: float) -> float:
+        """Function of the area that is zero at the lower limit for an area of 1."""
         # (1 - t)^2 = z^2 var(t), divided by 1 - t.
         inner = 1 + mean * (1 - area) / (2 - area) + mean * area / (1 + area)
         return (1 - area) - z**2 * area * inner / (m * n)
@@ -138,7 +151,7 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
 
 
 def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | None = None) -> Curve:
-    """Compute the ROC curve of scores.
+    """Compute the ROC curve of scores of one class against the rest.
 
     Parameters
     ----------
@@ -174,6 +187,7 @@ def roc_area(
     Parameters
     ----------
     scores : (n,) float
+        Larger scores indicate the class; infinite values are allowed.
     positive : (n,) bool
         Whether the row belongs to the class.
     weights : (n,) float, optional
@@ -208,14 +222,14 @@ def roc_area(
 
 
 def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Floats, Floats]:
-    """Exact limits of proportions, for rectangles of two independent proportions.
+    """Compute exact limits of proportions, for rectangles that cover two independent proportions jointly.
 
     Parameters
     ----------
     proportions : (T,) float
-        Proportions.
+        Observed proportions.
     rows : float
-        Number of rows.
+        Number of rows of each proportion.
     level : float
         Joint confidence level of two such intervals.
 
@@ -238,7 +252,7 @@ def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Fl
 
 
 def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
-    """Reduce a curve to about `max_points` corners, which changes it by a few multiples of 1/max_points."""
+    """Reduce a curve to at most about `max_points` of its corners, for plots."""
     false = curve.false_positive
     true = curve.true_positive
     is_corner = np.ones(len(false), dtype=bool)
@@ -255,13 +269,16 @@ def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
 def _weights_by_score(
     scores: Floats, positive: NDArray[np.bool_], weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
-    """Distinct scores, and the weights of rows with each score.
+    """Return the distinct scores, and the total weights of the rows with each score.
 
     Parameters
     ----------
     scores : (n,) float
+        Score of each row.
     positive : (n,) bool
+        Whether the row belongs to the class.
     weights : (n,) float or None
+        Frequency weights.
 
     Returns
     -------
@@ -277,13 +294,21 @@ def _weights_by_score(
 
 
 SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
+"""Sides of `numpy.searchsorted`: positions before and after tied values."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairAreas:
     """Areas A(i,j) of all pairs of classes, i < j, and their mean M.
 
-    An area is NaN if one of its classes has no rows; M is the mean of the others.
+    Attributes
+    ----------
+    pairs : list of (int, int)
+        Class codes i and j.
+    areas : list of Area
+        Area of each pair; NaN if one of its classes has no rows.
+    mean : Area
+        M, the mean of the areas that are not NaN.
     """
 
     pairs: list[tuple[int, int]]
@@ -292,7 +317,17 @@ class PairAreas:
 
 
 class _SortedScores(NamedTuple):
-    """Sorted scores (n,) of the rows of a class, their positions, and cumulative weights (n + 1,)."""
+    """Sorted scores of the rows of one class.
+
+    Attributes
+    ----------
+    values : (n,) float
+        Scores in ascending order.
+    positions : (n,) int
+        Position of each sorted score among the unsorted ones.
+    cumulative_weights : (n + 1,) float
+        Sums of the weights of the first 0, 1, ..., n sorted rows.
+    """
 
     values: Floats
     positions: Codes
@@ -300,12 +335,12 @@ class _SortedScores(NamedTuple):
 
     @classmethod
     def from_scores(cls, scores: Floats, weights: Floats) -> Self:
-        """Sort the scores (n,) of a class and cumulate the weights (n,) of its rows in this order."""
+        """Sort scores (n,) of rows with weights (n,)."""
         positions = np.argsort(scores, kind="stable")
         return cls(scores[positions], positions, np.append(0.0, np.cumsum(weights[positions])))
 
     def placements(self, others: _SortedScores) -> Floats:
-        """Proportion (n,) of the other rows that each row exceeds, with ties counted as one half."""
+        """Return the proportion (n,) of the other rows with a smaller score; ties count one half."""
         # Count rows twice: ties are then whole numbers and the sums exact.
         doubled_counts = sum(
             others.cumulative_weights[np.searchsorted(others.values, self.values, side)] for side in SIDES
@@ -316,11 +351,12 @@ class _SortedScores(NamedTuple):
 
 
 def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, level: float = 0.95) -> PairAreas:
-    """Compute the area for each pair of classes, and Hand and Till's M.
+    """Compute the area for each pair of classes, and their mean, Hand and Till's M.
 
     Parameters
     ----------
     scores : (m, K) float
+        Score of each row for each class; larger scores indicate the class.
     codes : (m,) int
         Class of each row.
     weights : (m,) float, optional
@@ -389,14 +425,16 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
 def _area_from_placements(
     classes: list[tuple[Floats, Floats]], level: float, auc: float | None = None
 ) -> Area:
-    """Area from the placements of the rows of each class.
+    """Compute an area and its interval from the placements of the rows of each class.
 
     Parameters
     ----------
-    classes : list of (placements, weights)
+    classes : list of ((n_c,) float, (n_c,) float)
+        Placements and weights of the rows of each class.
     level : float
+        Confidence level.
     auc : float, optional
-        By default the mean placement of the first class.
+        The area; by default the mean placement of the first class.
 
     Returns
     -------

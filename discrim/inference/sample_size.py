@@ -72,6 +72,7 @@ class Setting(NamedTuple):
     draws : int
         Number of simulated samples.
     seed : int
+        Seed of the random numbers.
     """
 
     distance: float
@@ -82,7 +83,7 @@ class Setting(NamedTuple):
 
 
 def bayes_error(setting: Setting) -> float:
-    """Bayes error of the setting.
+    """Return the error rate of the Bayes rule, with known parameters.
 
     Examples
     --------
@@ -99,7 +100,7 @@ def bayes_error(setting: Setting) -> float:
 
 
 def min_rows_per_class(rule: SampledRule, setting: Setting) -> int:
-    """Minimum number of rows of each class for nonsingular covariances."""
+    """Return the minimum number of rows of each class for which the covariances of a rule are nonsingular."""
     if rule == "qda":
         return setting.p + 1
     # nu = K (n - 1) has to be at least p, or 1 for the diagonal rule.
@@ -107,21 +108,23 @@ def min_rows_per_class(rule: SampledRule, setting: Setting) -> int:
 
 
 def simplex_means(classes: int) -> Floats:
-    """Vertices (K, K - 1) of a regular simplex: centred points at distance one from each other."""
+    """Return the vertices (K, K - 1) of a centred regular simplex with edges of length one."""
     points = (np.eye(classes) - 1 / classes) / np.sqrt(2)
     left_vectors, singular_values, _ = np.linalg.svd(points)
     return np.asarray((left_vectors * singular_values)[:, : classes - 1])
 
 
 def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, float]:
-    """Expected error of a rule estimated from n rows of each class.
+    """Simulate the expected error of a rule that is estimated from n rows of each class.
 
     Parameters
     ----------
     rule : {"lda", "diagonal", "qda"}
+        The rule.
     n : int
         Number of rows of each class.
     setting : Setting
+        Distribution of the classes and size of the simulation.
 
     Returns
     -------
@@ -146,13 +149,13 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
 
 
 def _class_means(setting: Setting) -> Floats:
-    """Class means (K, K - 1) in the space that they span, minus the mean of the first class."""
+    """Return class means (K, K - 1) in the space that they span, minus the mean of the first class."""
     points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
 
 def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
-    """Return the error indicators of the estimated rule minus the error indicators of the Bayes rule.
+    """Return the error indicators (0 or 1) of the estimated rule minus those of the Bayes rule.
 
     Parameters
     ----------
@@ -162,6 +165,7 @@ def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floa
     Returns
     -------
     (m,) float
+        -1, 0 or 1 for each draw.
     """
     is_estimated_wrong = estimated_distances.argmin(axis=1) != 0
     is_bayes_wrong = bayes_distances.argmin(axis=1) != 0
@@ -169,14 +173,16 @@ def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floa
 
 
 def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
-    """Draw roots of U'U and the distances of the Bayes rule.
+    """Draw roots of the products U'U of the module docstring, and distances of the Bayes rule.
 
     Parameters
     ----------
     rng : numpy.random.Generator
+        Source of random numbers.
     n : int
         Number of rows of each class.
     setting : Setting
+        Distribution of the classes.
     m : int
         Number of draws.
 
@@ -207,10 +213,7 @@ def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -
 
 
 def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
-    """Draw m Wishart matrices with `df` degrees of freedom (Bartlett, 1933).
-
-    Returns their upper triangular roots R (m, k, k): R'R is Wishart with identity scale.
-    """
+    """Draw upper triangular roots R (m, k, k) of m Wishart matrices R'R with identity scale (Bartlett, 1933)."""
     root = np.triu(rng.standard_normal((m, k, k)), 1)
     diagonal = np.arange(k)
     root[:, diagonal, diagonal] = np.sqrt(rng.chisquare(df - diagonal, (m, k)))
@@ -218,7 +221,7 @@ def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
 
 
 def _draw_lda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Excess error indicators (m,) of LDA in m draws."""
+    """Draw errors of LDA minus errors of the Bayes rule (m,), one sample and new row per draw."""
     products, bayes_distances = _draw_products(rng, n, setting, m)
     q = products.shape[1]
     df = setting.classes * (n - 1) - setting.p + q
@@ -228,15 +231,18 @@ def _draw_lda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
 
 
 def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Excess error indicators (m,) of QDA in m draws.
+    """Draw errors of QDA minus errors of the Bayes rule, one sample and new row per draw.
 
     Parameters
     ----------
     rng : numpy.random.Generator
+        Source of random numbers.
     n : int
         Number of rows of each class.
     setting : Setting
+        Distribution of the classes.
     m : int
+        Number of draws.
 
     Returns
     -------
@@ -259,7 +265,7 @@ def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
 
 
 def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Simulate errors of the diagonal rule minus errors of the Bayes rule (m,), for one row per draw."""
+    """Draw errors of the diagonal rule minus errors of the Bayes rule (m,), one sample and row per draw."""
     k = setting.classes
     p = setting.p
     points = _spread_means(setting)
@@ -270,7 +276,7 @@ def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -
 
 
 def _spread_means(setting: Setting) -> Floats:
-    """Class means (K, p) minus the mean of the first class; each axis is spread evenly over columns."""
+    """Return class means (K, p) minus the mean of the first class, with each axis spread over the columns."""
     means = _class_means(setting)
     k = setting.classes
     column = np.arange(setting.p) % (k - 1)
@@ -286,14 +292,16 @@ _SIMULATED_EXCESS: dict[SampledRule, Callable[[np.random.Generator, int, Setting
 
 
 def required_training_rows(rule: SampledRule, error: float, setting: Setting) -> int | None:
-    """Number of rows of each class for which the expected error is at most `error`, within one percent.
+    """Find the number of rows of each class for which the expected error is at most `error`, within 1%.
 
     Parameters
     ----------
     rule : {"lda", "diagonal", "qda"}
+        The rule.
     error : float
         Required expected error.
     setting : Setting
+        Distribution of the classes and size of the simulation.
 
     Returns
     -------
@@ -317,7 +325,7 @@ def required_training_rows(rule: SampledRule, error: float, setting: Setting) ->
 
 
 def required_test_rows(error: float, width: float, level: float) -> int | None:
-    """Minimum number of test rows for a given width of the exact interval of the error rate.
+    """Find the minimum number of test rows for a given width of the exact interval of the error rate.
 
     The interval is the Clopper-Pearson interval at the expected rate (Beleites et al., 2013, Analytica
     Chimica Acta 760, 25-33).
@@ -366,14 +374,20 @@ def _smallest_number(condition: Callable[[int], bool], minimum: int) -> int | No
 
 
 class PowerLaw(NamedTuple):
-    """Power laws a + b n^-c with parameters (B,)."""
+    """Power laws a + b n^-c of B learning curves.
+
+    Attributes
+    ----------
+    a, b, c : (B,) float
+        Parameters of the curves.
+    """
 
     a: Floats
     b: Floats
     c: Floats
 
     def evaluate(self, n: Floats) -> Floats:
-        """Values (B, N) at numbers of rows (N,)."""
+        """Return the values (B, N) of the curves at numbers of rows (N,)."""
         return self.a[:, None] + self.b[:, None] * n[None, :] ** -self.c[:, None]
 
 
@@ -424,7 +438,7 @@ def fit_power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
 def bootstrap_error_rates(
     n_errors: Floats, n_predictions: Floats, draw: Callable[[], Floats], draws: int
 ) -> Floats:
-    """Error rates of bootstrap samples of rows.
+    """Compute error rates of bootstrap samples of rows, for each training size.
 
     Parameters
     ----------
@@ -455,6 +469,7 @@ def bootstrap_weights(
     Parameters
     ----------
     rng : numpy.random.Generator
+        Source of random numbers.
     weights : (n,) float
         Row weights, multiplied by the number of times that a row is drawn.
     groups : (n,) int, optional
@@ -463,7 +478,7 @@ def bootstrap_weights(
     Returns
     -------
     callable
-        Returns weights (n,).
+        Returns the weights (n,) of a new bootstrap sample in each call.
     """
     members = np.arange(len(weights)) if groups is None else groups
     n = int(members.max()) + 1

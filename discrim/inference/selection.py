@@ -45,7 +45,15 @@ from discrim.core.rules.leave_one_out import squared_distances_between_means
 
 @dataclass(frozen=True, slots=True)
 class PartialTest:
-    """Test of a term given the other chosen terms, by partial Wilks' lambda."""
+    """Test of a term given the other chosen terms, by partial Wilks' lambda.
+
+    Attributes
+    ----------
+    wilks : float
+        Partial Wilks' lambda.
+    F, df1, df2, pvalue : float
+        Rao's F, its degrees of freedom and p-value.
+    """
 
     wilks: float
     F: float
@@ -55,7 +63,15 @@ class PartialTest:
 
 
 class CriterionValue(NamedTuple):
-    """Value of a criterion, and the pair of classes that determines it if there is one."""
+    """Value of a selection criterion.
+
+    Attributes
+    ----------
+    value : float
+        The value.
+    pair : (int, int) or None
+        Codes of the two classes that determine the value, for the `PAIR_CRITERIA`.
+    """
 
     value: float
     pair: tuple[int, int] | None = None
@@ -69,11 +85,15 @@ MINIMIZED_CRITERIA = ("wilks", "minresid")
 
 
 class SelectedColumns:
-    """Roots of the within-class and total scatters, triangular in the chosen columns.
+    """Columns chosen in a stepwise selection, with the statistics of adding or removing terms.
+
+    Roots of the within-class and total scatters are kept triangular in the chosen columns. A term is an array
+    of the positions of its columns.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of all candidate columns.
     """
 
     def __init__(self, moments: ClassMoments) -> None:
@@ -98,7 +118,7 @@ class SelectedColumns:
 
     @property
     def pivots(self) -> list[int]:
-        """The chosen columns."""
+        """Positions of the chosen columns, in the order in which they were added."""
         return self._within.pivots
 
     # ---- one term at a time
@@ -136,7 +156,7 @@ class SelectedColumns:
         return False
 
     def _clearly_independent_mask(self) -> NDArray[np.bool_]:
-        """Mask (p,) of columns whose residual exceeds the rounding error for any coefficients."""
+        """Return a mask (p,) of columns whose residual exceeds rounding errors for any coefficients."""
         if self._clearly_independent is None:
             # The norm of the inverse triangle bounds the coefficients of unit-norm columns.
             inverse_norm = float(np.linalg.norm(self._inverse_triangles()[0])) if self.pivots else 0.0
@@ -146,13 +166,23 @@ class SelectedColumns:
         return self._clearly_independent
 
     def _inverse_triangles(self) -> tuple[Floats, Floats]:
-        """Inverse triangles (m, m) of the chosen columns, within classes and in total."""
+        """Return the inverse triangles (m, m) of the chosen columns, within classes and in total."""
         if self._inverses is None:
             self._inverses = self._within.inverse(), self._total.inverse()
         return self._inverses
 
     def partial_tests(self, terms: Sequence[Codes]) -> list[PartialTest]:
-        """Test each term given the chosen ones; or, for chosen terms, given the other chosen ones."""
+        """Test terms given the chosen columns; or, if the terms are chosen, given the other chosen columns.
+
+        Parameters
+        ----------
+        terms : sequence of (g,) int
+            Positions of the columns of each term; either all terms are chosen or none is.
+
+        Returns
+        -------
+        list of PartialTest
+        """
         if not terms:
             return []
         is_chosen = terms[0][0] in self.pivots
@@ -163,24 +193,24 @@ class SelectedColumns:
         )
 
     def overall(self) -> PartialTest:
-        """Test of all chosen columns together."""
+        """Test all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
         return self._rao_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
     def _log_wilks(self) -> float:
-        """Log of Wilks' lambda of the chosen columns."""
+        """Return the logarithm of Wilks' lambda of the chosen columns."""
         within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
     def _rao_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[PartialTest]:
-        """Rao's F for partial lambdas.
+        """Compute Rao's F tests of partial lambdas.
 
         Parameters
         ----------
         log_lambdas : (t,) float
             Logarithms of the lambdas.
         g : (t,) float
-            Numbers of columns.
+            Number of columns of each term.
         v : (t,) float
             Within-class degrees of freedom.
 
@@ -199,7 +229,7 @@ class SelectedColumns:
         return [PartialTest(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def _log_lambdas(self, terms: Sequence[Codes], are_chosen: bool) -> Floats:
-        """Logarithms of the partial lambdas of terms; `are_chosen` states whether the terms are chosen."""
+        """Return log partial lambdas (t,) of terms, all of which are chosen or not (`are_chosen`)."""
         single = np.array([columns[0] for columns in terms])
         if are_chosen:
             pivot_positions = {column: i for i, column in enumerate(self.pivots)}
@@ -225,7 +255,7 @@ class SelectedColumns:
         return np.asarray(log_lambdas)
 
     def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Value of a criterion after adding a term."""
+        """Return the value that a criterion would have after adding a term."""
         if criterion == "wilks":
             return CriterionValue(self.value("wilks").value * self.partial_tests([columns])[0].wilks)
         scores = self._scores(self._within)
@@ -235,7 +265,7 @@ class SelectedColumns:
         return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
 
     def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Value of a criterion after removing a chosen term."""
+        """Return the value that a criterion would have after removing a chosen term."""
         if criterion == "wilks":
             return CriterionValue(self.value("wilks").value / self.partial_tests([columns])[0].wilks)
         remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
@@ -244,17 +274,27 @@ class SelectedColumns:
         return self._criterion_value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
 
     def value(self, criterion: str) -> CriterionValue:
-        """Criterion for the chosen columns: Wilks' lambda, smallest D2 or F, residual, or Rao's V."""
+        """Return the value of a criterion for the chosen columns.
+
+        Parameters
+        ----------
+        criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao"}
+            Wilks' lambda, smallest squared distance or F of two classes, unexplained variation, or Rao's V.
+
+        Returns
+        -------
+        CriterionValue
+        """
         if criterion == "wilks":
             return CriterionValue(float(np.exp(self._log_wilks())))
         return self._criterion_value(self._scores(self._within), criterion)
 
     def tolerances(self) -> Floats:
-        """Tolerances (m,) of the chosen columns."""
+        """Return the tolerances (m,) of the chosen columns."""
         return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 
     def tolerances_with(self, columns: Codes) -> tuple[float, float]:
-        """Smallest tolerance of the columns of a term after adding it, and of all chosen columns then."""
+        """Return smallest tolerances if a term were added: of its columns, and of all chosen columns."""
         if self._is_constant[columns].any() or len(self._within.residuals(columns)) < len(columns):
             return 0.0, 0.0
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
@@ -269,20 +309,21 @@ class SelectedColumns:
         return term_tolerance, min(term_tolerance, float(chosen_tolerances.min()))
 
     def pairs(self) -> tuple[Floats, Floats, float, float]:
-        """Distances between the classes in the chosen columns.
+        """Compute the distances between the classes in the chosen columns.
 
         Returns
         -------
         d2, f : (K, K) float
             Squared distances and F statistics.
         df1, df2 : float
+            Degrees of freedom of the F statistics.
         """
         d2 = self._nu * squared_distances_between_means(self._scores(self._within).T)
         p = len(self.pivots)
         return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
     def add_or_remove(self, columns: Codes) -> None:
-        """Add a term, or remove it if it is chosen."""
+        """Add a term to the chosen columns, or remove it if it is chosen."""
         self._inverses = self._clearly_independent = None
         for root in (self._within, self._total):
             is_chosen = columns[0] in root.pivots
@@ -293,14 +334,15 @@ class SelectedColumns:
 
     @property
     def pillai(self) -> float:
-        """Pillai's trace of the chosen columns; K - 1 times SAS's average squared canonical correlation."""
+        """Pillai's trace of the chosen columns, (K - 1) times SAS's average squared canonical correlation."""
         return float(self._counts @ (self._scores(self._total) ** 2).sum(axis=0))
 
     def _scores(self, root: UpdatedRoot) -> Floats:
-        """Class means (m, K) on the chosen columns, whitened by a scatter."""
+        """Return class means (m, K) in the chosen columns, whitened by the scatter with the given root."""
         return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
     def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:
+        """Return a criterion other than "wilks" for class means (m, K) that are whitened within classes."""
         if criterion == "rao":
             return CriterionValue(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
         i, j = np.triu_indices(self.n_classes, 1)
@@ -314,13 +356,13 @@ class SelectedColumns:
         )
 
     def _pair_f(self, d2: Floats, p: int) -> Floats:
-        """F statistics (K, K) of squared distances in p columns."""
+        """Return F statistics (K, K) for squared distances (K, K) of the classes in p columns."""
         n = self._counts
         return d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
 
 
 def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
-    """Root (p, p) of the pooled scatter, with zeros for constant columns."""
+    """Return a root (p, p) of the pooled scatter, with zeros for constant columns (mask `flat`)."""
     if pooled.roots is not None:
         return np.asarray(np.where(flat, 0.0, pooled.roots[0]))
     varies = np.flatnonzero(~flat)
@@ -331,5 +373,5 @@ def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
 
 
 def _log_gram(block: Floats) -> float:
-    """Log-determinant of block'block."""
+    """Return the log-determinant of block'block."""
     return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(block, mode="r")))).sum())

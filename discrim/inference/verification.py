@@ -33,7 +33,15 @@ from discrim.inference.roc import SIDES
 
 
 class Costs(NamedTuple):
-    """Probability of a same-class pair, and costs of a miss and of a false alarm."""
+    """Costs of wrong decisions in verification.
+
+    Attributes
+    ----------
+    probability : float
+        Probability of a same-class pair.
+    miss, false_alarm : float
+        Cost of rejecting a same-class pair, and of accepting a different-class pair.
+    """
 
     probability: float = 0.01
     miss: float = 1.0
@@ -41,9 +49,10 @@ class Costs(NamedTuple):
 
     @property
     def sides(self) -> tuple[float, float]:
-        """Expected costs of a miss and of a false alarm, relative to the best decision without a score.
+        """Costs of a miss and of a false alarm, relative to the best decision without a score.
 
-        Each is the cost times the probability of its kind of pair. The smaller one of both is one.
+        Each is the cost times the probability of its kind of pair, divided by the smaller of the two
+        products.
         """
         miss_cost = self.miss * self.probability
         false_alarm_cost = self.false_alarm * (1 - self.probability)
@@ -52,13 +61,23 @@ class Costs(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """Bayes threshold of log likelihood ratios."""
+        """Bayes threshold of log likelihood ratios; pairs at or above it are accepted as same-class."""
         miss_cost, false_alarm_cost = self.sides
         return float(np.log(false_alarm_cost / miss_cost))
 
 
 class VerificationErrors(NamedTuple):
-    """Equal error rate, minimum and actual cost, and C_llr; NaN unless there are pairs of both kinds."""
+    """Error measures of verification; NaN unless there are pairs of both kinds.
+
+    Attributes
+    ----------
+    eer : float
+        Equal error rate.
+    min_cost, actual_cost : float
+        Minimum detection cost over all thresholds, and cost at the Bayes threshold.
+    cllr : float
+        Mean cost C_llr of the log likelihood ratios.
+    """
 
     eer: float
     min_cost: float
@@ -81,6 +100,7 @@ class PairScores:
     same_logs, other_logs : (S,) and (O,) float
         Contributions to C_llr.
     n_classes : int
+        Number of classes K.
     """
 
     same: Floats
@@ -94,7 +114,7 @@ class PairScores:
 
     @staticmethod
     def from_scores(scores: Floats, codes: Codes) -> PairScores:
-        """Build from symmetric scores (m, m) of the pairs of rows with classes (m,)."""
+        """Build from symmetric scores (m, m) of pairs of rows and the classes (m,) of the rows."""
         pair_index = np.triu_indices(len(codes), 1)
         values = scores[pair_index]
         first_codes = codes[pair_index[0]]
@@ -121,13 +141,14 @@ class PairScores:
         )
 
     def errors(self, costs: Costs, class_weights: Floats | None = None) -> VerificationErrors:
-        """Compute the measures.
+        """Compute the error measures.
 
         Parameters
         ----------
         costs : Costs
+            Costs of wrong decisions.
         class_weights : (K,) float, optional
-            Frequency weights of the classes.
+            Frequency weights of the classes, for example in a bootstrap sample; by default one.
 
         Returns
         -------
@@ -164,20 +185,24 @@ class PairScores:
         )
 
     def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
-        """Bootstrap limits (2, 4) of the measures, resampling classes.
+        """Compute bootstrap limits of the error measures, resampling classes.
 
         Parameters
         ----------
         costs : Costs
+            Costs of wrong decisions.
         level : float
             Confidence level.
         replicates : int
+            Number of bootstrap samples.
         seed : int or None
+            Seed of the bootstrap.
 
         Returns
         -------
         (2, 4) float
-            NaN if no replicate has pairs of both kinds.
+            Lower and upper limits of the four `VerificationErrors`; NaN if no replicate has pairs of both
+            kinds.
         """
         rng = np.random.default_rng(seed)
         replicate_errors = []
@@ -198,7 +223,17 @@ class PairScores:
 
 
 def _equal_error_rate(missed: Floats, false_alarms: Floats) -> float:
-    """Value at which a proportion that increases from 0 to 1 equals one that decreases from 1 to 0."""
+    """Return the error rate at which misses and false alarms are equal, by linear interpolation.
+
+    Parameters
+    ----------
+    missed, false_alarms : (T,) float
+        Proportions at T thresholds; misses increase from 0 to 1, false alarms decrease from 1 to 0.
+
+    Returns
+    -------
+    float
+    """
     crossing = int(np.argmax(missed >= false_alarms))
     rise = missed[crossing] - missed[crossing - 1]
     fall = false_alarms[crossing - 1] - false_alarms[crossing]
