@@ -98,7 +98,7 @@ class Bins:
 
 def calibration_bins(
     proba: Floats,
-    true: NDArray[np.bool_],
+    in_class: NDArray[np.bool_],
     bins: int = 10,
     weights: Floats | None = None,
     level: float = 0.95,
@@ -109,7 +109,7 @@ def calibration_bins(
     ----------
     proba : (n,) float
         Predicted probabilities of one class.
-    true : (n,) bool
+    in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
         Maximum number of bins; ties reduce it.
@@ -128,7 +128,7 @@ def calibration_bins(
     >>> bins.predicted.round(2).tolist(), bins.observed.tolist()
     ([0.15, 0.85], [0.5, 1.0])
     """
-    binning = assign_bins(proba, true, bins, weights)
+    binning = assign_bins(proba, in_class, bins, weights)
     return Bins(
         binning.predicted,
         binning.observed,
@@ -162,7 +162,7 @@ class BinAssignment(NamedTuple):
 
 
 def assign_bins(
-    proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
+    proba: Floats, in_class: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BinAssignment:
     """Cut probabilities into bins of about equal counts.
 
@@ -170,7 +170,7 @@ def assign_bins(
     ----------
     proba : (n,) float
         Predicted probabilities of one class.
-    true : (n,) bool
+    in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
         Maximum number of bins.
@@ -191,7 +191,7 @@ def assign_bins(
     values, positions = np.unique(proba, return_inverse=True)
     weights = np.ones(len(proba)) if weights is None else weights
     counts = np.bincount(positions, weights, len(values)).astype(np.float64)
-    hits = np.bincount(positions, weights * true, len(values)).astype(np.float64)
+    hits = np.bincount(positions, weights * in_class, len(values)).astype(np.float64)
     counts_before = np.cumsum(counts) - counts
     total = float(counts.sum())
     nonempty = counts > 0
@@ -294,7 +294,7 @@ def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
 
 
 def brier_decomposition(
-    proba: Floats, true: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
+    proba: Floats, in_class: NDArray[np.bool_], bins: int = 10, weights: Floats | None = None
 ) -> BrierDecomposition:
     """Compute the Brier score of one class against the rest, and its decomposition over bins.
 
@@ -302,7 +302,7 @@ def brier_decomposition(
     ----------
     proba : (n,) float
         Predicted probabilities of one class.
-    true : (n,) bool
+    in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
         Maximum number of bins, see `calibration_bins`.
@@ -320,7 +320,7 @@ def brier_decomposition(
     >>> [round(part, 4) for part in parts[:4]]
     [0.19, 0.065, 0.0625, 0.1875]
     """
-    binning = assign_bins(proba, true, bins, weights)
+    binning = assign_bins(proba, in_class, bins, weights)
     rows = binning.rows
     total = float(binning.rows.sum())
     predicted = binning.predicted
@@ -446,12 +446,12 @@ def mean_loss_interval(
             low = 0.0 if mean == 0 else low
         return mean, se, low, high
     if clusters is None and test_rows.prior is not None:
-        class_means, pi, class_rows = _class_statistics(losses, test_rows, test_rows.prior)
+        class_means, pi, class_rows = _class_means_under_prior(losses, test_rows, test_rows.prior)
         return mean, se, *weighted_mean_interval(pi, class_means, class_rows, level)
     return mean, se, *effective_interval(mean, variance, rows, n_units, level)
 
 
-def _class_statistics(
+def _class_means_under_prior(
     values: Floats, test_rows: EvaluatedRows, prior: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Compute class means of values, for the classes that contribute to a mean under a prior.
@@ -505,7 +505,7 @@ def _unobserved_loss_limit(
         return (
             float(row_weights @ losses_if_wrong / row_weights.sum()) * exact_interval(0.0, n_units, level)[1]
         )
-    means, pi, rows = _class_statistics(losses_if_wrong, test_rows, test_rows.prior)
+    means, pi, rows = _class_means_under_prior(losses_if_wrong, test_rows, test_rows.prior)
     limits = np.array([exact_interval(0.0, n, level)[1] for n in rows.tolist()])
     return float(np.sqrt(((pi * limits * means) ** 2).sum()))
 
@@ -686,7 +686,7 @@ def estimate_recalibration(
         return missing_result
     log_probabilities -= log_probabilities[np.arange(len(positions)), positions][:, None]
     scale = float(np.abs(log_probabilities).max())
-    maximum = _maximize_likelihood(log_probabilities / scale, positions, weights) if scale > 0 else None
+    maximum = _fit_recalibration(log_probabilities / scale, positions, weights) if scale > 0 else None
     if maximum is None:
         return missing_result
     estimate, covariance = maximum
@@ -696,7 +696,7 @@ def estimate_recalibration(
     )
 
 
-def _maximize_likelihood(
+def _fit_recalibration(
     log_probabilities: Floats, codes: Codes, weights: Floats
 ) -> tuple[Floats, Floats] | None:
     """Compute maximum likelihood estimates of the recalibration model by Newton's method.

@@ -130,7 +130,7 @@ def estimate_class_proportions(
     >>> estimated.proportions.round(4).tolist(), estimated.converged
     ([0.5556, 0.4444], True)
     """
-    point = _LikelihoodPoint.from_proportions(densities, start / start.sum(), weights)
+    point = _EvaluatedProportions.from_proportions(densities, start / start.sum(), weights)
     n_em_steps = 0
     n_newton_steps = 0
     while point.max_violation > tol and n_em_steps + n_newton_steps < maxiter:
@@ -145,11 +145,11 @@ def estimate_class_proportions(
         n_em_steps, n_newton_steps = (
             (n_em_steps + 1, n_newton_steps) if n_em_steps < EM_STEPS else (n_em_steps, n_newton_steps + 1)
         )
-        point = _LikelihoodPoint.from_proportions(densities, proportions / proportions.sum(), weights)
+        point = _EvaluatedProportions.from_proportions(densities, proportions / proportions.sum(), weights)
     polished = _newton_step(densities, point, weights) if point.max_violation <= tol else None
     if polished is not None:
         # Newton's method converges quadratically: one more step reaches full accuracy.
-        polished_point = _LikelihoodPoint.from_proportions(densities, polished / polished.sum(), weights)
+        polished_point = _EvaluatedProportions.from_proportions(densities, polished / polished.sum(), weights)
         point, n_newton_steps = (
             (polished_point, n_newton_steps + 1)
             if polished_point.max_violation < point.max_violation
@@ -161,7 +161,7 @@ def estimate_class_proportions(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LikelihoodPoint:
+class _EvaluatedProportions:
     """Proportions at which the likelihood is evaluated.
 
     Attributes
@@ -181,7 +181,7 @@ class _LikelihoodPoint:
     @classmethod
     def from_proportions(
         cls, densities: Floats, proportions: Floats, weights: Floats | None
-    ) -> _LikelihoodPoint:
+    ) -> _EvaluatedProportions:
         """Evaluate mixture densities and slopes at class proportions.
 
         Parameters
@@ -208,7 +208,7 @@ class _LikelihoodPoint:
         return float(np.where(self.proportions > 0, np.abs(self.slope), self.slope).max(initial=0.0))
 
 
-def _newton_step(densities: Floats, point: _LikelihoodPoint, weights: Floats | None) -> Floats | None:
+def _newton_step(densities: Floats, point: _EvaluatedProportions, weights: Floats | None) -> Floats | None:
     """Make a Newton step with line search.
 
     Parameters
@@ -227,7 +227,7 @@ def _newton_step(densities: Floats, point: _LikelihoodPoint, weights: Floats | N
     """
     proportions = point.proportions
     mixture = point.mixture
-    target = _quadratic_program(_information(densities, mixture, weights), proportions, point.slope)
+    target = _maximize_quadratic(_information_matrix(densities, mixture, weights), proportions, point.slope)
     step = target - proportions
     slope_along_step = float(point.slope @ step)
     total = len(mixture) if weights is None else float(weights.sum())
@@ -251,7 +251,7 @@ def _log_ratio(a: Floats, b: Floats) -> Floats:
         return np.asarray(np.where(np.abs(ratio) < 0.5, np.log1p(ratio), np.log(a) - np.log(b)))
 
 
-def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
+def _information_matrix(densities: Floats, mixture: Floats, weights: Floats | None) -> Floats:
     """Compute the information matrix per row, without the constraint that proportions sum to one.
 
     It is the weighted mean over rows of b_ik b_il, with b_ik = f_k(x_i) / sum_j pi_j f_j(x_i).
@@ -279,7 +279,7 @@ def _information(densities: Floats, mixture: Floats, weights: Floats | None) -> 
     return products / (n if weights is None else float(weights.sum()))
 
 
-def _quadratic_program(information: Floats, proportions: Floats, slope: Floats) -> Floats:
+def _maximize_quadratic(information: Floats, proportions: Floats, slope: Floats) -> Floats:
     """Maximize the quadratic approximation of the log-likelihood over proportions y >= 0.
 
     The objective is slope'(y - x) - (y - x)'H (y - x) / 2. Active sets start at the current proportions x: a
@@ -348,18 +348,16 @@ def covariance_of_proportions(
     covariance : (K, K) float
         NaN for proportions of zero, which are treated as fixed, for proportions that are not identified, and
         if only one class has a positive proportion.
-    determined : (K,) bool
+    identified : (K,) bool
         False for classes that the rows do not distinguish.
     """
     k = len(proportions)
     positive_index = np.flatnonzero(proportions > 0)
     covariance = np.full((k, k), np.nan)
-    determined = np.ones(k, dtype=bool)
+    identified = np.ones(k, dtype=bool)
     if len(positive_index) < 2:
-        return covariance, determined
-    root, column_norms = _root_of_differences(
-        densities[:, positive_index], proportions[positive_index], weights
-    )
+        return covariance, identified
+    root, column_norms = _information_root(densities[:, positive_index], proportions[positive_index], weights)
     largest = int(np.argmax(proportions[positive_index]))
     others = np.delete(np.arange(len(positive_index)), largest)
     _, singular_values, directions = np.linalg.svd(root / column_norms[others], full_matrices=False)
@@ -369,19 +367,19 @@ def covariance_of_proportions(
         null_directions[:, others] = directions[is_singular] / column_norms[others]
         null_directions[:, largest] = -null_directions[:, others].sum(axis=1)
         change_sizes = np.abs(null_directions * column_norms).max(axis=0)
-        determined[positive_index[change_sizes > 1e-6 * change_sizes.max()]] = False
+        identified[positive_index[change_sizes > 1e-6 * change_sizes.max()]] = False
     is_identified = ~is_singular
     reduced_root = directions[is_identified] / singular_values[is_identified, None] / column_norms[others]
     covariance_root = np.zeros((len(reduced_root), len(positive_index)))
     covariance_root[:, others] = reduced_root
     covariance_root[:, largest] = -reduced_root.sum(axis=1)
     covariance[np.ix_(positive_index, positive_index)] = covariance_root.T @ covariance_root
-    covariance[~determined] = np.nan
-    covariance[:, ~determined] = np.nan
-    return covariance, determined
+    covariance[~identified] = np.nan
+    covariance[:, ~identified] = np.nan
+    return covariance, identified
 
 
-def _root_of_differences(
+def _information_root(
     densities: Floats, proportions: Floats, weights: Floats | None
 ) -> tuple[Floats, Floats]:
     """Compute a root of the information of the proportions other than the largest one.

@@ -76,15 +76,15 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
     missing = np.isnan(scores).any(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         if score == "aps":
-            values = _cumulated_posteriors(log_posteriors(scores), class_fractions)
+            values = _aps_scores(log_posteriors(scores), class_fractions)
         else:
-            values = -log_odds_against_rest(scores) if score == "lac" else _margins(scores)
+            values = -log_odds_against_rest(scores) if score == "lac" else _margin_scores(scores)
     values[np.isnan(values)] = np.inf
     values[missing] = np.nan
     return values
 
 
-def _margins(scores: Floats) -> Floats:
+def _margin_scores(scores: Floats) -> Floats:
     """Return the best score of the other classes minus the score of each class, (m, K)."""
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
@@ -96,7 +96,7 @@ def _margins(scores: Floats) -> Floats:
     return np.asarray(others - scores)
 
 
-def _cumulated_posteriors(log_posteriors: Floats, class_fractions: Floats | None) -> Floats:
+def _aps_scores(log_posteriors: Floats, class_fractions: Floats | None) -> Floats:
     """Return the "aps" scores (m, K), -log(1 - s), from normalized log posteriors (m, K).
 
     1 - s is the sum of the posteriors of all less probable classes, plus 1 - `class_fractions` (m,) of the

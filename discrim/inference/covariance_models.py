@@ -229,11 +229,11 @@ def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
     # step also has to be small compared to the width of the nearly normal integrand.
     step = min(2 * np.pi * pole_distance / 40, 0.4 / sd)
     points = np.array([abscissa], dtype=np.complex128)
-    cumulants = _cumulant(points, half_dfs)
+    cumulants = _cumulant_function(points, half_dfs)
     while cumulants[-1].real > cumulants[0].real - 40:
         new_points = np.array(abscissa + 1j * step * np.arange(len(points), len(points) + POINTS_PER_CHUNK))
         points = np.concatenate([points, new_points])
-        cumulants = np.concatenate([cumulants, _cumulant(new_points, half_dfs)])
+        cumulants = np.concatenate([cumulants, _cumulant_function(new_points, half_dfs)])
     weights = np.where(np.arange(len(points)) == 0, 0.5, 1.0) * step / np.pi
 
     def excess(deviation: float) -> float:
@@ -248,7 +248,7 @@ def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
     return mean + sd * float(scipy.optimize.brentq(excess, low, high, xtol=1e-13))
 
 
-def _cumulant(s: NDArray[np.complex128], half_dfs: Floats) -> NDArray[np.complex128]:
+def _cumulant_function(s: NDArray[np.complex128], half_dfs: Floats) -> NDArray[np.complex128]:
     """Cumulant function of ln|S| - ln|Sigma| minus its mean, at complex arguments.
 
     Parameters
@@ -414,7 +414,7 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
     rotation = min(rough_rotations, key=lambda start: _component_objective(roots, proportions, start))
     for _ in range(MAX_STEPS):
         rotation, converged = _minimize_rotation(roots, proportions, rotation, FINE_GAIN)
-        rotated = rotation @ _rotate_pairs(roots @ rotation, proportions)
+        rotated = rotation @ _pair_rotation(roots @ rotation, proportions)
         if (
             not converged
             or _component_objective(roots, proportions, rotated)
@@ -535,7 +535,7 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     return gradient, step / max(1.0, 2 * float(np.abs(step).max()))
 
 
-def _rotate_pairs(roots: Floats, proportions: Floats) -> Floats:
+def _pair_rotation(roots: Floats, proportions: Floats) -> Floats:
     """Return the rotation (p, p) that turns disjoint pairs of axes by the angle with the largest gain.
 
     The angles are `CANDIDATE_ANGLES`; a pair is rotated only if this improves the objective.
@@ -719,7 +719,7 @@ def covariance_hierarchy(
     if not factors:
         return table
     rows = [
-        _factor_row(moments, prior, factor_model, n_other_parameters, int(df[-1]), weighted_logdets[-1])
+        _factor_model_row(moments, prior, factor_model, n_other_parameters, int(df[-1]), weighted_logdets[-1])
         for factor_model in factors
     ]
     factor_rows = pd.DataFrame(rows, index=[f"factor {factor_model.form}" for factor_model in factors])
@@ -727,7 +727,7 @@ def covariance_hierarchy(
     return pd.concat([table, factor_rows]).rename_axis("model").astype({"df": int})
 
 
-def _factor_row(
+def _factor_model_row(
     moments: ClassMoments,
     prior: Floats,
     model: Factors,

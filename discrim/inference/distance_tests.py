@@ -150,14 +150,14 @@ class RowSpace:
     ----------
     values : (n, k) or (n, n) float
         Centred rows, or G.
-    are_products : bool
+    is_gower_matrix : bool
         Whether `values` is G.
     total : float
         Total sum of squares tr(G).
     """
 
     values: Floats
-    are_products: bool
+    is_gower_matrix: bool
     total: float
 
     @classmethod
@@ -171,9 +171,9 @@ class RowSpace:
         return cls(centred @ centred.T, True, total)
 
     @classmethod
-    def from_distances(cls, between: Floats) -> RowSpace:
+    def from_distances(cls, distances: Floats) -> RowSpace:
         """Build from a matrix (n, n) of the distances between the rows."""
-        products = -0.5 * between**2
+        products = -0.5 * distances**2
         products -= products.mean(axis=0)
         products -= products.mean(axis=1, keepdims=True)
         return cls(products, True, float(np.trace(products)))
@@ -188,7 +188,7 @@ class RowSpace:
 
     def sums_of_squares(self, directions: Floats) -> Floats:
         """Return the sum of squares (d,) of the rows in each of the orthonormal directions (n, d)."""
-        if self.are_products:
+        if self.is_gower_matrix:
             return np.asarray(np.einsum("ij,ij->j", self.values @ directions, directions))
         return np.asarray(((self.values.T @ directions) ** 2).sum(axis=0))
 
@@ -205,7 +205,7 @@ class RowSpace:
         eigenvalues : (k,) float
             Some may be negative.
         """
-        if self.are_products:
+        if self.is_gower_matrix:
             eigenvalues, vectors = scipy.linalg.eigh(self.values)
             eigenvalues = eigenvalues[::-1]
             vectors = vectors[:, ::-1]
@@ -310,16 +310,16 @@ class RowShuffle:
 
     Attributes
     ----------
-    shuffle : LabelPermutation
+    label_permutation : LabelPermutation
         Permutes the pattern numbers, as labels of the units, within blocks.
-    members : (U, s) int
+    unit_rows : (U, s) int
         Positions of the s rows of each unit, in the order of the rows.
     patterns : (P, s) int
         Cells of the s rows for each of the P distinct patterns.
     """
 
-    shuffle: LabelPermutation
-    members: Codes
+    label_permutation: LabelPermutation
+    unit_rows: Codes
     patterns: Codes
 
     @classmethod
@@ -349,7 +349,11 @@ class RowShuffle:
 
     def n_labellings(self) -> float:
         """Return the number of distinct labellings; infinite if it exceeds the range of float64."""
-        return float(np.round(np.exp(logs))) if (logs := self.shuffle.log_labellings()) < 700 else np.inf
+        return (
+            float(np.round(np.exp(logs)))
+            if (logs := self.label_permutation.log_labellings()) < 700
+            else np.inf
+        )
 
     def iter_cells(self, n_permutations: int, seed: int) -> Iterator[Codes]:
         """Yield the cells (n,) of the rows after each permutation.
@@ -358,8 +362,8 @@ class RowShuffle:
         observed one once. Otherwise yield `n_permutations` random ones.
         """
         if self.n_labellings() <= n_permutations + 1:
-            labellings = iter(self.shuffle.iter_labellings())
-            observed_labels = self.shuffle.labels
+            labellings = iter(self.label_permutation.iter_labellings())
+            observed_labels = self.label_permutation.labels
             yield from (
                 self._cells_from_labels(labels)
                 for labels in labellings
@@ -368,7 +372,7 @@ class RowShuffle:
             return
         rng = np.random.default_rng(seed)
         for _ in range(n_permutations):
-            yield self._cells_from_labels(self.shuffle.codes(rng))
+            yield self._cells_from_labels(self.label_permutation.codes(rng))
 
     def invariant_terms(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
         """Return which terms no permutation changes, because their columns are constant in each block.
@@ -385,16 +389,16 @@ class RowShuffle:
         (t,) bool
             True if no permutation changes the columns of the term.
         """
-        blocks = self.shuffle.blocks
-        unit_designs = x[self.members]
+        blocks = self.label_permutation.blocks
+        unit_designs = x[self.unit_rows]
         first_units = np.unique(blocks, return_index=True)[1][blocks]
         is_constant = (unit_designs == unit_designs[first_units]).all(axis=(0, 1))
         return np.array([bool(is_constant[list(group)].all()) for group in groups])
 
     def _cells_from_labels(self, labels: Codes) -> Codes:
         """Return the cells (n,) of the rows if the units have the given pattern numbers (U,)."""
-        cells = np.empty(self.members.size, dtype=np.intp)
-        cells[self.members] = self.patterns[labels]
+        cells = np.empty(self.unit_rows.size, dtype=np.intp)
+        cells[self.unit_rows] = self.patterns[labels]
         return cells
 
 
@@ -429,7 +433,7 @@ def stack_permutations(orders: Iterator[Codes], n_elements: int, n_permutations:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PermutedTerms:
+class TermPermutationTests:
     """Permutation tests of the terms of a model for distances.
 
     Attributes
@@ -479,7 +483,7 @@ def permutation_pvalues(observed: Floats, permuted: Floats) -> Floats:
 
 def permutation_term_tests(
     space: RowSpace, model: Directions, orders: Iterator[Codes], n_permutations: float
-) -> PermutedTerms:
+) -> TermPermutationTests:
     """Compute the pseudo-F of each term for the rows and for their permutations.
 
     Parameters
@@ -497,15 +501,16 @@ def permutation_term_tests(
     -------
     PermutedTerms
     """
-    squares, f = _pseudo_f(space, model, model.cells[:, None])
+    squares, f = _squares_and_pseudo_f(space, model, model.cells[:, None])
     n_elements = len(model.cells) * model.values.shape[1]
     permuted_f = [
-        _pseudo_f(space, model, cells)[1] for cells in stack_permutations(orders, n_elements, n_permutations)
+        _squares_and_pseudo_f(space, model, cells)[1]
+        for cells in stack_permutations(orders, n_elements, n_permutations)
     ]
-    return PermutedTerms(squares[0], f[0], np.concatenate(permuted_f))
+    return TermPermutationTests(squares[0], f[0], np.concatenate(permuted_f))
 
 
-def _pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
+def _squares_and_pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> tuple[Floats, Floats]:
     """Compute sums of squares and pseudo-F of the terms for B permutations.
 
     Parameters
@@ -665,12 +670,12 @@ def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floa
     n_negative : int
         Number of rows with a negative squared distance, which is possible if the metric is not Euclidean.
     """
-    if space.are_products and centre == "centroid":
+    if space.is_gower_matrix and centre == "centroid":
         squares = _squared_centroid_distances(space.values, codes)
     else:
         coordinates, eigenvalues = (
             space.principal_coordinates()
-            if space.are_products
+            if space.is_gower_matrix
             else (space.values, np.ones(space.values.shape[1]))
         )
         squares = np.zeros(len(codes))
@@ -735,7 +740,7 @@ def spatial_median(x: Floats) -> Floats:
     basis = basis[singular_values > ZERO_TOLERANCE * singular_values[0]]
     rows = (x - start) @ basis.T / scale
     point = np.zeros(rows.shape[1])
-    if _is_median(rows, point):
+    if _minimizes_distance_sum(rows, point):
         return np.asarray(start)
     for _ in range(N_WEISZFELD_STEPS):
         weights = 1 / np.maximum(np.linalg.norm(rows - point, axis=1), STATISTIC_TOLERANCE)
@@ -755,14 +760,14 @@ def spatial_median(x: Floats) -> Floats:
         point = point + step
         if np.abs(step).max() <= ZERO_TOLERANCE:
             break
-    if not _is_median(rows, point, STATISTIC_TOLERANCE):
+    if not _minimizes_distance_sum(rows, point, STATISTIC_TOLERANCE):
         # The objective is not differentiable at a row, and the steps only approach it.
         nearest = rows[np.argsort(np.linalg.norm(rows - point, axis=1))]
-        point = next((row for row in nearest if _is_median(rows, row)), point)
+        point = next((row for row in nearest if _minimizes_distance_sum(rows, row)), point)
     return np.asarray(start + scale * (point @ basis))
 
 
-def _is_median(rows: Floats, point: Floats, tolerance: float = ZERO_TOLERANCE) -> bool:
+def _minimizes_distance_sum(rows: Floats, point: Floats, tolerance: float = ZERO_TOLERANCE) -> bool:
     """Return whether a point (p,) minimizes the sum of distances to rows (n, p).
 
     At a minimum the norm of the sum of unit vectors from the point to the other rows is at most the number of
@@ -776,7 +781,7 @@ def _is_median(rows: Floats, point: Floats, tolerance: float = ZERO_TOLERANCE) -
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PermutationDispersion:
+class DispersionTest:
     """Tests of equal dispersion by the distances of rows from the centres of their classes.
 
     Attributes
@@ -801,7 +806,7 @@ class PermutationDispersion:
 
 def permutation_dispersion_test(
     distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], total: float
-) -> PermutationDispersion:
+) -> DispersionTest:
     """Test whether the classes have the same mean distance from their centres.
 
     Parameters
@@ -856,4 +861,4 @@ def permutation_dispersion_test(
     permuted_f = np.concatenate(permuted_f_chunks)
     p = float(permutation_pvalues(observed_f, permuted_f[:, None])[0])
     pair_p = permutation_pvalues(np.abs(observed_t), np.concatenate(permuted_t_chunks))
-    return PermutationDispersion(float(observed_f[0]), p, permuted_f, pairs, observed_t, pair_p)
+    return DispersionTest(float(observed_f[0]), p, permuted_f, pairs, observed_t, pair_p)

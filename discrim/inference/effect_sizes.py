@@ -43,7 +43,7 @@ MAX_SCIPY_NONCENTRALITY = 1e5
 """Noncentrality above which scipy's noncentral distributions are inaccurate and slow."""
 
 
-def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, Floats]:
+def f_noncentrality_limits(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, Floats]:
     """Compute confidence limits of the noncentrality of F statistics.
 
     Parameters
@@ -76,7 +76,7 @@ def f_noncentrality(f: Any, df1: Any, df2: Any, level: float) -> tuple[Floats, F
     return _elementwise_limits(limit, level, f, df1, df2)
 
 
-def t_noncentrality(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
+def t_noncentrality_limits(t: Any, df: float, level: float) -> tuple[Floats, Floats]:
     """Compute confidence limits of the noncentrality of t statistics.
 
     Parameters
@@ -219,7 +219,7 @@ def explained_variance_columns(f: Any, df1: Any, df2: Any, total: float, level: 
     dict of ndarray
         Keys omega2, low and high.
     """
-    low, high = f_noncentrality(f, df1, df2, level)
+    low, high = f_noncentrality_limits(f, df1, df2, level)
     excess = np.asarray(df1) * (np.asarray(f) - 1)
     with np.errstate(invalid="ignore"):
         omega, low, high = (np.where(np.isinf(x), 1.0, x / (x + total)) for x in (excess, low, high))
@@ -268,9 +268,9 @@ def difference_table(
     columns = {"difference": mean_differences.ravel(), "se": se.ravel(), "t": t, "df": v}
     columns["p"] = 2 * t_sf(np.abs(t), v)
     if adjust is not None:
-        columns["p_adjusted"] = _simultaneous_p(t, columns["p"], adjust, k, n_combined, v)
-    half = _multiplier(adjust, level, len(t), k, n_combined, v) * columns["se"]
-    low, high = (limit / np.sqrt(sizes).repeat(c) for limit in t_noncentrality(t, v, level))
+        columns["p_adjusted"] = _adjusted_pvalues(t, columns["p"], adjust, k, n_combined, v)
+    half = _interval_half_width(adjust, level, len(t), k, n_combined, v) * columns["se"]
+    low, high = (limit / np.sqrt(sizes).repeat(c) for limit in t_noncentrality_limits(t, v, level))
     columns |= {"low": columns["difference"] - half, "high": columns["difference"] + half}
     columns |= {"d": t / np.sqrt(sizes).repeat(c), "d_low": low, "d_high": high}
     pairs = pd.MultiIndex.from_arrays(
@@ -279,7 +279,9 @@ def difference_table(
     return pd.DataFrame(columns, index=pairs.set_names(["class", "other", "term"]))
 
 
-def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float) -> float:
+def _interval_half_width(
+    adjust: Simultaneous | None, level: float, m: int, k: int, p: int, v: float
+) -> float:
     """Return the half-width of an interval of a difference of means, in standard errors.
 
     Parameters
@@ -310,12 +312,14 @@ def _multiplier(adjust: Simultaneous | None, level: float, m: int, k: int, p: in
             return float(t_isf((1 - level) / 2, v))
 
 
-def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p: int, v: float) -> Floats:
+def _adjusted_pvalues(
+    t: Floats, unadjusted: Floats, adjust: Simultaneous, k: int, p: int, v: float
+) -> Floats:
     """Return adjusted p-values of t statistics of differences of means.
 
     Parameters
     ----------
-    t, p_alone : (m,) float
+    t, unadjusted : (m,) float
         Statistics and unadjusted two-sided p-values.
     adjust : {"scheffe", "roy", "bonferroni", "sidak"}
         Adjustment for several differences.
@@ -335,9 +339,9 @@ def _simultaneous_p(t: Floats, p_alone: Floats, adjust: Simultaneous, k: int, p:
         case "roy":
             return greatest_root_pvalues(t**2 / v, p, k, v)
         case "bonferroni":
-            return np.minimum(m * p_alone, 1.0)
+            return np.minimum(m * unadjusted, 1.0)
         case "sidak":
-            return np.asarray(-np.expm1(m * np.log1p(-p_alone)))
+            return np.asarray(-np.expm1(m * np.log1p(-unadjusted)))
 
 
 def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:

@@ -173,7 +173,7 @@ def error_rate_from_counts(
     """
     check_level(level)
     rows = counts.sum(axis=1)
-    wrong, total = misclassified_and_total(counts)
+    wrong, total = misclassified_and_total_counts(counts)
     cost_matrix = 1.0 - np.eye(len(counts)) if costs is None else costs
     with np.errstate(divide="ignore", invalid="ignore"):
         proportions = counts / rows[:, None]
@@ -181,10 +181,10 @@ def error_rate_from_counts(
         variance = ((proportions * cost_matrix**2).sum(axis=1) - by_class**2) / rows
     class_sums = rows, by_class, variance, wrong, total
     max_cost = None if costs is None else float(cost_matrix.max())
-    return _overall_rate(class_sums, prior, level, max_cost, sampled=sampled)
+    return _rates_from_class_sums(class_sums, prior, level, max_cost, sampled=sampled)
 
 
-def misclassified_and_total(counts: Floats) -> tuple[float, float]:
+def misclassified_and_total_counts(counts: Floats) -> tuple[float, float]:
     """Return the number of misclassified rows and of all rows of a confusion table (K, K).
 
     With frequency weights they are sums of weights. The total is computed as the sum of correct and wrong
@@ -237,10 +237,10 @@ def error_rate_from_labels(
         variance = (by_class - by_class**2) / rows
     wrong = float(wrong_by_class.sum())
     class_sums = rows, by_class, variance, wrong, wrong + float((rows - wrong_by_class).sum())
-    return _overall_rate(class_sums, prior, level, None, sampled=sampled)
+    return _rates_from_class_sums(class_sums, prior, level, None, sampled=sampled)
 
 
-def _overall_rate(
+def _rates_from_class_sums(
     class_sums: tuple[Floats, Floats, Floats, float, float],
     prior: Floats,
     level: float,
@@ -381,7 +381,7 @@ class OutOfBagPredictions:
 
 
 def bootstrap_632_plus(
-    rows: OutOfBagPredictions, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
+    predictions: OutOfBagPredictions, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> Rates:
     """Compute the .632+ bootstrap estimate of the error rate.
 
@@ -389,7 +389,7 @@ def bootstrap_632_plus(
 
     Parameters
     ----------
-    rows : OutOfBagPredictions
+    predictions : OutOfBagPredictions
         Classes of the rows, and predictions with and without each row in the sample.
     prior : (K,) float
         Prior probabilities.
@@ -408,36 +408,38 @@ def bootstrap_632_plus(
     """
     k = len(prior)
     cost_matrix = 1.0 - np.eye(k) if costs is None else costs
-    counts = confusion_counts(rows.actual, rows.predicted, k).astype(np.float64)
+    counts = confusion_counts(predictions.actual, predictions.predicted, k).astype(np.float64)
     resubstitution_error = error_rate_from_counts(counts, prior, costs, level, sampled=False).estimate
     no_information_error = no_information_rate(counts, prior, costs)
-    row_weights = (prior / np.bincount(rows.actual, minlength=k))[rows.actual]
-    n_samples_without = (rows.out_of_bag_predicted >= 0).sum(axis=0)
+    row_weights = (prior / np.bincount(predictions.actual, minlength=k))[predictions.actual]
+    n_samples_without = (predictions.out_of_bag_predicted >= 0).sum(axis=0)
     if not n_samples_without.any():
         return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
     sampled_weights = np.where(n_samples_without > 0, row_weights, 0.0)
     sampled_weights /= sampled_weights.sum()
     losses, influences, monte_carlo_variance = _out_of_bag_losses(
-        rows, sampled_weights, n_samples_without, cost_matrix
+        predictions, sampled_weights, n_samples_without, cost_matrix
     )
     out_of_bag_error = float(sampled_weights @ losses)
     rate, slopes = _combine_632_plus(resubstitution_error, out_of_bag_error, no_information_error)
     with np.errstate(divide="ignore", invalid="ignore"):
-        by_class = np.bincount(rows.actual, sampled_weights * losses, k) / np.bincount(
-            rows.actual, sampled_weights, k
+        by_class = np.bincount(predictions.actual, sampled_weights * losses, k) / np.bincount(
+            predictions.actual, sampled_weights, k
         )
     in_class = counts.sum(axis=1, keepdims=True)
     label_proportions = np.divide(counts, in_class, out=np.zeros((k, k)), where=in_class > 0)
     label_costs = prior @ cost_matrix
-    predicted_mask = rows.predicted >= 0
+    predicted_mask = predictions.predicted >= 0
     resubstitution_losses, no_information_losses = np.zeros((2, len(sampled_weights)))
     resubstitution_losses[predicted_mask] = cost_matrix[
-        rows.actual[predicted_mask], rows.predicted[predicted_mask]
+        predictions.actual[predicted_mask], predictions.predicted[predicted_mask]
     ]
-    no_information_losses[predicted_mask] = label_costs[rows.predicted[predicted_mask]]
+    no_information_losses[predicted_mask] = label_costs[predictions.predicted[predicted_mask]]
     direct_changes = np.column_stack([resubstitution_losses, losses, no_information_losses]) @ slopes
     contributions = sampled_weights * direct_changes + slopes[1] * influences
-    variance = _within_class_variance(contributions, rows.actual, k) - slopes[1] ** 2 * monte_carlo_variance
+    variance = (
+        _within_class_variance(contributions, predictions.actual, k) - slopes[1] ** 2 * monte_carlo_variance
+    )
     if sampled:
         class_errors = [
             (label_proportions * cost_matrix).sum(axis=1),
@@ -450,13 +452,16 @@ def bootstrap_632_plus(
 
 
 def _out_of_bag_losses(
-    rows: OutOfBagPredictions, weights: Floats, n_samples_without: NDArray[np.integer], cost_matrix: Floats
+    predictions: OutOfBagPredictions,
+    weights: Floats,
+    n_samples_without: NDArray[np.integer],
+    cost_matrix: Floats,
 ) -> tuple[Floats, Floats, float]:
     """Compute the losses of rows outside the samples, and the influence of each row on their mean.
 
     Parameters
     ----------
-    rows : OutOfBagPredictions
+    predictions : OutOfBagPredictions
         Classes of the rows and their predictions outside the samples.
     weights : (n,) float
         Weights of the rows; they sum to one.
@@ -475,21 +480,28 @@ def _out_of_bag_losses(
     noise : float
         Monte Carlo variance of the influences, summed over rows.
     """
-    n_samples, n = rows.out_of_bag_predicted.shape
+    n_samples, n = predictions.out_of_bag_predicted.shape
     loss_sums = np.zeros(n)
-    for sample_predicted in rows.out_of_bag_predicted:
+    for sample_predicted in predictions.out_of_bag_predicted:
         outside_mask = sample_predicted >= 0
-        loss_sums[outside_mask] += cost_matrix[rows.actual[outside_mask], sample_predicted[outside_mask]]
+        loss_sums[outside_mask] += cost_matrix[
+            predictions.actual[outside_mask], sample_predicted[outside_mask]
+        ]
     losses = np.divide(loss_sums, n_samples_without, out=np.zeros(n), where=n_samples_without > 0)
     loss_weights = np.divide(
         weights * n_samples, n_samples_without, out=np.zeros(n), where=n_samples_without > 0
     )
     influences, squares = np.zeros((2, n))
-    for row_counts, sample_predicted in zip(rows.sample_counts, rows.out_of_bag_predicted, strict=True):
+    for row_counts, sample_predicted in zip(
+        predictions.sample_counts, predictions.out_of_bag_predicted, strict=True
+    ):
         outside_mask = sample_predicted >= 0
         excess = float(
             loss_weights[outside_mask]
-            @ (cost_matrix[rows.actual[outside_mask], sample_predicted[outside_mask]] - losses[outside_mask])
+            @ (
+                cost_matrix[predictions.actual[outside_mask], sample_predicted[outside_mask]]
+                - losses[outside_mask]
+            )
         )
         influence = (row_counts - 1.0) * excess
         influences += influence
@@ -596,14 +608,14 @@ def _bootstrap_se_and_limits(
     return se, low, float(np.maximum(high, zero_error_limit))
 
 
-def logit_interval(rate: float, error: float, level: float) -> tuple[float, float]:
+def logit_interval(rate: float, se: float, level: float) -> tuple[float, float]:
     """Compute the normal interval of a rate on the logit scale.
 
     Parameters
     ----------
     rate : float
         Estimated rate.
-    error : float
+    se : float
         Standard error of the rate.
     level : float
         Confidence level.
@@ -615,7 +627,7 @@ def logit_interval(rate: float, error: float, level: float) -> tuple[float, floa
     """
     if not 0 < rate < 1:
         return np.nan, np.nan
-    half = check_level(level) * error / (rate * (1 - rate))
+    half = check_level(level) * se / (rate * (1 - rate))
     logit = np.log(rate / (1 - rate))
     with np.errstate(over="ignore"):
         return float(1 / (1 + np.exp(half - logit))), float(1 / (1 + np.exp(-half - logit)))
@@ -889,7 +901,7 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     """
     rate_prior = np.ones(len(counts)) if prior is None else prior
     rates = error_rate_from_counts(counts, rate_prior, None, level, sampled=prior is None)
-    total = misclassified_and_total(counts)[1]
+    total = misclassified_and_total_counts(counts)[1]
     proportion_correct = float(np.trace(counts)) / total if prior is None and total else 1 - rates.estimate
     return Estimate(proportion_correct, rates.se, 1 - rates.high, 1 - rates.low)
 

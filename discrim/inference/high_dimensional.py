@@ -153,7 +153,7 @@ def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Scatter
     return ScatterTraces(sums, products)
 
 
-def normal_square_estimate(trace: float | Floats, product: float | Floats, df: float | Floats) -> Floats:
+def trace_square_of_normal_rows(trace: float | Floats, product: float | Floats, df: float | Floats) -> Floats:
     """Estimate tr Sigma^2 without bias for normal rows, a(W, nu) of the module docstring.
 
     Parameters
@@ -170,7 +170,7 @@ def normal_square_estimate(trace: float | Floats, product: float | Floats, df: f
     return np.asarray((product - np.square(trace) / df) / ((df + 2) * (df - 1)))
 
 
-def unbiased_square_estimate(traces: ScatterTraces, fourth_powers: Floats, counts: Floats) -> Floats:
+def trace_square_of_any_rows(traces: ScatterTraces, fourth_powers: Floats, counts: Floats) -> Floats:
     """Estimate tr Sigma_k^2 of each class without bias for any distribution with four moments.
 
     Parameters
@@ -209,12 +209,12 @@ def schott_test(moments: ClassMoments) -> TestResult:
     """Compute Schott's test of equal covariances, from moments by class with three or more rows each."""
     dfs = moments.counts - 1
     traces = trace_products(moments)
-    class_squares = normal_square_estimate(traces.traces, np.diagonal(traces.product_traces), dfs)
+    class_squares = trace_square_of_normal_rows(traces.traces, np.diagonal(traces.product_traces), dfs)
     k = len(dfs)
     difference = (k - 1) * class_squares.sum() - 2 * _sum_over_pairs(
         traces.product_traces / np.outer(dfs, dfs)
     )
-    common_square = float(normal_square_estimate(*traces.pooled, dfs.sum()))
+    common_square = float(trace_square_of_normal_rows(*traces.pooled, dfs.sum()))
     variance_factor = (
         _sum_over_pairs(np.add.outer(1 / dfs, 1 / dfs) ** 2) + (k - 1) * (k - 2) * (1 / dfs**2).sum()
     )
@@ -240,7 +240,7 @@ def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """
     counts = moments.counts
     traces = trace_products(moments)
-    class_squares = unbiased_square_estimate(traces, fourth_powers, counts)
+    class_squares = trace_square_of_any_rows(traces, fourth_powers, counts)
     difference = class_squares.sum() - 2 * traces.product_traces[0, 1] / np.prod(counts - 1)
     sd = float((2 * class_squares / counts[::-1]).sum())
     z = float(difference / sd) if sd > 0 else np.nan
@@ -382,7 +382,7 @@ def dempster_test(moments: ClassMoments) -> TestResult:
     q = float(moments.n_classes - 1)
     trace, product = trace_products(moments).pooled
     f = float(between_squares(moments) @ unit**2) / q / (trace / nu)
-    square = float(normal_square_estimate(trace, product, nu))
+    square = float(trace_square_of_normal_rows(trace, product, nu))
     r = ((trace / nu) ** 2 - 2 * square / nu) / square
     df1 = q * r
     df2 = nu * r
@@ -439,7 +439,7 @@ def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     means = moments.means * unit
     squared_distances = sum(float(np.square(means[i] - means[i + 1 :]).sum()) for i in range(k))
     difference = squared_distances - (k - 1) * float((traces.traces / (counts * (counts - 1))).sum())
-    class_squares = unbiased_square_estimate(traces, fourth_powers, counts)
+    class_squares = trace_square_of_any_rows(traces, fourth_powers, counts)
     pair_weights = np.outer(counts, counts) * np.outer(counts - 1, counts - 1)
     variance = (k - 1) ** 2 * (2 * class_squares / (counts * (counts - 1))).sum() + 4 * _sum_over_pairs(
         traces.product_traces / pair_weights
@@ -479,7 +479,7 @@ def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
-    u = p * float(normal_square_estimate(trace, product, nu)) / (trace / nu) ** 2 - 1
+    u = p * float(trace_square_of_normal_rows(trace, product, nu)) / (trace / nu) ** 2 - 1
     return _normal_test(
         "Srivastava's test", nu * u / 2, f"Normal classes with a common covariance matrix. {NORMAL_LIMIT}."
     )
@@ -504,7 +504,7 @@ def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestR
     total = moments.total
     p = moments.n_columns
     traces = trace_products(moments)
-    within_classes = (counts * (counts - 1)) @ unbiased_square_estimate(traces, fourth_powers, counts)
+    within_classes = (counts * (counts - 1)) @ trace_square_of_any_rows(traces, fourth_powers, counts)
     between_classes = 2 * _sum_over_pairs(
         traces.product_traces * np.outer(counts / (counts - 1), counts / (counts - 1))
     )

@@ -146,7 +146,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
             hotelling_df2,
             f_status,
         ),
-        MCKEON: (hotelling, *_mckeon(hotelling, p, q, n), f_status),
+        MCKEON: (hotelling, *_mckeon_f(hotelling, p, q, n), f_status),
         "Roy's greatest root": (
             *(largest_root, largest_root * (v - r + q) / r, float(r), float(v - r + q)),
             "exact" if s == 1 else "upper bound",
@@ -160,7 +160,7 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     return table
 
 
-def _mckeon(trace: float, p: int, q: int, n: float) -> tuple[float, float, float]:
+def _mckeon_f(trace: float, p: int, q: int, n: float) -> tuple[float, float, float]:
     """Compute McKeon's F approximation of the Hotelling-Lawley trace.
 
     Parameters

@@ -45,7 +45,7 @@ from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import f_sf
 from discrim.core.rules.leave_one_out import squared_distances_between_means
-from discrim.inference.effect_sizes import explained_variance_columns, f_noncentrality
+from discrim.inference.effect_sizes import explained_variance_columns, f_noncentrality_limits
 
 
 def between_squares(moments: ClassMoments) -> Floats:
@@ -146,7 +146,7 @@ def distance_table(
     index = pd.MultiIndex.from_arrays([classes[i], classes[j]], names=["class", "other"])
     columns = {"D2": d2, "F": f, "df1": float(p), "df2": df2, "p": f_sf(f, p, df2)}
     if level is not None:
-        low, high = f_noncentrality(f, float(p), df2, level)
+        low, high = f_noncentrality_limits(f, float(p), df2, level)
         columns |= {
             "D": np.sqrt(d2),
             "low": np.sqrt(low / effective_sizes),
@@ -311,7 +311,7 @@ def distance_quantiles(
     if df is not None and n_fitted is not None:
         low, high = quantile * _new_row_limits(distribution, n, n_columns, df, n_fitted, level, probabilities)
     else:
-        ratio = 1.0 if df is None else _variance_ratio(distribution, n, n_columns, df, probabilities)
+        ratio = 1.0 if df is None else _variance_inflation(distribution, n, n_columns, df, probabilities)
         a = (rank - 0.5) / ratio + 0.5
         b = (n - rank + 0.5) / ratio + 0.5
         low, high = (
@@ -350,7 +350,7 @@ def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | N
     return scipy.stats.beta(p / 2, (df - p) / 2, scale=df * (n - 1) / n)
 
 
-def _variance_ratio(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
+def _variance_inflation(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
     """Return the variance inflation of the number of distances below each quantile, due to common estimates.
 
     The distances of rows of a class depend on each other through the estimated mean and covariance. The ratio

@@ -34,7 +34,7 @@ from discrim.inference.resampling import random_generator
 
 Select = Literal["1se", "min"]
 
-ROUNDED = 1e-12
+ROUNDING_TOLERANCE = 1e-12
 """Relative increase of a mean loss that is attributed to rounding."""
 
 
@@ -96,7 +96,9 @@ def compare_losses(
     is_eligible[best] = True
     beats_null = np.ones(len(means), dtype=bool)
     if null_losses is not None:
-        beats_null = means <= _weighted_mean_losses(null_losses[None], test_rows)[0] * (1 + ROUNDED)
+        beats_null = means <= _weighted_mean_losses(null_losses[None], test_rows)[0] * (
+            1 + ROUNDING_TOLERANCE
+        )
     if beats_null.any():
         is_eligible &= beats_null
     chosen = int(np.argmax(is_eligible))

@@ -73,7 +73,7 @@ N_RAYS = 2**12
 """Number of rays in a plane."""
 
 
-def error_by_class(
+def two_class_errors(
     d2: float, counts: Floats, nu: float, p: int, cut: float, *, shrunk: bool, expected: bool
 ) -> Floats:
     """Compute the error rates of the two classes of LDA under the normal model.
@@ -174,7 +174,7 @@ def two_class_error_rate(
     # If errors are cheaper than correct decisions in both classes, the rule is reversed.
     is_reversed = (regret < 0).all()
     cut = _log_odds_threshold(log_prior, -regret if is_reversed else regret) / density_factor
-    rates = error_by_class(d2, counts, nu, p, cut, shrunk=shrunk, expected=expected)
+    rates = two_class_errors(d2, counts, nu, p, cut, shrunk=shrunk, expected=expected)
     label_probabilities = np.array([[1 - rates[0], rates[0]], [rates[1], 1 - rates[1]]])
     by_class = (
         rates

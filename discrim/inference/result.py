@@ -66,12 +66,12 @@ class TestResult:
         return pd.DataFrame(values, index=list(self.approximations), columns=list(self.columns))
 
     def __str__(self) -> str:
-        return f"{self._line()}\n{self.assumes}"
+        return f"{self._summary_line()}\n{self.assumes}"
 
     def __repr__(self) -> str:
-        lines = [self._line()]
+        lines = [self._summary_line()]
         if len(self.approximations) > 1:
-            cells = self._cells()
+            cells = self._table_texts()
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             for stub, *texts in cells:
                 aligned = [text.rjust(width) for text, width in zip(texts, widths[1:], strict=True)]
@@ -80,7 +80,7 @@ class TestResult:
 
     def _repr_html_(self) -> str:
         """HTML table of the approximations, with the summary line as caption and the assumptions below."""
-        head, *rows = self._cells()
+        head, *rows = self._table_texts()
         right = 'align="right" style="text-align: right; padding: 0.1em 0.7em"'
         heads = "".join(f'<th scope="col" {right}>{escape(text)}</th>' for text in head[1:])
         lines = []
@@ -88,21 +88,23 @@ class TestResult:
             cells = "".join(f"<td {right}>{escape(text)}</td>" for text in texts)
             label = f'<th scope="row" align="left" style="text-align: left">{escape(stub)}</th>'
             lines.append(f"<tr>{label}{cells}</tr>")
-        caption = f'<caption style="text-align: left; white-space: nowrap">{escape(self._line())}</caption>'
+        caption = (
+            f'<caption style="text-align: left; white-space: nowrap">{escape(self._summary_line())}</caption>'
+        )
         return (
             f"<div>\n<table>\n{caption}\n"
             f"<thead><tr><td></td>{heads}</tr></thead>\n<tbody>{''.join(lines)}</tbody>\n</table>\n"
             f"<div><small>{escape(self.assumes)}</small></div>\n</div>"
         )
 
-    def _line(self) -> str:
+    def _summary_line(self) -> str:
         """Return the one-line summary of the test."""
         df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
         labelled_values = self.labelled_values or (("chi-square", self.statistic),)
         text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in labelled_values)
         return f"{self.name}: {text}{df}, p {_format_pvalue(self.pvalue) or 'nan'}"
 
-    def _cells(self) -> list[list[str]]:
+    def _table_texts(self) -> list[list[str]]:
         """Return the formatted texts of the table, the header first; missing values are blank."""
         rows = [
             [

@@ -172,7 +172,7 @@ def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | Non
     >>> curve.true_positive.tolist(), curve.false_positive.tolist()
     ([0.0, 0.5, 0.5, 1.0, 1.0], [0.0, 0.0, 0.5, 0.5, 1.0])
     """
-    values, in_class, others = _weights_by_score(scores, positive, weights)
+    values, in_class, others = _class_weights_by_score(scores, positive, weights)
     cumulative_counts = [np.append(0.0, np.cumsum(counts[::-1])) for counts in (in_class, others)]
     with np.errstate(invalid="ignore"):
         true_positive, false_positive = (counts / counts[-1] for counts in cumulative_counts)
@@ -205,7 +205,7 @@ def roc_area(
     >>> roc_area(np.array([0.1, 0.4, 0.35, 0.8]), np.array([False, False, True, True])).auc
     0.75
     """
-    _, in_class, others = _weights_by_score(scores, positive, weights)
+    _, in_class, others = _class_weights_by_score(scores, positive, weights)
     m = float(in_class.sum())
     n = float(others.sum())
     if not m or not n:
@@ -266,7 +266,7 @@ def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
     return Curve(curve.threshold[corner_index], false[corner_index], true[corner_index])
 
 
-def _weights_by_score(
+def _class_weights_by_score(
     scores: Floats, positive: NDArray[np.bool_], weights: Floats | None
 ) -> tuple[Floats, Floats, Floats]:
     """Return the distinct scores, and the total weights of the rows with each score.

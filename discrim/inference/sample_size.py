@@ -140,7 +140,7 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
     squares = 0.0
     for start in range(0, setting.draws, draws_per_chunk):
         n_draws = min(draws_per_chunk, setting.draws - start)
-        indicators = _SIMULATED_EXCESS[rule](rng, n, setting, n_draws)
+        indicators = _EXCESS_SIMULATIONS[rule](rng, n, setting, n_draws)
         excess += indicators.sum()
         squares += (indicators**2).sum()
     mean = excess / setting.draws
@@ -154,7 +154,7 @@ def _class_means(setting: Setting) -> Floats:
     return np.asarray(points - points[0])
 
 
-def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
+def _excess_error_indicators(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
     """Return the error indicators (0 or 1) of the estimated rule minus those of the Bayes rule.
 
     Parameters
@@ -172,7 +172,7 @@ def _excess_errors(bayes_distances: Floats, estimated_distances: Floats) -> Floa
     return np.asarray(is_estimated_wrong.astype(np.float64) - is_bayes_wrong)
 
 
-def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
+def _draw_product_roots(rng: np.random.Generator, n: int, setting: Setting, m: int) -> tuple[Floats, Floats]:
     """Draw roots of the products U'U of the module docstring, and distances of the Bayes rule.
 
     Parameters
@@ -204,7 +204,7 @@ def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -
     others = (
         rng.standard_normal((m, n_other_columns, k))
         if n_other_columns < k
-        else _wishart_root(rng, m, k, n_other_columns)
+        else _draw_wishart_roots(rng, m, k, n_other_columns)
     )
     rows = np.concatenate([mean_columns, others @ root], axis=1)
     return (rows if rows.shape[1] <= k else np.asarray(np.linalg.qr(rows, mode="r"))), np.asarray(
@@ -212,7 +212,7 @@ def _draw_products(rng: np.random.Generator, n: int, setting: Setting, m: int) -
     )
 
 
-def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
+def _draw_wishart_roots(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
     """Draw upper triangular roots R (m, k, k) of m Wishart matrices R'R with identity scale (Bartlett, 1933)."""
     root = np.triu(rng.standard_normal((m, k, k)), 1)
     diagonal = np.arange(k)
@@ -220,17 +220,17 @@ def _wishart_root(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
     return root
 
 
-def _draw_lda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw errors of LDA minus errors of the Bayes rule (m,), one sample and new row per draw."""
-    products, bayes_distances = _draw_products(rng, n, setting, m)
+    products, bayes_distances = _draw_product_roots(rng, n, setting, m)
     q = products.shape[1]
     df = setting.classes * (n - 1) - setting.p + q
-    root = _wishart_root(rng, m, q, df)
+    root = _draw_wishart_roots(rng, m, q, df)
     whitened = np.linalg.solve(root.swapaxes(1, 2), products)
-    return _excess_errors(bayes_distances, (whitened**2).sum(axis=1))
+    return _excess_error_indicators(bayes_distances, (whitened**2).sum(axis=1))
 
 
-def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw errors of QDA minus errors of the Bayes rule, one sample and new row per draw.
 
     Parameters
@@ -248,7 +248,7 @@ def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
     -------
     (m,) float
     """
-    products, bayes_distances = _draw_products(rng, n, setting, m)
+    products, bayes_distances = _draw_product_roots(rng, n, setting, m)
     k = setting.classes
     nu = n - 1
     p = setting.p
@@ -261,10 +261,12 @@ def _draw_qda(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Flo
         log_determinants += 2 * np.log(rng.chisquare(2 * f - 2, (m, k)) / 2)
     if len(dfs) % 2:
         log_determinants += np.log(rng.chisquare(dfs[-1], (m, k)))
-    return _excess_errors(bayes_distances, nu * (products**2).sum(axis=1) / chi_squares + log_determinants)
+    return _excess_error_indicators(
+        bayes_distances, nu * (products**2).sum(axis=1) / chi_squares + log_determinants
+    )
 
 
-def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
+def _draw_diagonal_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw errors of the diagonal rule minus errors of the Bayes rule (m,), one sample and row per draw."""
     k = setting.classes
     p = setting.p
@@ -272,7 +274,7 @@ def _draw_diagonal(rng: np.random.Generator, n: int, setting: Setting, m: int) -
     row = rng.standard_normal((m, 1, p))
     squares = (row - points - rng.standard_normal((m, k, p)) / np.sqrt(n)) ** 2
     variances = rng.chisquare(k * (n - 1), (m, 1, p)) / (k * (n - 1))
-    return _excess_errors(((row - points) ** 2).sum(axis=2), (squares / variances).sum(axis=2))
+    return _excess_error_indicators(((row - points) ** 2).sum(axis=2), (squares / variances).sum(axis=2))
 
 
 def _spread_means(setting: Setting) -> Floats:
@@ -284,10 +286,10 @@ def _spread_means(setting: Setting) -> Floats:
     return np.asarray((means / np.sqrt(columns_per_axis))[:, column])
 
 
-_SIMULATED_EXCESS: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Floats]] = {
-    "lda": _draw_lda,
-    "diagonal": _draw_diagonal,
-    "qda": _draw_qda,
+_EXCESS_SIMULATIONS: dict[SampledRule, Callable[[np.random.Generator, int, Setting, int], Floats]] = {
+    "lda": _draw_lda_excess,
+    "diagonal": _draw_diagonal_excess,
+    "qda": _draw_qda_excess,
 }
 
 
@@ -354,10 +356,10 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
         low, high = exact_interval(error * rows, rows, level)
         return high - low <= width
 
-    return _smallest_number(is_narrow, 1)
+    return _smallest_integer(is_narrow, 1)
 
 
-def _smallest_number(condition: Callable[[int], bool], minimum: int) -> int | None:
+def _smallest_integer(condition: Callable[[int], bool], minimum: int) -> int | None:
     """Find the smallest integer >= `minimum` that satisfies a monotone condition.
 
     The result is None if the condition is false for all candidates up to `MAX_ROWS`.

@@ -106,7 +106,7 @@ class SelectedColumns:
         self._rounding, self._qr_rounding = rounding * unit, qr_rounding(moments)
         self._centred = centred = (means - weighted_centre(means, moments.counts)) * unit
         # With fewer rows than columns the remaining rows of the root are zero.
-        root = (_root(within, self._is_constant) * unit)[: int(moments.rows.sum())]
+        root = (_pooled_root(within, self._is_constant) * unit)[: int(moments.rows.sum())]
         weighted_means = np.sqrt(moments.counts)[:, None] * centred
         self._within = UpdatedRoot(root)
         self._total = UpdatedRoot(np.asarray(np.linalg.qr(np.concatenate([root, weighted_means]), mode="r")))
@@ -188,21 +188,21 @@ class SelectedColumns:
         is_chosen = terms[0][0] in self.pivots
         log_lambdas = np.minimum(self._log_lambdas(terms, is_chosen), 0.0)
         g = np.array([len(columns) for columns in terms], dtype=np.float64)
-        return self._rao_tests(
+        return self._rao_f_tests(
             log_lambdas, g, self._nu - len(self.pivots) + (g if is_chosen else np.zeros(len(g)))
         )
 
     def overall(self) -> PartialTest:
         """Test all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
-        return self._rao_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
+        return self._rao_f_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
     def _log_wilks(self) -> float:
         """Return the logarithm of Wilks' lambda of the chosen columns."""
         within, total = (np.diagonal(root.triangle()) for root in (self._within, self._total))
         return 2.0 * float((np.log(np.abs(within)) - np.log(np.abs(total))).sum())
 
-    def _rao_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[PartialTest]:
+    def _rao_f_tests(self, log_lambdas: Floats, g: Floats, v: Floats) -> list[PartialTest]:
         """Compute Rao's F tests of partial lambdas.
 
         Parameters
@@ -251,14 +251,14 @@ class SelectedColumns:
                 blocks = total[positions[i]].T, within[positions[i]].T
             else:
                 blocks = self._within.residuals(columns), self._total.residuals(columns)
-            log_lambdas[i] = _log_gram(blocks[0]) - _log_gram(blocks[1])
+            log_lambdas[i] = _gram_logdet(blocks[0]) - _gram_logdet(blocks[1])
         return np.asarray(log_lambdas)
 
     def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Return the value that a criterion would have after adding a term."""
         if criterion == "wilks":
             return CriterionValue(self.value("wilks").value * self.partial_tests([columns])[0].wilks)
-        scores = self._scores(self._within)
+        scores = self._whitened_means(self._within)
         residual_means = self._centred[:, columns].T - self._within.leading_rows(columns).T @ scores
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
         added_scores = scipy.linalg.solve_triangular(residual_root, residual_means, trans=1)
@@ -287,7 +287,7 @@ class SelectedColumns:
         """
         if criterion == "wilks":
             return CriterionValue(float(np.exp(self._log_wilks())))
-        return self._criterion_value(self._scores(self._within), criterion)
+        return self._criterion_value(self._whitened_means(self._within), criterion)
 
     def tolerances(self) -> Floats:
         """Return the tolerances (m,) of the chosen columns."""
@@ -318,7 +318,7 @@ class SelectedColumns:
         df1, df2 : float
             Degrees of freedom of the F statistics.
         """
-        d2 = self._nu * squared_distances_between_means(self._scores(self._within).T)
+        d2 = self._nu * squared_distances_between_means(self._whitened_means(self._within).T)
         p = len(self.pivots)
         return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
@@ -335,9 +335,9 @@ class SelectedColumns:
     @property
     def pillai(self) -> float:
         """Pillai's trace of the chosen columns, (K - 1) times SAS's average squared canonical correlation."""
-        return float(self._counts @ (self._scores(self._total) ** 2).sum(axis=0))
+        return float(self._counts @ (self._whitened_means(self._total) ** 2).sum(axis=0))
 
-    def _scores(self, root: UpdatedRoot) -> Floats:
+    def _whitened_means(self, root: UpdatedRoot) -> Floats:
         """Return class means (m, K) in the chosen columns, whitened by the scatter with the given root."""
         return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
@@ -361,17 +361,17 @@ class SelectedColumns:
         return d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
 
 
-def _root(pooled: ClassMoments, flat: NDArray[np.bool_]) -> Floats:
-    """Return a root (p, p) of the pooled scatter, with zeros for constant columns (mask `flat`)."""
+def _pooled_root(pooled: ClassMoments, is_constant: NDArray[np.bool_]) -> Floats:
+    """Return a root (p, p) of the pooled scatter, with zeros for constant columns (mask `is_constant`)."""
     if pooled.roots is not None:
-        return np.asarray(np.where(flat, 0.0, pooled.roots[0]))
-    varies = np.flatnonzero(~flat)
+        return np.asarray(np.where(is_constant, 0.0, pooled.roots[0]))
+    varies = np.flatnonzero(~is_constant)
     scatter = pooled.scatters[0][np.ix_(varies, varies)]
     root = np.zeros((pooled.n_columns, pooled.n_columns))
     root[np.ix_(varies, varies)] = scaled_cholesky(scatter)
     return root
 
 
-def _log_gram(block: Floats) -> float:
+def _gram_logdet(block: Floats) -> float:
     """Return the log-determinant of block'block."""
     return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(block, mode="r")))).sum())

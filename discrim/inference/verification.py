@@ -48,7 +48,7 @@ class Costs(NamedTuple):
     false_alarm: float = 1.0
 
     @property
-    def sides(self) -> tuple[float, float]:
+    def relative_costs(self) -> tuple[float, float]:
         """Costs of a miss and of a false alarm, relative to the best decision without a score.
 
         Each is the cost times the probability of its kind of pair, divided by the smaller of the two
@@ -62,7 +62,7 @@ class Costs(NamedTuple):
     @property
     def threshold(self) -> float:
         """Bayes threshold of log likelihood ratios; pairs at or above it are accepted as same-class."""
-        miss_cost, false_alarm_cost = self.sides
+        miss_cost, false_alarm_cost = self.relative_costs
         return float(np.log(false_alarm_cost / miss_cost))
 
 
@@ -175,7 +175,7 @@ class PairScores:
         )
         missed = np.concatenate([[0.0], missed, [1.0]])
         false = np.concatenate([[1.0], 1 - passed, [0.0]])
-        miss_cost, false_cost = costs.sides
+        miss_cost, false_cost = costs.relative_costs
         cost = miss_cost * missed + false_cost * false
         actual = miss_cost * below_same[self.same.searchsorted(costs.threshold)] / below_same[-1]
         actual += false_cost * (1 - below_other[self.other.searchsorted(costs.threshold)] / below_other[-1])

@@ -14,7 +14,7 @@ from discrim import plan
 from discrim.cli import main
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError
-from discrim.inference.parametric_errors import error_by_class
+from discrim.inference.parametric_errors import two_class_errors
 from discrim.inference.sample_size import (
     RULES,
     Setting,
@@ -84,7 +84,7 @@ def test_the_bayes_error_agrees_with_the_known_distribution():
 @pytest.mark.parametrize(("p", "n", "d"), [(2, 100, 1.5), (5, 200, 2.0), (10, 400, 3.0)])
 def test_for_many_rows_lda_has_okamotos_expected_error(p, n, d):
     mean, se = expected_error("lda", n, Setting(d, p, 2, DRAWS, 0))
-    okamoto = error_by_class(d * d, np.array([n, n]), 2 * n - 2, p, 0.0, shrunk=False, expected=True)[0]
+    okamoto = two_class_errors(d * d, np.array([n, n]), 2 * n - 2, p, 0.0, shrunk=False, expected=True)[0]
     assert abs(mean - okamoto) < 4 * se
 
 

@@ -14,7 +14,7 @@ import discrim
 from discrim import lda, qda
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.parametric_errors import error_by_class
+from discrim.inference.parametric_errors import two_class_errors
 from discrim.models.discriminant.lda import LDASpec
 from discrim.models.evaluation.validation import assign_folds
 
@@ -299,8 +299,8 @@ def test_the_expected_error_of_an_estimated_rule_by_simulation(cut):
     middle = means.mean(axis=1)
     first = stats.norm.cdf((cut - ((mu[0] - middle) * slopes).sum(axis=1)) / length)
     second = stats.norm.sf((cut - ((mu[1] - middle) * slopes).sum(axis=1)) / length)
-    got = error_by_class(gap**2, n, nu, p, cut, shrunk=False, expected=True)
-    plain = error_by_class(gap**2, n, nu, p, cut, shrunk=False, expected=False)
+    got = two_class_errors(gap**2, n, nu, p, cut, shrunk=False, expected=True)
+    plain = two_class_errors(gap**2, n, nu, p, cut, shrunk=False, expected=False)
     simulated = np.array([first.mean(), second.mean()])
     # The expansion leaves terms of second order: it closes most of the gap between plain and true.
     assert (np.abs(got - simulated) < 0.12 * np.abs(simulated - plain) + 2e-4).all()

@@ -203,13 +203,13 @@ def test_coordinates_and_products_give_the_same_tests(metric):
     x = SPECIES.to_numpy(dtype=float) + 1.0
     rows, table = core.RowSpace.from_metric(x[:, :9], metric), core.pairwise_distances(x[:, :9], metric)
     products = core.RowSpace.from_distances(table)
-    assert (rows.are_products, products.are_products) == (False, True)
+    assert (rows.is_gower_matrix, products.is_gower_matrix) == (False, True)
     contrast = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 4)) - 0.1)[0]
     contrast -= contrast.mean(axis=0)
     np.testing.assert_allclose(rows.sums_of_squares(contrast), products.sums_of_squares(contrast), rtol=1e-10)
     assert rows.total == pytest.approx(products.total, rel=1e-12)
     wide = core.RowSpace.from_metric(x, metric)
-    assert wide.are_products
+    assert wide.is_gower_matrix
     np.testing.assert_allclose(
         wide.total, core.RowSpace.from_distances(core.pairwise_distances(x, metric)).total
     )
