@@ -365,7 +365,7 @@ class LeastSquares:
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
-        """Return the responses whose residuals are zero or depend linearly on residuals of earlier responses."""
+        """Return the responses with residuals that are zero or depend linearly on earlier residuals."""
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         independent_columns: list[int] = []

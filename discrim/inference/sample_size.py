@@ -213,7 +213,7 @@ def _draw_product_roots(rng: np.random.Generator, n: int, setting: Setting, m: i
 
 
 def _draw_wishart_roots(rng: np.random.Generator, m: int, k: int, df: int) -> Floats:
-    """Draw upper triangular roots R (m, k, k) of m Wishart matrices R'R with identity scale (Bartlett, 1933)."""
+    """Draw upper triangular roots R (m, k, k) of Wishart matrices R'R with identity scale, `df` > k - 1."""
     root = np.triu(rng.standard_normal((m, k, k)), 1)
     diagonal = np.arange(k)
     root[:, diagonal, diagonal] = np.sqrt(rng.chisquare(df - diagonal, (m, k)))

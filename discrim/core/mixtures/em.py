@@ -73,21 +73,22 @@ def form_name(form: str, components: int) -> str:
 
 
 def is_axial(form: str) -> bool:
-    """Whether covariances of the form are diagonal."""
+    """Return whether covariances of the form are diagonal."""
     return form[2] == "I"
 
 
 def is_scale_equivariant(form: str) -> bool:
-    """Whether the family of covariances of a form is invariant to rescaling of the columns."""
+    """Return whether the family of covariances of a form is invariant to rescaling of the columns."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 
 def form_parameters(form: str, components: int, p: int) -> int:
-    """Number of free parameters of the covariances of a form.
+    """Return the number of free parameters of the covariances of a form.
 
     Parameters
     ----------
     form : str
+        Covariance form, one of `FORMS`.
     components : int
         Number of components.
     p : int
@@ -118,6 +119,7 @@ def covariances(
     Parameters
     ----------
     form : str
+        Covariance form, one of `FORMS`.
     scatters : (G, p, p) or (G, p) float
         Scatter matrices, or sums of squares for forms with orientation I.
     counts : (G,) float
@@ -148,33 +150,35 @@ def covariances(
 
 
 def _equal_spheres(squares: Floats, counts: Floats) -> Floats:
-    """Variances (G, p) of form EII: equal in all columns and components."""
+    """Return variances (G, p) of form EII: equal in all columns and components."""
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
 def _spheres(squares: Floats, counts: Floats) -> Floats:
-    """Variances (G, p) of form VII: equal in all columns of a component."""
+    """Return variances (G, p) of form VII: equal in all columns of a component."""
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
 def _pooled(scatters: Floats, counts: Floats) -> Floats:
-    """Pooled covariances or variances, for forms EEI and EEE."""
+    """Return the pooled covariances or variances, for forms EEI and EEE; see `covariances`."""
     return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
 
 
 def _separate(scatters: Floats, counts: Floats) -> Floats:
-    """Covariances or variances of each component, for forms VVI and VVV."""
+    """Return the covariances or variances of each component, for forms VVI and VVV; see `covariances`."""
     return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
 def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
-    """Forms EVI and EVV: covariances of equal volume, each with the shape of its scatter.
+    """Estimate covariances of equal volume, each with the shape of its scatter (forms EVI and EVV).
 
     Parameters
     ----------
     scatters : (G, p, p) or (G, p) float
+        Scatter matrices, or sums of squares for forms with orientation I.
     counts : (G,) float
+        Weights of the components.
 
     Returns
     -------
@@ -186,12 +190,14 @@ def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
 
 
 def _common_shape(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
-    """Forms VEI and VEE: covariances that are multiples of one matrix, found by alternating updates.
+    """Estimate covariances that are multiples of one matrix by alternating updates (forms VEI and VEE).
 
     Parameters
     ----------
     scatters : (G, p, p) or (G, p) float
+        Scatter matrices, or sums of squares for forms with orientation I.
     counts : (G,) float
+        Weights of the components.
     tolerance : float
         Relative change of the volumes at which the iteration ends.
 
@@ -217,7 +223,7 @@ def _common_shape(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
 
 
 def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues and eigenvectors of scatters, with high relative accuracy of every eigenvalue.
+    """Compute eigenvalues and eigenvectors of scatters, with high relative accuracy of every eigenvalue.
 
     The usual method has an absolute error of a rounding of the largest eigenvalue. If that matters, and the
     scatter is nearly diagonal after scaling, one-sided Jacobi rotations of its root preserve the digits of
@@ -226,12 +232,14 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     scatters : (G, p, p) float
+        Scatter matrices.
 
     Returns
     -------
     eigenvalues : (G, p) float
         In increasing order.
     axes : (G, p, p) float
+        Eigenvectors in columns.
     """
     eigenvalues, axes = np.linalg.eigh(scatters)
     # A constant column does not have correlations; its eigenvalue is zero.
@@ -248,14 +256,14 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev(scatters: Floats, counts: Floats) -> Floats:
-    """Covariances of form EEV, equal eigenvalues and separate axes, from scatters (G, p, p) and counts."""
+    """Estimate covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
 
 
 def _vev(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
-    """Covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
+    """Estimate covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
     eigenvalues, axes = _accurate_eigh(scatters)
     variances = _common_shape(eigenvalues, counts, tolerance)
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
@@ -284,12 +292,14 @@ _ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
 def _common_axes(
     scatters: Floats, counts: Floats, axes: Axes, max_iterations: int, *, equal_volume: bool
 ) -> tuple[Floats, Floats]:
-    """Forms EVE and VVE: covariances with common axes.
+    """Estimate covariances with common axes (forms EVE and VVE).
 
     Parameters
     ----------
     scatters : (G, p, p) float
+        Scatter matrices of the components.
     counts : (G,) float
+        Weights of the components.
     axes : (p, p) float or None
         Initial axes; None for the axes of the pooled scatter.
     max_iterations : int
@@ -300,7 +310,9 @@ def _common_axes(
     Returns
     -------
     covariances : (G, p, p) float
+        Estimated covariances.
     axes : (p, p) float
+        Common axes in columns.
     """
     p = scatters.shape[1]
     axes = np.linalg.eigh(scatters.sum(axis=0))[1] if axes is None else axes.copy()
@@ -343,11 +355,11 @@ def _rotate(rotated_scatters: Floats, axes: Floats, reciprocal_differences: Floa
     rotated_scatters : (G, p, p) float
         Scatters in the coordinates of the axes; modified in place.
     axes : (p, p) float
-        Modified in place.
+        Common axes in columns; modified in place.
     reciprocal_differences : (G,) float
         Differences of reciprocal variances of the two axes.
     i, j : int
-        The two axes.
+        Positions of the two axes.
 
     Returns
     -------
@@ -408,9 +420,11 @@ class EMPlan:
     starts : int
         Number of random initial partitions, in addition to those of hierarchical clustering.
     seed : int
+        Seed of the random partitions.
     tol : float
         EM ends when a step gains less log-likelihood per row.
     maxiter : int
+        Maximum number of steps of a run of EM.
     """
 
     starts: int
@@ -427,6 +441,7 @@ class ClassRows(NamedTuple):
     z : (p, n) float
         Deviations from the class mean, in units common to all classes.
     weights : (n,) float
+        Weights of the rows.
     """
 
     z: Floats
@@ -446,11 +461,13 @@ class Components:
     means : (T, p) float
         Deviations from the class mean, in the common units.
     covariances : tuple of T Covariance
+        Covariances of the components, in the common units.
     axes : (p, p) float or None
         Common axes of EVE and VVE.
     path : tuple of float
         Log-likelihood of the rows given their classes after each step, in the common units.
     converged : bool
+        Whether EM converged within the maximum number of steps.
     """
 
     sizes: tuple[int, ...]
@@ -467,7 +484,7 @@ class Components:
         return self.path[-1]
 
     def class_slices(self) -> list[slice]:
-        """Return the slice of each class's components."""
+        """Return, for each class, the slice of its components among all T components."""
         ends = np.cumsum(self.sizes).tolist()
         return [slice(end - size, end) for end, size in zip(ends, self.sizes, strict=True)]
 
@@ -480,6 +497,8 @@ class Degenerate(NamedTuple):
     k, component : int
         The class, and the position of the component within it.
     reason : {"empty", "singular", "narrow"}
+        Why the run ended: the component has no rows, a singular covariance, or a much smaller standard
+        deviation than another component of the class along some direction.
     weight : float
         Weight of the rows of the component.
     """
@@ -491,16 +510,17 @@ class Degenerate(NamedTuple):
 
 
 def _row_slices(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows such that `width` values of each fit `MAX_BLOCK_VALUES`."""
+    """Yield slices of n rows, each with at most about `MAX_BLOCK_VALUES` values (`width` per row)."""
     return slices(n, max(MAX_BLOCK_VALUES // width, 1))
 
 
 def component_scores(components: Components, component_slice: slice, z: Floats) -> Floats:
-    """Log of proportion times density for the components of one class.
+    """Compute the log of mixing proportion times density for the components of one class.
 
     Parameters
     ----------
     components : Components
+        Components of all classes.
     component_slice : slice
         The G components of the class.
     z : (p, n) float
@@ -527,11 +547,12 @@ def component_scores(components: Components, component_slice: slice, z: Floats) 
 
 
 def _make_whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Return a function that whitens deviations, and the log-determinants of covariances.
+    """Return a function that whitens deviations by each of several covariances, and their log-determinants.
 
     Parameters
     ----------
     covs : sequence of G Covariance
+        Covariances of G components.
 
     Returns
     -------
@@ -539,6 +560,7 @@ def _make_whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floa
         From (G, p, m) to (G, p, m). It multiplies by inverse factors if all covariances have them, and
         otherwise solves for each component separately, which is more accurate.
     logdets : (G,) float
+        Log-determinants of the covariances.
     """
     roots = np.array([covariance.root for covariance in covs])
     factors = [covariance.factor for covariance in covs if covariance.factor is not None]
@@ -562,9 +584,9 @@ class EStep(NamedTuple):
     counts : (T,) float
         Expected weights of the components.
     llf : float
-        Log-likelihood.
+        Log-likelihood at the components of the E step.
     m_step : callable
-        The M step: from initial common axes to the new components.
+        Performs the M step that follows: takes initial common axes and returns the new components.
     """
 
     counts: Floats
@@ -573,13 +595,16 @@ class EStep(NamedTuple):
 
 
 def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_variances: Floats) -> EStep:
-    """E step for complete rows.
+    """Perform the E step for complete rows.
 
     Parameters
     ----------
     components : Components
+        Current components.
     rows : sequence of ClassRows
+        Rows of each class.
     form : str
+        Covariance form, one of `FORMS`.
     min_variances : (K, p) float
         Variances below which a component is singular.
 
@@ -608,13 +633,14 @@ def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     scores : (G, n) float
-        Log of proportion times density.
+        Log of proportion times density; overwritten by the weighted posterior probabilities.
     weights : (n,) float
+        Weights of the rows.
 
     Returns
     -------
     max_scores, sums : (n,) float
-        The log density of each row is top + log(sums).
+        The log density of each row is max_scores + log(sums).
     """
     max_scores = scores.max(axis=0)
     scores -= max_scores
@@ -630,7 +656,9 @@ class ComponentSums(NamedTuple):
     Attributes
     ----------
     counts : (T,) float
+        Weights of the components.
     means : (T, p) float
+        Means of the components.
     scatters : (T, p, p) or (T, p) float
         Scatter matrices, or sums of squares for diagonal forms.
     """
@@ -648,24 +676,27 @@ def m_step(
     max_iterations: int = MAX_ITERATIONS,
     min_variances: Floats | None = None,
 ) -> Components | Degenerate:
-    """M step: estimate components from the weights of the rows.
+    """Perform the M step: estimate components from the weights of the rows in them.
 
     Parameters
     ----------
     rows : sequence of K ClassRows
+        Rows of each class.
     weights_by_class : sequence of K (G, n) float
         Weight of each row of the class in each of its components.
     form : str
+        Covariance form, one of `FORMS`.
     axes : (p, p) float or None
         Initial common axes.
     max_iterations : int
         Maximum number of iterations for common axes.
     min_variances : (K, p) float or None
-        Result of `min_component_variances`, if it has been computed.
+        Variances below which a component is singular; computed from the rows by default.
 
     Returns
     -------
     Components or Degenerate
+        Degenerate if a component is empty or singular.
     """
     p = len(rows[0].z)
     axial = is_axial(form)
@@ -695,6 +726,7 @@ def find_empty_component(
     Parameters
     ----------
     rows : sequence of K ClassRows
+        Rows of each class.
     sizes : sequence of K int
         Number of components of each class.
     counts : (T,) float
@@ -725,10 +757,13 @@ def estimate_components(
     Parameters
     ----------
     sums : ComponentSums
+        Sufficient statistics of the components.
     rows : sequence of K ClassRows
+        Rows of each class.
     sizes : tuple of K int
         Number of components of each class.
     form : str
+        Covariance form, one of `FORMS`.
     axes : (p, p) float or None
         Initial common axes.
     max_iterations : int
@@ -754,14 +789,16 @@ def estimate_components(
 
 
 def _scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: bool) -> Floats:
-    """Scatter matrices of weighted rows about component means.
+    """Compute scatter matrices of weighted rows about component means.
 
     Parameters
     ----------
     z : (p, n) float
+        Rows.
     component_weights : (G, n) float
-        Weights.
+        Weight of each row in each component.
     means : (G, p) float
+        Means of the components.
     axial : bool
         Whether to return only sums of squares.
 
@@ -781,12 +818,14 @@ def _scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: boo
 
 
 def _degenerate(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate:
-    """Describe the degenerate component at position g among all components.
+    """Return the `Degenerate` result for one of the components.
 
     Parameters
     ----------
     g : int
+        Position of the component among all T components.
     reason : {"empty", "singular", "narrow"}
+        See `Degenerate`.
     owner : (T,) int
         Class of each component.
     counts : (T,) float
@@ -800,13 +839,13 @@ def _degenerate(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate
 
 
 def min_component_variances(rows: Sequence[ClassRows]) -> Floats:
-    """Variances (K, p) below which a component of a class is singular."""
+    """Return the variances (K, p) of columns below which a component of a class is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
 
 def _covariance_roots(matrices: Floats, min_variances: Floats) -> tuple[Floats, Mask]:
-    """Roots of covariances.
+    """Compute roots of covariances, and check that they are positive definite.
 
     Parameters
     ----------
@@ -858,8 +897,11 @@ def run_em(
     rows : sequence of ClassRows
         Rows of the classes that are fitted together.
     form : str
+        Covariance form, one of `FORMS`.
     tol : float
+        Minimum gain of log-likelihood per unit of weight.
     maxiter : int
+        Maximum number of steps.
     progress : callable
         Called with 1 after each step.
 
@@ -899,10 +941,13 @@ def iterate_em(
     components : Components
         Initial components.
     e_step : callable
-        The E step.
+        Performs the E step at given components; its result performs the M step.
     form : str
+        Covariance form, one of `FORMS`.
     tol : float
+        Minimum gain of log-likelihood of a step.
     maxiter : int
+        Maximum number of steps.
     progress : callable
         Called with 1 after each step.
 
@@ -944,6 +989,7 @@ def _reject_narrow(components: Components, weights: Floats) -> Components | Dege
     Parameters
     ----------
     components : Components
+        Components after convergence.
     weights : (T,) float
         Weights of the components.
 

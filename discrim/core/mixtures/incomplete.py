@@ -76,7 +76,7 @@ class MissingnessSummary(NamedTuple):
 
 
 def has_missing(rows: Sequence[ClassRows]) -> bool:
-    """Whether any row has a missing value."""
+    """Return whether any row has a missing value (NaN)."""
     return any(np.isnan(row.z).any() for row in rows)
 
 
@@ -86,13 +86,13 @@ class _Batches(NamedTuple):
     Attributes
     ----------
     order : (B, p) int
-        Columns, with observed ones first.
+        Order of the columns in each batch, observed ones first.
     observed_mask : (B, p) bool
-        Which columns of `order` are observed.
+        Whether each column of `order` is observed.
     values : (B, p, m) float
-        Values in this order; 0 if missing.
+        Values of the rows, with columns in this order; 0 if missing.
     weights : (B, m) float
-        0 for padding.
+        Weights of the rows; 0 for padding.
     positions : (B, m) int
         Positions of the rows in their class; -1 for padding.
     """
@@ -127,7 +127,7 @@ def _batch_rows(row: ClassRows) -> _Batches:
 
 
 def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
-    """Yield groups of batches whose intermediate results fit the cache."""
+    """Yield groups of batches whose intermediate results for `components` components fit the cache."""
     n_batches, p, m = batches.values.shape
     for batch_slice in slices(n_batches, max(MAX_BLOCK_VALUES // (components * p * (p + m)), 1)):
         yield _Batches(
@@ -140,7 +140,7 @@ def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
 
 
 def _full_roots(covariances: Sequence[Covariance]) -> Floats:
-    """Roots (G, p, p) of covariances; roots of diagonal ones are expanded to matrices."""
+    """Return roots (G, p, p) of covariances; roots of diagonal ones are expanded to matrices."""
     return np.stack(
         [
             np.diag(covariance.root) if covariance.is_diagonal else covariance.root
@@ -170,14 +170,16 @@ class _WhitenedBatches(NamedTuple):
 
 
 def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _WhitenedBatches:
-    """Whiten the rows of batches.
+    """Whiten the rows of batches by each component, and compute the factors that complete them.
 
     Parameters
     ----------
     roots : (G, p, p) float
         Roots of the covariances of the components.
     means : (G, p) float
+        Means of the components.
     batches : _Batches
+        Rows of one class.
 
     Returns
     -------
@@ -199,21 +201,23 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
 def _class_sums(
     components: Components, component_slice: slice, batches: _Batches, *, axial: bool
 ) -> tuple[ComponentSums, float]:
-    """E step for one class: sufficient statistics of the completed rows.
+    """Perform the E step for one class: compute sufficient statistics of the completed rows.
 
     Parameters
     ----------
     components : Components
+        Current components of all classes.
     component_slice : slice
         The components of the class.
     batches : _Batches
         Rows of the class.
     axial : bool
-        Whether to return only sums of squares.
+        Whether to return only sums of squares instead of scatter matrices.
 
     Returns
     -------
     sums : ComponentSums
+        Sufficient statistics of the components of the class.
     llf : float
         Log-likelihood of the observed values.
     """
@@ -266,10 +270,13 @@ def run_em_incomplete(
     components : Components
         Initial components.
     rows : sequence of ClassRows
+        Rows of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     tol : float
         EM ends when a step gains less log-likelihood per row.
     maxiter : int
+        Maximum number of steps.
     progress : callable
         Called with 1 after each step.
 
@@ -323,7 +330,9 @@ def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
     Parameters
     ----------
     rows : sequence of ClassRows
+        Rows of each class, with NaN for missing values.
     seed : int
+        Seed of the draws.
 
     Returns
     -------
@@ -343,6 +352,7 @@ def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
     row : ClassRows
         Rows of the class, with NaN for missing values.
     rng : numpy.random.Generator
+        Source of random numbers.
 
     Returns
     -------
@@ -370,7 +380,7 @@ def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
 
 
 def _fit_normal(row: ClassRows) -> Components:
-    """Fit a normal distribution to the rows of a class by some steps of EM."""
+    """Fit a normal distribution to the incomplete rows of a class by some steps of EM."""
     observed_weights = ~np.isnan(row.z) * row.weights
     counts = np.maximum(observed_weights.sum(axis=1), np.finfo(np.float64).tiny)
     means = np.nansum(row.z * row.weights, axis=1) / counts
@@ -396,15 +406,18 @@ def from_starts(
     hierarchies: Sequence[Hierarchies],
     progress: Callable[[float], None],
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
-    """Fit classes together from several starts.
+    """Fit a mixture to incomplete rows of classes that are fitted together, from several starts.
 
     Parameters
     ----------
     rows : sequence of ClassRows
+        Rows of each class, with NaN for missing values.
     sizes : sequence of int
         Number of components of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     plan : EMPlan
+        Options of EM.
     hierarchies : sequence of Hierarchies
         Hierarchies of the completed rows.
     progress : callable
@@ -413,9 +426,9 @@ def from_starts(
     Returns
     -------
     components : Components or Degenerate
-        The best result.
-    runs : tuple of int
-        Number of runs, and number of runs that reached the maximum.
+        The result with the largest likelihood.
+    runs : (int, int)
+        Number of runs on the incomplete rows, and number of runs that reached the maximum.
     """
     imputed_rows = impute_rows(rows, plan.seed)
 

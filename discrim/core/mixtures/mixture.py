@@ -68,7 +68,9 @@ class MixtureFit:
     moments : ClassMoments
         Diagonal moments of the rows; with missing values, moments implied by the components.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     forms : tuple of K str
         Covariance form of each class's components; all equal if the classes are fitted together.
     together : bool
@@ -76,8 +78,9 @@ class MixtureFit:
     scale : (p,) float
         Powers of two that scale the columns to the coordinates of the components.
     components : Components
-        Relative to the means of their classes.
+        Components of all classes, relative to the means of their classes, in scaled columns.
     em_plan : EMPlan
+        Options of EM.
     llf_given : float
         Log-likelihood of the rows given their classes, in the units of the data.
     llf_rows : float
@@ -149,20 +152,35 @@ class MixtureFit:
         return self.em_plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
-        """Return the rule under a prior (K,)."""
+        """Return the decision rule under a prior.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Logarithms of the prior probabilities.
+        method : str
+            Only "plugin" is available for mixtures; other methods raise an error.
+        convention : str, optional
+            Not used by mixtures.
+
+        Returns
+        -------
+        MixtureRule
+        """
         raise_if_method(
             method, "is not available for mixtures, because the components of the observations are unknown"
         )
         return self.of_columns(log_prior, np.arange(len(self.scale)))
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
-        """Return the rule for some columns (q,), with the others integrated out.
+        """Return the decision rule that uses only some columns, with the others integrated out.
 
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         keep : (q,) int
-            Positions of the columns.
+            Positions of the columns that are used.
 
         Returns
         -------
@@ -187,7 +205,7 @@ class MixtureFit:
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first_components)
 
     def rule_of_some(self, log_prior: Floats) -> MarginalRule:
-        """Return the rule for rows with missing values, which are integrated out."""
+        """Return the rule for rows with missing values, which are integrated out, under log priors (K,)."""
         return MarginalRule(self.rule(log_prior), log_prior, partial(self.of_columns, log_prior))
 
     def components_of_some(self, log_prior: Floats) -> MarginalRule:
@@ -201,7 +219,7 @@ class MixtureFit:
         return MarginalRule(self.rule(log_prior).components, component_constants, of_columns)
 
     def of_classes(self, keep: Codes) -> MixtureFit:
-        """Select the components of some classes (C,), as initial values of EM."""
+        """Return the fit with the components of some classes (C,) only, as initial values of EM."""
         component_index = np.flatnonzero(np.isin(self.owner, keep))
         all_components = self.components
         components = replace(
@@ -215,16 +233,16 @@ class MixtureFit:
         return replace(self, components=components, forms=forms)
 
     def means(self) -> Floats:
-        """Means (T, p) of the components, in the units of the data."""
+        """Return the means (T, p) of the components, in the units of the data."""
         return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
-        """Covariance (p, p) of a component, in the units of the data; infinite or zero outside float64."""
+        """Return the covariance (p, p) of component g in units of the data; infinite or 0 outside float64."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
 
     def df_given(self) -> int:
-        """Number of free parameters of the distributions within classes."""
+        """Return the number of free parameters of the distributions within classes."""
         p = len(self.scale)
         sizes = self.sizes
         count = sum(size * p + size - 1 for size in sizes)
@@ -233,11 +251,11 @@ class MixtureFit:
         return count + sum(em.form_parameters(*pair, p) for pair in zip(self.forms, sizes, strict=True))
 
     def df_model(self) -> int:
-        """Number of free parameters, including the prior if it is estimated."""
+        """Return the number of free parameters, including the prior if it is estimated."""
         return self.df_given() + (len(self.prior) - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Joint log-likelihood of classes and rows."""
+        """Return the joint log-likelihood of classes and rows."""
         with np.errstate(divide="ignore"):
             return float(self.moments.counts @ np.log(self.prior)) + self.llf_given
 
@@ -247,8 +265,11 @@ class MixtureFit:
         Parameters
         ----------
         x : (n, p) float
+            Rows in the units of the data.
         codes : (n,) int
+            Class of each row.
         weights : (n,) float or None
+            Frequency weights; None if all are one.
 
         Returns
         -------
@@ -262,7 +283,7 @@ class MixtureFit:
         return None if isinstance(components, Degenerate) else self._with_components(components, rows)
 
     def _with_components(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
-        """Replace the components and their log-likelihood."""
+        """Return the fit with other components of rows in its coordinates, and their log-likelihood."""
         log_scale = np.log(self.scale)
         if incomplete.has_missing(rows):
             unit_correction = sum(float(log_scale @ (~np.isnan(row.z) @ row.weights)) for row in rows)
@@ -295,13 +316,16 @@ class MixtureFit:
 def rows_by_class(
     x: Floats, codes: Codes, weights: Floats | None, centres: Floats, scale: Floats
 ) -> list[ClassRows]:
-    """Split rows by class and standardize them.
+    """Split rows by class, and express them as scaled deviations from the centre of their class.
 
     Parameters
     ----------
     x : (n, p) float
+        Rows in the units of the data.
     codes : (n,) int
+        Class of each row.
     weights : (n,) float or None
+        Frequency weights; None if all are one.
     centres : (K, p) float
         Origins of the deviations.
     scale : (p,) float
@@ -317,13 +341,14 @@ def rows_by_class(
 
 
 def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
-    """Powers of two that bring deviations from class means near one.
+    """Return powers of two that bring deviations from class means near one.
 
     Parameters
     ----------
     moments : ClassMoments
+        Diagonal moments of the rows.
     forms : sequence of str
-        If one of them depends on the units of columns, all columns have the same factor.
+        Covariance forms. If one of them depends on the units of columns, all columns have the same factor.
 
     Returns
     -------
@@ -351,9 +376,13 @@ def sort_rows(
     Parameters
     ----------
     x : (n, p) float
+        Rows in the units of the data.
     codes : (n,) int
+        Class of each row.
     weights : (n,) float or None
+        Frequency weights; None if all are one.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
@@ -362,7 +391,7 @@ def sort_rows(
     x : (n, p) float
     codes : (n,) int
     weights : (n,) float or None
-        The sorted rows.
+        Frequency weights of the sorted rows.
     """
     order = np.lexsort((x[:, 0], codes))
     has_missing = bool(np.isnan(x).any())
@@ -380,13 +409,16 @@ def sort_rows(
 
 
 def has_all_means(x: Floats, codes: Codes, n_classes: int) -> bool:
-    """Whether each class has an observed value in each column.
+    """Return whether each class has an observed value in each column.
 
     Parameters
     ----------
     x : (n, p) float
+        Rows in the units of the data.
     codes : (n,) int
+        Class of each row.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
@@ -404,9 +436,13 @@ def class_hierarchies(
     Parameters
     ----------
     moments : ClassMoments
+        Diagonal moments of the rows.
     x : (n, p) float
+        Rows in the units of the data.
     codes : (n,) int
+        Class of each row.
     weights : (n,) float or None
+        Frequency weights; None if all are one.
     seed : int
         Seed of the draws that replace missing values.
 
@@ -451,16 +487,20 @@ def fit_mixture(
     with_marginal_llf: bool = True,
     progress: ProgressCallback = lambda more: None,
 ) -> MixtureFit | Degenerate:
-    """Fit by EM from the best of several starts.
+    """Fit mixtures of normals to the classes by EM, from the best of several starts.
 
     Parameters
     ----------
     moments : ClassMoments
+        Diagonal moments of the rows, see `sort_rows`.
     block : RowBlock
-        All rows, in the order of `in_order`.
+        All rows with classes and weights, in the order of `sort_rows`.
     prior : (K,) float
+        Prior probabilities of the classes.
     structure : MixtureStructure
+        Number and form of the components.
     plan : EMPlan
+        Options of EM.
     hierarchies : sequence, optional
         Result of `class_hierarchies`, if it has been computed.
     estimated_prior : bool
@@ -468,11 +508,12 @@ def fit_mixture(
     with_marginal_llf : bool
         Whether to compute the marginal log-likelihood of the rows.
     progress : callable
-        Called after each step.
+        Called with 1 after each step.
 
     Returns
     -------
     MixtureFit or Degenerate
+        Degenerate if EM did not reach a maximum from any start.
     """
     x, codes, weights = block
     forms = structure.forms
@@ -525,26 +566,30 @@ def _from_starts(
     hierarchies: Sequence[Hierarchies],
     progress: ProgressCallback,
 ) -> tuple[Components | Degenerate, tuple[int, int]]:
-    """Fit classes together from several starts.
+    """Fit a mixture to classes that are fitted together, from several starts.
 
     Parameters
     ----------
     original_rows : sequence of ClassRows
+        Rows of the classes, in the coordinates of the fit.
     sizes : sequence of int
         Number of components of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     plan : EMPlan
+        Options of EM.
     moments : ClassMoments
         Diagonal moments of the rows, in their units.
     hierarchies : sequence of Hierarchies
+        Hierarchical clusterings of each class; empty if each class has one component.
     progress : callable
         Called with 1 after each step.
 
     Returns
     -------
     components : Components or Degenerate
-        The best result.
-    runs : tuple of int
+        The result with the largest likelihood.
+    runs : (int, int)
         Number of runs to convergence, and number of runs that reached the maximum.
     """
     if incomplete.has_missing(original_rows):
@@ -591,7 +636,9 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
     Parameters
     ----------
     original_rows : sequence of K ClassRows
+        Rows of each class, in the coordinates of the fit.
     fit : MixtureFit
+        The fit whose components are the initial values.
 
     Returns
     -------
@@ -622,7 +669,7 @@ def _refit_together(
 
 
 def _frames(original_rows: Sequence[ClassRows], form: str) -> Frames:
-    """Return the frames of rows; None if values are missing."""
+    """Return the frames (coordinates) in which EM runs; None if values are missing."""
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
 
@@ -633,7 +680,7 @@ def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPla
 
 
 def select_class(components: Components, k: int) -> Components:
-    """Select the components of one class."""
+    """Return the components of class k only."""
     component_slice = components.class_slices()[k]
     return replace(
         components,
@@ -665,6 +712,7 @@ class FormCandidate(NamedTuple):
     components : int
         Number of components of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     df : int
         Number of free parameters.
     llf, bic : float
@@ -679,12 +727,16 @@ class FormCandidate(NamedTuple):
 
 
 def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
-    """Combine numbers and forms of components; forms that coincide for a single component are listed once.
+    """Return all combinations of numbers and forms of components.
+
+    Forms that coincide for a single component are listed once.
 
     Parameters
     ----------
     sizes : sequence of int
+        Candidate numbers of components of a class.
     forms : sequence of str
+        Candidate covariance forms.
     classes : int
         Number of classes that share the form.
 
@@ -718,12 +770,17 @@ def fit_candidates(
     Parameters
     ----------
     moments : ClassMoments
+        Diagonal moments of the rows.
     x : (n, p) float
+        Rows in the units of the data.
     codes : (n,) int
+        Class of each row.
     weights : (n,) float or None
+        Frequency weights; None if all are one.
     sizes_and_forms : sequence of (int, str)
-        Candidates.
+        Number of components of each class and covariance form of each candidate.
     plan : EMPlan
+        Options of EM.
     progress : callable
         Called with 1 after each candidate.
 
@@ -758,7 +815,17 @@ def fit_candidates(
 
 
 class _Group(NamedTuple):
-    """Rows and components of classes that are fitted together, in frames computed from all rows."""
+    """Rows and components of classes that are fitted together, in the frames in which EM runs.
+
+    Attributes
+    ----------
+    rows : list of ClassRows
+        All rows of the classes.
+    components : Components
+        Components of the classes.
+    frames : sequence of StartFrame or None
+        The frames, computed from all rows.
+    """
 
     rows: list[ClassRows]
     components: Components
@@ -773,11 +840,15 @@ def leave_one_out_scorer(
     Parameters
     ----------
     fit : MixtureFit
+        The fit.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     x : (n, p) float
-    codes : (n,) int
-    weights : (n,) float or None
         All rows of the fit.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float or None
+        Frequency weights; None if all are one.
 
     Returns
     -------
@@ -794,13 +865,16 @@ def leave_one_out_scorer(
         ]
 
     def scores(rows: Floats, classes: Codes, row_weights: Floats | None) -> Floats:
-        """Leave-one-out scores of rows.
+        """Compute leave-one-out scores of some rows of the fit.
 
         Parameters
         ----------
         rows : (m, p) float
+            Rows of the fit.
         classes : (m,) int
+            Class of each row.
         row_weights : (m,) float or None
+            Their frequency weights.
 
         Returns
         -------
@@ -821,7 +895,7 @@ def leave_one_out_scorer(
 
 
 def _group(original_rows: list[ClassRows], components: Components, form: str) -> _Group:
-    """Transform the rows and components of a group to its frames."""
+    """Build the group of rows and components of classes, transformed to its frames."""
     frames = _frames(original_rows, form)
     return _Group(
         starts.rows_to_frames(original_rows, frames), starts.components_to_frames(components, frames), frames
@@ -831,17 +905,20 @@ def _group(original_rows: list[ClassRows], components: Components, form: str) ->
 def _scores_without_row(
     fit: MixtureFit, log_prior: Floats, group: _Group, k: int, row_position: int, row: Floats
 ) -> Floats:
-    """Leave-one-out scores of one row.
+    """Refit the row's class without one row, and return the scores of this row.
 
     Parameters
     ----------
     fit : MixtureFit
+        The fit to all rows.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     group : _Group
         Classes that are fitted together with the row's class.
     k, row_position : int
         Class of the row, and its position in the class.
     row : (p,) float
+        The row, in the units of the data.
 
     Returns
     -------
@@ -868,7 +945,7 @@ def _scores_without_row(
 
 
 def _replace_class(components: Components, k: int, others: Components) -> Components:
-    """Replace the components of one class."""
+    """Return components in which class k has the components `others`."""
     component_slice = components.class_slices()[k]
     proportions = components.mixing_proportions.copy()
     means = components.means.copy()

@@ -91,13 +91,14 @@ class Hierarchies(NamedTuple):
 
 
 def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
-    """Positions at which the cumulative weight reaches fractions of the total.
+    """Return the positions at which the cumulative weight reaches fractions of the total weight.
 
     A row that is repeated yields the same positions as one row with the total weight.
 
     Parameters
     ----------
     weights : (n,) float
+        Weights of the rows.
     fractions : (m,) float
         Fractions between 0 and 1.
 
@@ -115,14 +116,16 @@ def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
 
 
 def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
-    """Divide deviations by the standard deviations of all rows.
+    """Divide deviations by the standard deviation of their column over all rows.
 
     Parameters
     ----------
     z : (p, n) float
+        Deviations of rows from their mean.
     weights : (n,) float
+        Weights of the rows.
     rows : (m,) int or slice
-        Rows to return.
+        Rows to return; all by default.
 
     Returns
     -------
@@ -134,13 +137,14 @@ def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) 
 
 
 def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
-    """Build the hierarchies of the rows of a class.
+    """Build Ward's and the model-based hierarchy of the rows of a class, see the module docstring.
 
     Parameters
     ----------
     z : (p, n) float
         Deviations from the class mean. Their order determines the sample.
     weights : (n,) float
+        Weights of the rows.
 
     Returns
     -------
@@ -168,7 +172,7 @@ def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
 
 
 def cluster_labels(hierarchies: Hierarchies, size: int) -> list[Codes]:
-    """Labels 0, ..., size - 1 of the clustered rows in each hierarchy that has so many clusters."""
+    """Return labels (m,) of `size` clusters, numbered from 0, for each hierarchy with so many clusters."""
     trees = (tree for tree in hierarchies.trees if size <= len(tree[1]) + 1)
     return [_merge_to_size(labels, merges, size) for labels, merges in trees]
 
@@ -181,7 +185,9 @@ def _merge_to_size(labels: Codes, merges: Codes, size: int) -> Codes:
     labels : (m,) int
         Initial clusters.
     merges : (t, 3) int
+        Two clusters and the label of their union, in order, see `Hierarchies`.
     size : int
+        Number of clusters that remain.
 
     Returns
     -------
@@ -195,7 +201,7 @@ def _merge_to_size(labels: Codes, merges: Codes, size: int) -> Codes:
 
 
 def _ward_merges(points: Floats) -> Codes:
-    """Ward's merges of points (m, q) in order of increasing cost."""
+    """Return Ward's merges (m - 1, 3) of points (m, q), see `Hierarchies`."""
     tree = scipy.cluster.hierarchy.linkage(points, method="ward")
     unions = len(points) + np.arange(len(tree))
     return np.column_stack([tree[:, :2].astype(np.intp), unions])
@@ -207,8 +213,11 @@ class _Clusters(NamedTuple):
     Attributes
     ----------
     counts : (m,) float
+        Numbers of points.
     means : (m, q) float
+        Means.
     scatters : (m, q, q) float
+        Scatter matrices about the means.
     """
 
     counts: Floats
@@ -229,7 +238,7 @@ class _Clusters(NamedTuple):
         return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + between_scatters)
 
     def costs(self, mean_variance: float) -> Floats:
-        """Costs (m,) of the clusters in the model-based hierarchy; `mean_variance` is tr W / (n q)."""
+        """Return the costs (m,) of clusters in the model-based hierarchy; `mean_variance` is tr W / (n q)."""
         covariances = self.scatters / self.counts[:, None, None]
         traces = np.trace(covariances, axis1=1, axis2=2) + mean_variance / self.counts
         determinants = np.maximum(np.linalg.det(covariances), 0.0)
@@ -242,13 +251,14 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
     Parameters
     ----------
     points : (m, q) float
+        Coordinates of the rows.
     labels : (m,) int
         Initial clusters.
 
     Returns
     -------
     (t, 3) int
-        Merges.
+        Merges, see `Hierarchies`; the union has the label of the first cluster.
     """
     n, q = points.shape
     members = labels == np.arange(labels.max() + 1)[:, None]
@@ -303,9 +313,7 @@ KMEANS_ITERATIONS = 10
 """Number of iterations of k-means."""
 
 SAME_MAXIMUM_FACTOR = 1000
-"""Difference between log-likelihoods, in units of EM's tolerance, up to which two runs have the same
-maximum.
-"""
+"""Factor of EM's tolerance for the difference of log-likelihoods of two runs with the same maximum."""
 
 
 class Trials(NamedTuple):
@@ -314,7 +322,7 @@ class Trials(NamedTuple):
     Attributes
     ----------
     best_first : list of Components or Degenerate
-        In decreasing order of the likelihood.
+        Results in decreasing order of the likelihood, degenerate ones last.
     n_converged : int
         Number of runs to convergence; 0 if starts were compared on a sample of the rows.
     n_reached : int
@@ -346,8 +354,11 @@ def run_starts(
     sizes : sequence of int
         Number of components of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     plan : EMPlan
+        Options of EM.
     hierarchies : sequence of Hierarchies
+        Hierarchical clusterings of each class.
     progress : callable
         Called with 1 after each step of a run to convergence.
 
@@ -385,7 +396,7 @@ def run_starts(
 
 
 def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
-    """Difference between log-likelihoods up to which two runs reached the same maximum."""
+    """Return the difference of log-likelihoods up to which two runs have reached the same maximum."""
     weight = sum(float(row.weights.sum()) for row in rows)
     return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
@@ -401,7 +412,7 @@ def _run(
 
 
 def rank(trial: Components | Degenerate) -> float:
-    """Sort key: decreasing likelihood, degenerate runs last."""
+    """Return the sort key of a result: increasing for decreasing likelihood, infinite if degenerate."""
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
 
 
@@ -415,11 +426,13 @@ def _hierarchical_starts(
     Parameters
     ----------
     rows : sequence of K ClassRows
+        Rows of each class, in the coordinates of EM.
     sizes : sequence of K int
         Number of components, and therefore of clusters, of each class.
     form : str
         Covariance form, in the letters of mclust (for example "VVV").
     hierarchies : sequence of K Hierarchies
+        Hierarchical clusterings of each class.
 
     Yields
     ------
@@ -443,16 +456,20 @@ def _random_starts(
     original_rows: Sequence[ClassRows], rows: Sequence[ClassRows], sizes: Sequence[int], form: str,
     plan: EMPlan, rng: np.random.Generator,
 ) -> Iterator[Components | Degenerate]:  # fmt: skip
-    """Components from k-means clusters with random initial centres.
+    """Estimate starting components from k-means clusters with random initial centres, by one M step.
 
     Parameters
     ----------
     original_rows, rows : sequence of ClassRows
         Rows in the original coordinates and in the coordinates of EM.
     sizes : sequence of int
+        Number of components of each class.
     form : str
+        Covariance form, one of `em.FORMS`.
     plan : EMPlan
+        Options of EM; they state the number of starts.
     rng : numpy.random.Generator
+        Source of random numbers.
 
     Yields
     ------
@@ -466,7 +483,11 @@ def _random_starts(
 
 
 def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
-    """Draw a sample of the rows of a class in proportion to their weights; None to use all rows."""
+    """Draw positions of a sample of the rows of a large class, in proportion to their weights.
+
+    The result is None if the class has at most `MAX_TRIAL_ROWS` rows, all of which are then used. The sample
+    grows with the number of components `size` and of columns.
+    """
     if float(row.weights.sum()) <= MAX_TRIAL_ROWS:
         return None
     sample_size = min(max(MIN_TRIAL_ROWS, TRIAL_ROWS_PER_COLUMN * size * len(row.z)), MAX_TRIAL_ROWS)
@@ -474,7 +495,7 @@ def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes |
 
 
 def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
-    """Select rows by a sample; the weights become one."""
+    """Return the rows at the positions of a sample with weights of one, or all rows if it is None."""
     return row if sample is None else ClassRows(np.ascontiguousarray(row.z[:, sample]), np.ones(len(sample)))
 
 
@@ -487,15 +508,18 @@ def _whiten(row: ClassRows) -> Floats:
 
 
 def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
-    """Partition rows by k-means with k-means++ initialization.
+    """Partition the rows of a class by k-means with k-means++ initialization.
 
     Parameters
     ----------
     z : (q, n) float
+        Rows in the coordinates that define the metric.
     weights : (n,) float
+        Weights of the rows.
     size : int
         Number of clusters.
     rng : numpy.random.Generator
+        Source of random numbers.
 
     Returns
     -------
@@ -532,13 +556,14 @@ COMMON_FRAME_FORMS = ("EEE", "VEE", "EVE", "VVE")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartFrame:
-    """Coordinates u of rows z = M'u.
+    """Coordinates in which EM runs: a linear transformation z = M'u of deviations z to coordinates u.
 
     Attributes
     ----------
     root : (p, p) float
         M: orthogonal if `is_rotation`, otherwise upper triangular.
     is_rotation : bool
+        Whether M is orthogonal.
     """
 
     root: Floats
@@ -546,7 +571,7 @@ class StartFrame:
 
     @property
     def log_volume(self) -> float:
-        """Log of |det M|."""
+        """Logarithm of |det M|."""
         return 0.0 if self.is_rotation else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
     def to_frame(self, z: Floats) -> Floats:
@@ -554,7 +579,7 @@ class StartFrame:
         return np.asarray(self.root @ z) if self.is_rotation else Covariance.from_root(self.root).whiten(z)
 
     def from_frame(self, means: Floats) -> Floats:
-        """Return the deviations z (G, p) of points u (G, p)."""
+        """Return the deviations z (G, p) of points with coordinates u (G, p), for example means."""
         return np.asarray(means @ self.root)
 
     def covariance_to_frame(self, covariance: Covariance) -> Covariance:
@@ -570,16 +595,18 @@ class StartFrame:
 
 
 Frames = Sequence[StartFrame] | None
+"""One frame for each class, or None if EM runs in the original coordinates."""
 
 
 def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | None = None) -> Frames:
-    """Choose the frames in which EM runs.
+    """Choose the frames (coordinates) in which EM does not lose digits.
 
     Parameters
     ----------
     rows : sequence of ClassRows
         Rows of the classes that are fitted together.
     form : str
+        Covariance form, one of `em.FORMS`.
     moments : ClassMoments or None
         Diagonal moments of the rows in the same units, to detect linearly dependent columns.
 
@@ -627,14 +654,14 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
-    """Whether covariances of the form lose digits in the current coordinates."""
+    """Return whether covariances of the form lose digits in the current coordinates."""
     squares = np.diagonal(scatter)
     is_uneven = form in ROTATION_INVARIANT_FORMS and squares.min() < MIN_SD_RATIO**2 * squares.max()
     return bool(is_uneven) or is_scatter_ill_conditioned(scatter)
 
 
 def _root(rows: Sequence[ClassRows]) -> Floats:
-    """Upper triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
+    """Return the triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
     total_weight = sum(float(row.weights.sum()) for row in rows)
     return triangular_root(
         np.concatenate([row.z * np.sqrt(row.weights / total_weight) for row in rows], axis=1).T
@@ -642,7 +669,7 @@ def _root(rows: Sequence[ClassRows]) -> Floats:
 
 
 def _has_dependent_columns(root: Floats, moments: ClassMoments) -> bool:
-    """Whether the root (p, p) of a covariance has a column that depends on those before it."""
+    """Return whether the root (p, p) of a covariance has a column that depends on earlier columns."""
     scatter_root = root * np.sqrt(moments.total)
     return bool(
         dependencies(
@@ -652,14 +679,14 @@ def _has_dependent_columns(root: Floats, moments: ClassMoments) -> bool:
 
 
 def rows_to_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]:
-    """Transform the rows of each class to its frame."""
+    """Transform the rows of each class to its frame; without frames, return them unchanged."""
     if frames is None:
         return list(rows)
     return [ClassRows(frame.to_frame(row.z), row.weights) for row, frame in zip(rows, frames, strict=True)]
 
 
 def components_to_frames(components: Components, frames: Frames) -> Components:
-    """Transform components to the frames of their classes."""
+    """Transform components to the frames of their classes; without frames, return them unchanged."""
     if frames is None:
         return components
     means = components.means.copy()
@@ -679,9 +706,11 @@ def components_from_frames(components: Components, rows: Sequence[ClassRows], fr
     Parameters
     ----------
     components : Components
+        Components in the coordinates of the frames.
     rows : sequence of ClassRows
         Rows of the classes, for their weights.
     frames : sequence of StartFrame or None
+        Frames of the classes; None if the components are not transformed.
 
     Returns
     -------

@@ -62,6 +62,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO
 
 Keys = NDArray[np.int64]
+"""Keys of boxes: 2^32 times the bandwidth level plus the position of the box."""
 
 NEGLIGIBLE_LOG_RATIO = 2 * 38.0
 """Twice the logarithm of the ratio of a sum to the contribution of the points that are skipped."""
@@ -137,13 +138,14 @@ class KernelBoxes:
         )
 
     def log_sums(self, x: Floats, bandwidths: Floats) -> Floats:
-        """Log sums of kernels computed by expansions.
+        """Return the logarithms of kernel sums at evaluation points, as far as expansions are available.
 
         Parameters
         ----------
         x : (m,) float
             Evaluation points.
         bandwidths : (m,) float
+            Bandwidth of each evaluation point.
 
         Returns
         -------
@@ -169,7 +171,7 @@ class KernelBoxes:
         return log_sums
 
     def _expansions(self, boxes: Keys) -> tuple[Codes, _Expansions]:
-        """Find the expansions of boxes, computing and caching the missing ones.
+        """Return the expansions of boxes, computing and caching the missing ones.
 
         Parameters
         ----------
@@ -228,6 +230,7 @@ class _Windows(NamedTuple):
     Attributes
     ----------
     centres, bandwidths : (B,) float
+        Centre of each box, and the bandwidth of its expansion.
     low, high : (B,) int
         Positions of the first contributing point of each box and after the last one.
     """
@@ -256,6 +259,7 @@ class _Expansions:
     Attributes
     ----------
     centres, bandwidths : (B,) float
+        Centre and bandwidth of each box.
     means : (B,) float
         Weighted means t of the standardized points.
     peaks : (B,) float
@@ -292,8 +296,9 @@ class _Expansions:
         points : (u,) float
             Distinct values, sorted.
         logs : (u,) float
-            Logs of their weights.
+            Logarithms of the weights of the values.
         windows : _Windows
+            The B boxes.
 
         Returns
         -------
@@ -323,13 +328,14 @@ class _Expansions:
 
     @staticmethod
     def _about_one_mean(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
-        """Compute Taylor expansions of the kernel sums in boxes, each about one weighted mean.
+        """Compute the expansions of boxes, each about one weighted mean of its points.
 
         Parameters
         ----------
         points, logs : (u,) float
             Sorted values and logs of their weights.
         windows : _Windows
+            The boxes.
 
         Returns
         -------
@@ -374,7 +380,7 @@ class _Expansions:
         return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, no_right)
 
     def concatenate(self, other: _Expansions) -> _Expansions:
-        """Concatenate with other expansions."""
+        """Return these expansions followed by other ones."""
         other = replace(
             other, right_index=np.where(other.right_index < 0, -1, other.right_index + len(self.right_index))
         )
@@ -382,7 +388,7 @@ class _Expansions:
         return _Expansions(*(np.concatenate(pair, axis=-1) for pair in pairs))
 
     def log_sums(self, box: Codes, x: Floats, bandwidths: Floats) -> Floats:
-        """Evaluate expansions.
+        """Evaluate the logarithms of kernel sums by expansions.
 
         Parameters
         ----------
@@ -391,6 +397,7 @@ class _Expansions:
         x : (m,) float
             Evaluation points.
         bandwidths : (m,) float
+            Bandwidth of each evaluation point.
 
         Returns
         -------
@@ -433,6 +440,7 @@ class _ExpansionCache(NamedTuple):
     expansion_index : (B,) int
         Index of the expansion of each box.
     expansions : _Expansions
+        All expansions, in the order in which they were added.
     """
 
     keys: Keys
@@ -502,7 +510,7 @@ class KernelSums:
         own_points: Codes | None = None,
         own_weights: Floats | None = None,
     ) -> Floats:
-        """Logs of sum_i w_i exp(-((x - x_i)/h)^2 / 2).
+        """Return the logarithms of the kernel sums sum_i w_i exp(-((x - x_i)/h)^2 / 2).
 
         Parameters
         ----------
@@ -544,13 +552,14 @@ class KernelSums:
     def _direct_log_sums(
         self, x: Floats, bandwidths: Floats, replaced: tuple[Codes, Floats] | None
     ) -> Floats:
-        """Compute log sums directly over the points near each evaluation point.
+        """Compute the logarithms of kernel sums by adding the kernels of the points near each x.
 
         Parameters
         ----------
         x, bandwidths : (m,) float
+            Evaluation points and their bandwidths.
         replaced : tuple of (m,) int and (m,) float, or None
-            `own_points` and `own_weights` of `logs`.
+            `own_points` and `own_weights` of `log_sums`.
 
         Returns
         -------
@@ -611,7 +620,7 @@ class KernelDensity:
     weights : (u,) float
         Weight of the rows with each value.
     bandwidth : float
-        Zero if the rule does not yield a bandwidth: too few rows, or all values equal.
+        Bandwidth h; zero if the rule yields none, because of too few rows or equal values.
     sums : KernelSums
         Evaluates sums of kernels.
     order : _OrderStatistics
@@ -633,12 +642,14 @@ class KernelDensity:
     def from_values(
         values: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float
     ) -> KernelDensity:
-        """Create the density of the values of a class.
+        """Build the density from the values of a class.
 
         Parameters
         ----------
         values : (m,) float
+            Values of the rows of the class.
         weights : (m,) float or None
+            Frequency weights; None if all are one.
         rule : {"nrd0", "nrd"}
             Rule of thumb for the bandwidth.
         fixed_bandwidth : float
@@ -655,14 +666,14 @@ class KernelDensity:
         return KernelDensity(points, counts, fixed_bandwidth or rule_of_thumb_bandwidth(points, counts, rule))
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density (m,) at values (m,)."""
+        """Return the log density (m,) at values (m,)."""
         sums = self._log_sums(x, np.full(len(x), self.bandwidth), None, None)
         return np.asarray(sums - np.log(self.order.total))
 
     def log_density_without(
         self, x: Floats, weights: Floats | None, rule: str, fixed_bandwidth: float
     ) -> Floats:
-        """Leave-one-out log density of rows of the class.
+        """Return the leave-one-out log density of rows of the class at their own values.
 
         At most one unit of a frequency weight is left out. A fixed bandwidth stays; a bandwidth by rule is
         recomputed without the row.
@@ -674,6 +685,7 @@ class KernelDensity:
         weights : (m,) float or None
             Weights of the rows.
         rule : {"nrd0", "nrd"}
+            Rule of thumb for the bandwidth.
         fixed_bandwidth : float
             Fixed bandwidth; 0 applies the rule.
 
@@ -698,11 +710,12 @@ class KernelDensity:
     def _log_sums(
         self, x: Floats, bandwidths: Floats, own_points: Codes | None, left_out_weights: Floats | None
     ) -> Floats:
-        """Log of the sum of weighted normal densities (not divided by the total weight).
+        """Return the logarithm of the sum of weighted normal densities (not divided by the total weight).
 
         Parameters
         ----------
         x, bandwidths : (m,) float
+            Evaluation points and their bandwidths.
         own_points : (m,) int or None
             Position of the point of each row that is left out.
         left_out_weights : (m,) float or None
@@ -721,7 +734,7 @@ class KernelDensity:
             return np.asarray(logs - np.log(bandwidths) - 0.5 * np.log(2 * np.pi))
 
     def _bandwidths_without(self, own_points: Codes, left_out_weights: Floats, rule: str) -> Floats:
-        """Bandwidths by rule without each row.
+        """Return the bandwidths by rule without each row.
 
         Parameters
         ----------
@@ -730,6 +743,7 @@ class KernelDensity:
         left_out_weights : (m,) float
             Weight that is left out.
         rule : {"nrd0", "nrd"}
+            Rule of thumb for the bandwidth.
 
         Returns
         -------
@@ -787,7 +801,9 @@ class _OrderStatistics:
         return _OrderStatistics(points, weights, np.cumsum(weights), total, centred, size, squares)
 
     def sds_without(self, own_points: Codes, left_out_weights: Floats) -> Floats:
-        """Standard deviations without each row, downdated, or recomputed if the downdate would lose digits.
+        """Return the standard deviations without each row.
+
+        They are downdated, or recomputed if the downdate would lose digits.
 
         Parameters
         ----------
@@ -811,7 +827,7 @@ class _OrderStatistics:
         return np.asarray(sds)
 
     def quantile_without(self, own_points: Codes, left_out_weights: Floats, ranks: Floats) -> Floats:
-        """Interpolated order statistics without each row.
+        """Return interpolated order statistics without each row.
 
         Parameters
         ----------
@@ -847,13 +863,14 @@ class _OrderStatistics:
 
 
 def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float:
-    """Bandwidth by a rule of thumb for normal data.
+    """Return the bandwidth by a rule of thumb for normal data.
 
     Parameters
     ----------
     points, weights : (u,) float
         Distinct values, sorted, and their weights.
     rule : {"nrd0", "nrd"}
+        Rule of thumb for the bandwidth.
 
     Returns
     -------
@@ -879,23 +896,24 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
 
 
 def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -> Floats:
-    """Bandwidths factor * min(sd, IQR / 1.34) * n^(-1/5); without the IQR if it is zero."""
+    """Return factor * min(sd, IQR / 1.34) * n^(-1/5) elementwise; without the IQR where it is zero."""
     dispersion = np.where(iqr > 0, np.minimum(sd, iqr / 1.34), sd)
     return np.asarray(factor * dispersion * counts**-0.2)
 
 
 def _sd(points: Floats, weights: Floats) -> float:
-    """Weighted standard deviation, computed on rescaled deviations to avoid overflow."""
+    """Return the weighted standard deviation, divisor total weight - 1; 0 for a single point."""
     centred, size = _center_and_rescale(points, weights)
     return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0
 
 
 def _center_and_rescale(points: Floats, weights: Floats) -> tuple[Floats, float]:
-    """Centre and rescale values.
+    """Centre values at their weighted mean, and divide them by the largest absolute deviation.
 
     Parameters
     ----------
     points, weights : (u,) float
+        Values and their weights.
 
     Returns
     -------
@@ -937,11 +955,12 @@ class KernelColumns:
         return np.array([[density.bandwidth for density in column] for column in self.densities]).T
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log densities of rows, summed over the columns that are not missing.
+        """Return the log densities of rows, summed over the columns that are not missing.
 
         Parameters
         ----------
         x : (m, p) float
+            Rows with all columns; NaN is missing.
 
         Returns
         -------
@@ -956,14 +975,16 @@ class KernelColumns:
         return total
 
     def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Leave-one-out log densities of rows of the fit, summed over the columns that are not missing.
+        """Return leave-one-out log densities of rows of the fit, summed over observed columns.
 
         Parameters
         ----------
         x : (m, p) float
+            Rows with all columns; NaN is missing.
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
+            Frequency weights; at most one unit of a row is left out.
 
         Returns
         -------

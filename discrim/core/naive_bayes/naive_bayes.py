@@ -74,17 +74,18 @@ from discrim.core.rules.rules import Distances, IndependentRule, log_of_prior
 def available_left_out(
     moments: ClassMoments, counts: Floats, log_prior: Floats, divisor_offset: float
 ) -> LeaveOneOutScorer:
-    """Return the leave-one-out scores of normal columns fitted to rows with missing values.
+    """Return the leave-one-out scorer of normal columns that are fitted to rows with missing values.
 
     Parameters
     ----------
     moments : ClassMoments
         Means and sums of squares of each column over the rows in which it is observed.
     counts : (K, q) float
-        Weight of these rows.
+        Weight of the rows of each class in which each column is observed.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     divisor_offset : float
-        1 for unbiased variances, 0 for maximum likelihood: the divisor is the weight less this number.
+        1 for unbiased variances, 0 for maximum likelihood: the divisor is the weight minus this number.
 
     Returns
     -------
@@ -97,13 +98,16 @@ def available_left_out(
     variances = squares / (counts - divisor_offset)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Leave-one-out scores of rows.
+        """Compute the leave-one-out scores of rows of the fit.
 
         Parameters
         ----------
         x : (m, q) float
+            Rows of the normal columns; NaN is missing.
         codes : (m,) int
+            Class of each row.
         weights : (m,) float or None
+            Frequency weights; at most one unit of a row is left out.
 
         Returns
         -------
@@ -153,19 +157,19 @@ class LevelTables:
     laplace: float
 
     def probabilities(self) -> tuple[Floats, ...]:
-        """P(level | class) of each column, (K, L_j)."""
+        """Return P(level | class) of each column, (K, L_j)."""
         return tuple(
             _smoothed_proportions(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace)
             for n in self.counts
         )
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log probabilities of rows, summed over the columns that are not missing.
+        """Return log probabilities of rows, summed over the columns that are not missing.
 
         Parameters
         ----------
         x : (m, p) float
-            Categorical columns contain positions of levels.
+            Rows with all columns; categorical columns contain positions of levels, NaN is missing.
 
         Returns
         -------
@@ -184,11 +188,12 @@ class LevelTables:
         return total
 
     def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Leave-one-out log probabilities of rows of the fit, summed over the columns that are not missing.
+        """Return leave-one-out log probabilities of rows of the fit, summed over observed columns.
 
         Parameters
         ----------
         x : (m, p) float
+            Rows, see `log_densities`.
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
@@ -221,17 +226,17 @@ class LevelTables:
         return total
 
     def llf(self) -> float:
-        """Log-likelihood of the categorical columns, given the classes, at the fitted probabilities."""
+        """Return the log-likelihood of the categorical columns, given the classes."""
         pairs = zip(self.counts, self.probabilities(), strict=True)
         return float(sum(scipy.special.xlogy(n, p).sum() for n, p in pairs))
 
     def df_model(self) -> int:
-        """Number of free probabilities."""
+        """Return the number of free probabilities."""
         return sum(n.shape[0] * (n.shape[1] - 1) for n in self.counts)
 
 
 def _smoothed_proportions(counts: Floats, sizes: Floats, levels: int, laplace: float) -> Floats:
-    """Smoothed proportions (n + a) / (size + a L)."""
+    """Return smoothed proportions (n + a) / (size + a L), elementwise for counts n and totals `sizes`."""
     return np.asarray((counts + laplace) / (sizes + laplace * levels))
 
 
@@ -258,18 +263,20 @@ class CountColumns:
     laplace: float
 
     reads_sparse_rows: ClassVar[bool] = True
+    """Whether leave-one-out uses the stored values of sparse rows."""
 
     def probabilities(self) -> Floats:
-        """Probabilities theta (K, J)."""
+        """Return the probabilities theta (K, J) of the columns."""
         sizes = self.sums.sum(axis=1, keepdims=True) + self.laplace * len(self.positions)
         return np.asarray((self.sums + self.laplace) / sizes)
 
     def log_densities(self, x: Floats | SparseRows) -> Floats:
-        """Log probabilities of rows, given the sum of their observed counts.
+        """Return log probabilities of rows, given the sum of their observed counts.
 
         Parameters
         ----------
         x : (m, p) float or SparseRows
+            Rows with all columns.
 
         Returns
         -------
@@ -299,11 +306,12 @@ class CountColumns:
         return np.asarray(log_densities)
 
     def leave_one_out_scores(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> Floats:
-        """Leave-one-out log probabilities of rows of the fit without missing counts.
+        """Return leave-one-out log probabilities of rows of the fit without missing counts.
 
         Parameters
         ----------
         x : (m, p) float or SparseRows
+            Rows with all columns.
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
@@ -326,14 +334,16 @@ class CountColumns:
         return logs
 
     def _left_out_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute `left_out` from the stored values of sparse rows.
+        """Compute `leave_one_out_scores` from the stored values of sparse rows.
 
         Parameters
         ----------
         x : SparseRows
             Shape (m, p).
         codes : (m,) int
+            Class of each row.
         weights : (m,) float or None
+            Frequency weights; None if all are one.
 
         Returns
         -------
@@ -367,11 +377,11 @@ class CountColumns:
         return logs
 
     def llf(self) -> float:
-        """Log-likelihood of the counts, given class and sum, at the fitted probabilities."""
+        """Return the log-likelihood of the counts, given class and sum of the counts of a row."""
         return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
 
     def df_model(self) -> int:
-        """Number of free probabilities."""
+        """Return the number of free probabilities."""
         return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
 
 
@@ -388,6 +398,7 @@ class NaiveBayesFit:
         Diagonal moments of all columns. Counts are of all rows; means and sums of squares of a column are of
         the rows in which it is observed.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions.
     plan : ColumnPlan
@@ -395,9 +406,11 @@ class NaiveBayesFit:
     normal : QDAFit or None
         Diagonal quadratic fit of the normal columns, with smoothed variances; None without such columns.
     tables : LevelTables or None
+        Distributions of the categorical columns; None without such columns.
     kernels : KernelColumns or None
+        Densities of the columns with kernel densities; None without such columns.
     counts : CountColumns or None
-        Distributions of the other columns; None without columns of the kind.
+        Distribution of the columns of counts; None without such columns.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if columns are fitted to different rows.
     """
@@ -500,6 +513,7 @@ class NaiveBayesFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         method : {"plugin"}
             Other methods raise NotSupportedError.
         convention : None
@@ -523,6 +537,7 @@ class NaiveBayesFit:
         Parameters
         ----------
         moments : ClassMoments
+            Diagonal moments of all columns of the other rows.
         tally : Tally or None
             Sums and values of the columns that are not normal; None if all columns are normal.
 
@@ -539,13 +554,14 @@ class NaiveBayesFit:
         return None if fit.without_bandwidth().any() else fit
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Leave-one-out scores of rows.
+        """Return the function that computes leave-one-out scores of rows of the fit.
 
         Smoothing and bandwidths are recomputed without the row.
 
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
 
         Returns
         -------
@@ -568,7 +584,7 @@ class NaiveBayesFit:
         return scores
 
     def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the leave-one-out scores of the normal columns."""
+        """Return the leave-one-out scorer of the normal columns, given their fit."""
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
             return available_left_out(normal.moments, self._available_normal, log_prior, divisor_offset)
@@ -592,13 +608,13 @@ class NaiveBayesFit:
         return scores
 
     def without_bandwidth(self) -> Mask:
-        """Mask (K, q) of the kernel densities for which the rule does not yield a bandwidth."""
+        """Return a mask (K, q) of the kernel densities for which the rule does not yield a bandwidth."""
         if self.kernels is None:
             return np.zeros((self.moments.n_classes, 0), dtype=bool)
         return np.asarray(~(self.kernels.bandwidths() > 0))
 
     def df_model(self) -> int:
-        """Number of free parameters of the densities and, if it is estimated, the prior.
+        """Return the number of free parameters of the densities and, if it is estimated, of the prior.
 
         Raises
         ------
@@ -613,7 +629,7 @@ class NaiveBayesFit:
         return 2 * k * len(self.plan.normal) + n_probabilities + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Log-likelihood of classes and rows.
+        """Return the joint log-likelihood of classes and rows.
 
         Variances have the divisor n_k and are smoothed as in the fit.
 
@@ -637,7 +653,7 @@ class NaiveBayesFit:
         return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
 
     def _normal_llf(self, normal: QDAFit) -> float:
-        """Log-likelihood of the classes and the normal columns."""
+        """Return the joint log-likelihood of the classes and the normal columns."""
         moments = normal.moments
         if self.available is not None:
             # Sums of squares are over the rows in which the column is observed.
@@ -658,7 +674,7 @@ class NaiveBayesFit:
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
     def _raise_if_kernels(self, quantity: str) -> None:
-        """Raise NotSupportedError if the fit has kernel densities."""
+        """Raise CoreNotSupportedError if the fit has kernel densities; `quantity` is not available then."""
         if self.kernels is not None:
             raise CoreNotSupportedError("kernel_densities", what=quantity)
 
@@ -666,16 +682,18 @@ class NaiveBayesFit:
 def fit_naive_bayes(
     moments: ClassMoments, tally: Tally, prior: Floats, *, estimated_prior: bool = True
 ) -> NaiveBayesFit:
-    """Fit naive Bayes.
+    """Fit naive Bayes to the moments and the tally of rows.
 
     Parameters
     ----------
     moments : ClassMoments
         Diagonal moments of all columns.
     tally : Tally
-        Counts, sums and values of the columns that are not normal. `has_fit` accepts both.
+        Counts, sums and values of the columns that are not normal. `has_fit` has to accept both arguments.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions of the rows.
 
     Returns
     -------
@@ -722,7 +740,7 @@ def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
-    """Whether every class has rows, and every density except kernel densities exists."""
+    """Return whether every class has rows, and every density except kernel densities exists."""
     plan = tally.plan
     available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
@@ -735,13 +753,14 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
 
 
 def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
-    """Whether all smoothed variances of the normal columns are positive and finite.
+    """Return whether all smoothed variances of the normal columns are positive and finite.
 
     Parameters
     ----------
     moments : ClassMoments
         Moments of the normal columns.
     plan : ColumnPlan
+        Options of the estimates.
     available : (K, q) float or None
         Weight of the rows in which each column is observed, if values are missing.
 
@@ -760,15 +779,16 @@ def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | N
 
 
 def added_variances(moments: ClassMoments, smoothing: float, available: Floats | None = None) -> Floats:
-    """Compute the variance that smoothing adds, in the coordinates of the moments.
+    """Compute the variance that smoothing adds to every variance, in the coordinates of the moments.
 
     It is a fraction of the largest variance of a column over all rows (divisor N).
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of the normal columns.
     smoothing : float
-        The fraction.
+        Fraction of the largest variance.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if values are missing.
 
@@ -786,15 +806,18 @@ def added_variances(moments: ClassMoments, smoothing: float, available: Floats |
 def _added_variances_without(
     moments: ClassMoments, smoothing: float, x: Floats, weights: Floats | None
 ) -> Floats:
-    """Compute the variance that smoothing adds, without each row.
+    """Compute the variance that smoothing adds if one row is left out, for each of several rows.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of the normal columns.
     smoothing : float
+        Fraction of the largest variance.
     x : (m, p) float
         Rows that are left out in turn.
     weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
 
     Returns
     -------
@@ -825,14 +848,14 @@ def _added_variances_without(
 
 
 def _smoothed_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
-    """Smoothed variances (K, p) of the normal columns over the rows in which they are observed."""
+    """Return smoothed variances (K, p) of normal columns over the rows in which they are observed."""
     counts = moments.counts[:, None] if available is None else available
     added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
     return np.asarray(moments.scatters / divisors_by_class(counts, plan.method) + added)
 
 
 def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Floats:
-    """Sum of squares (p,) of each column about its mean over all rows in which it is observed."""
+    """Return the sum of squares (p,) of each column about its mean over all rows in which it is observed."""
     means = moments.means
     if available is not None:
         centre = (available * means).sum(axis=0) / available.sum(axis=0)
@@ -852,15 +875,18 @@ def restore_naive_bayes(
     points: Floats,
     available: Floats | None,
 ) -> NaiveBayesFit:
-    """Create a fit from stored moments, tables, sums and values of kernel densities.
+    """Rebuild a fit from stored moments, tables, sums and values of kernel densities.
 
     Parameters
     ----------
     moments : ClassMoments
         Diagonal moments of all columns.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     plan : ColumnPlan
+        Distribution and options of each column.
     level_counts : tuple of (K, L_j) float
         Weight by class and level of each categorical column.
     sums : (K, J) float
@@ -931,6 +957,7 @@ def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     Returns
     -------
     list of q lists of (values, codes, weights)
+        One block for each column, see `Tally.values`.
     """
     k, q = counts.shape
     is_valid = are_integers(points[:, 0], 0, q - 1) and are_integers(points[:, 1], 0, k - 1)

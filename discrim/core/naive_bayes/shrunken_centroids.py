@@ -54,20 +54,23 @@ class ShrunkenFit(NoLikelihood):
     moments : ClassMoments
         Diagonal moments.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     threshold : float
+        Amount by which the differences are shrunk.
     offset : float or "median"
-        s_0; "median" uses the median of s_j.
+        The option that determines s_0: its value, or "median" for the median of s_j.
     centre : (p,) float
-        Mean of all rows, in z about the origin of the moments.
+        Mean of all rows, in coordinates z about the origin of the moments.
     sd : (p,) float
-        s_j, in the units of the data.
+        Standard deviations within classes s_j, in the units of the data.
     added : float
-        Value of s_0.
+        Value of s_0, in the units of the data.
     differences : (K, p) float
-        d_kj; zero if s_j + s_0 is zero.
+        Standardized differences d_kj, not shrunk; zero if s_j + s_0 is zero.
     errors : (K,) float
-        M_k.
+        Standard errors M_k of the class means, relative to the standard deviation.
     """
 
     moments: ClassMoments
@@ -91,27 +94,42 @@ class ShrunkenFit(NoLikelihood):
         return _column_scale(self.sd, self.added, self.moments.scale)
 
     def shrunken_differences(self, threshold: float | None = None) -> Floats:
-        """Differences d'_kj (K, p), shrunk by the fit's threshold or by another."""
+        """Return the differences d'_kj (K, p), shrunk by `threshold` (default: the fit's)."""
         return _soft_threshold(self.differences, self.threshold if threshold is None else threshold)
 
     def removal_thresholds(self) -> Floats:
-        """Largest |d_kj| (p,) of each column, the threshold at which it is removed."""
+        """Return, for each column (p,), the threshold at which it is removed: its largest |d_kj|."""
         return np.asarray(np.abs(self.differences).max(axis=0))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Return the decision rule under a prior (K,)."""
+        """Return the decision rule under a prior.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Logarithms of the prior probabilities.
+        method : str
+            Has to be "plugin".
+        convention : str or None
+            Not used.
+
+        Returns
+        -------
+        LinearRule
+        """
         raise_if_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
     def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
-        """Return the rule for some columns, with the others integrated out.
+        """Return the decision rule that uses only some columns, with the others integrated out.
 
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         keep : (q,) int
-            Positions of the columns.
+            Positions of the columns that are used.
 
         Returns
         -------
@@ -128,13 +146,13 @@ class ShrunkenFit(NoLikelihood):
         return nearest_mean_rule(column_means, origin[keep], log_prior)
 
     def _weights(self) -> Floats:
-        """Factors (p,) of the columns in the distance; zero if a column is removed."""
+        """Return the factors (p,) of the columns in the distance; zero if a column is removed."""
         is_removed = np.abs(self.differences) <= self.threshold
         unit = self.column_scale
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~is_removed.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
-        """Shrunken centroids with the metric of the distance; removed columns have weight zero."""
+        """Return the shrunken centroids about an origin (p,), with the metric of the distance."""
         moments = self.moments
         unit = self.column_scale
         # The class mean less the threshold is more accurate than the mean plus the shrunken difference.
@@ -152,7 +170,7 @@ class ShrunkenFit(NoLikelihood):
         return Means(centres, centre_remainders, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
     def columns_without_scale(self) -> list[Dependency]:
-        """Columns that do not vary within classes, if the offset is zero."""
+        """Return the columns that do not vary within classes if s_0 is zero; otherwise an empty list."""
         return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
 
     def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
@@ -177,7 +195,7 @@ class ShrunkenFit(NoLikelihood):
 
 
 def _column_scale(sd: Floats, added: float, scale: Floats) -> Floats:
-    """s_j + s_0 in units of z; infinite on overflow, which removes the column from the rule."""
+    """Return s_j + s_0 (p,) in units of z; infinite on overflow, which removes the column from the rule."""
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
 
@@ -190,18 +208,20 @@ def fit_shrunken(
     offset: Offset = "median",
     estimated_prior: bool = True,
 ) -> ShrunkenFit:
-    """Fit nearest shrunken centroids.
+    """Fit nearest shrunken centroids to moments.
 
     Parameters
     ----------
     moments : ClassMoments
         Diagonal moments with more rows than classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     threshold : float
-        Not negative.
+        Amount by which differences are shrunk, not negative.
     offset : float or "median"
         s_0 in the units of the data, not negative, or the median of s_j.
     estimated_prior : bool, default True
+        Whether the prior is the class proportions of the rows.
 
     Returns
     -------
@@ -234,7 +254,7 @@ def fit_shrunken(
 
 
 def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prior: Floats) -> Codes:
-    """Predict classes at several thresholds.
+    """Predict the classes of rows at several thresholds.
 
     Columns are sorted by the threshold at which they are removed, and each block of thresholds uses only the
     remaining columns.
@@ -242,14 +262,18 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
     Parameters
     ----------
     fit : ShrunkenFit
+        A fit; its own threshold is not used.
     x : (m, p) float
+        Rows in the units of the data.
     thresholds : (T,) float
-        In increasing order.
+        Thresholds in increasing order.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
 
     Returns
     -------
     (T, m) int
+        Predicted class codes.
     """
     if replace(fit, threshold=0.0).rule(log_prior).close_groups:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
@@ -288,18 +312,22 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
 def left_out_centroid_scores(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Leave-one-out scores with the same prior and threshold, in K p operations per row.
+    """Compute leave-one-out scores with the same prior and threshold, in K p operations per row.
 
     All parameters are recomputed without the row: means, standard deviations, their median and M_k.
 
     Parameters
     ----------
     fit : ShrunkenFit
+        The fit to all rows.
     x : (m, p) float
+        Rows of the fit.
     codes : (m,) int
+        Class of each row.
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
 
     Returns
     -------
@@ -318,15 +346,20 @@ def left_out_centroid_scores(
 def _left_out_block(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, is_crowded: bool
 ) -> Floats:
-    """Leave-one-out scores of a block of rows.
+    """Compute leave-one-out scores for a block of rows.
 
     Parameters
     ----------
     fit : ShrunkenFit
+        The fit to all rows.
     x : (m, p) float
+        Rows of the fit.
     codes : (m,) int
+        Class of each row.
     weights : (m,) float or None
+        Frequency weights; at most one unit of a row is left out.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     is_crowded : bool
         If classes are close together, scores are computed from differences to the best class of each row,
         which preserves their digits.
@@ -365,7 +398,10 @@ def _left_out_block(
         shift = np.where(is_alone, 0.0, -left_out_weights / np.where(is_alone, 1.0, remaining))
 
         def differences_of(k: int | Codes) -> tuple[Floats, Floats]:
-            """Differences times M_k, and the amounts by which they shrink; zero if one class remains."""
+            """Return the mean differences of class k without each row, and the amounts by which they are shrunk.
+
+            Both are M_k times those of the module docstring; (p, m) and (m,). k can be a class for each row.
+            """
             is_own = codes == k
             class_weights = np.where(is_own, remaining, counts[k])
             error = np.sqrt(np.maximum(1.0 / class_weights - 1.0 / total, 0.0))
@@ -401,17 +437,20 @@ def _left_out_block(
 
 
 def _mean_differences(moments: ClassMoments, k: int | Codes, best: Codes) -> Floats:
-    """Means of a class, or of one class for each row, less the means of other classes (p, m), in z."""
+    """Return means of class k minus means of classes `best` (m,), as columns (p, m), in coordinates z.
+
+    k can be one class or a class for each column.
+    """
     mean_differences = (moments.centres[k] - moments.centres[best]) * moments.scale
     return np.asarray((mean_differences + (moments.rests[k] - moments.rests[best])).T)
 
 
 def _clip(values: Floats, threshold: Floats) -> Floats:
-    """Amount by which `_soft_threshold` shrinks values."""
+    """Clip values to [-threshold, threshold]: the amounts by which `_soft_threshold` shrinks them."""
     return np.asarray(np.clip(values, -threshold, threshold))
 
 
 def _soft_threshold(values: Floats, threshold: float | Floats) -> Floats:
-    """Soft thresholding: move values towards zero by an amount, at most to zero."""
+    """Move values towards zero by `threshold`, at most to zero."""
     # The difference of two clipped halves has no negative zeros.
     return np.asarray(np.maximum(values - threshold, 0.0) - np.maximum(-values - threshold, 0.0))

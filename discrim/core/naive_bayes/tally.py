@@ -19,6 +19,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.numerics.map_reduce import map_reduce
 
 ColumnBlock = tuple[Floats, Codes, Floats | None]
+"""Values (m,) of one column in a block of rows, their classes (m,) and their weights (m,) or None."""
 T = TypeVar("T")
 
 MAX_DENSE_COLUMNS = 8
@@ -57,7 +58,7 @@ class ColumnPlan:
     unseen: str = "raise"
 
     def columns(self, keep: Codes) -> ColumnPlan:
-        """Select some of the columns."""
+        """Return the plan for the columns at positions `keep`."""
         return replace(
             self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
         )
@@ -85,12 +86,14 @@ class ColumnPlan:
 
 @dataclass(slots=True, eq=False)
 class Tally:
-    """Counts, sums and values of the rows of a pass.
+    """Sufficient statistics of the columns that are not normal: counts of levels, sums, and values.
 
     Attributes
     ----------
     plan : ColumnPlan
+        Distribution of each column.
     n_classes : int
+        Number of classes K.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if columns are fitted to different rows.
     tables : list of (K, L_j) float
@@ -115,7 +118,7 @@ class Tally:
         self.values = [[] for _ in plan.kernels]
 
     def wrap(self, blocks: RowBlocks) -> RowBlocks:
-        """Return blocks that update the tally after each complete pass over them."""
+        """Return the blocks, wrapped to update this tally after each complete pass over them."""
         return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
@@ -134,7 +137,7 @@ class Tally:
         return tally
 
     def merge(self, other: Tally) -> Tally:
-        """Combine the tallies of two sets of rows."""
+        """Return the tally of the union of two disjoint sets of rows."""
         available = None
         if self.available is not None and other.available is not None:
             available = self.available + other.available
@@ -145,12 +148,12 @@ class Tally:
         return tally
 
     def columns(self, keep: Codes) -> Tally:
-        """Select some of the columns."""
+        """Return the tally of the columns at positions `keep`."""
         plan = self.plan
         kept_columns = set(keep.tolist())
 
         def retained_index(positions: Codes) -> list[int]:
-            """Indices of the retained positions."""
+            """Return the indices of those `positions` that are in `keep`."""
             return [i for i, j in enumerate(positions.tolist()) if j in kept_columns]
 
         available = None if self.available is None else self.available[:, keep]
@@ -161,7 +164,7 @@ class Tally:
         return tally
 
     def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
-        """Collect the values of the columns with kernel densities by class.
+        """Return the values of the columns with kernel densities, separated by class.
 
         Returns
         -------
@@ -179,13 +182,16 @@ class Tally:
         return columns
 
     def add_block(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
-        """Add a block of rows.
+        """Add the statistics of a block of rows.
 
         Parameters
         ----------
         x : (m, p) float or SparseRows
+            Rows.
         codes : (m,) int
+            Class of each row.
         weights : (m,) float or None
+            Frequency weights; None if all are one.
         """
         plan = self.plan
         if isinstance(x, SparseRows):
@@ -204,14 +210,16 @@ class Tally:
                 blocks.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
-        """Add a block of sparse rows.
+        """Add the statistics of a block of sparse rows.
 
         Parameters
         ----------
         x : SparseRows
             Shape (m, p).
         codes : (m,) int
+            Class of each row.
         weights : (m,) float or None
+            Frequency weights; None if all are one.
         """
         plan = self.plan
         if len(plan.counts):
@@ -229,19 +237,25 @@ class Tally:
     def _tally_chunks(
         self, columns: Codes, x: SparseRows, codes: Codes, weights: Floats | None
     ) -> Iterator[tuple[Tally, int]]:
-        """Yield tallies of a few columns at a time, from dense blocks, and the position of the first column.
+        """Yield tallies of a few columns of sparse rows at a time, which are converted to dense blocks.
 
         Parameters
         ----------
         columns : (c,) int
+            Positions of the columns.
         x : SparseRows
+            Rows, shape (m, p).
         codes : (m,) int
+            Class of each row.
         weights : (m,) float or None
+            Frequency weights; None if all are one.
 
         Yields
         ------
         tally : Tally
+            Statistics of at most `MAX_DENSE_COLUMNS` columns.
         start : int
+            Index in `columns` of the first of them.
         """
         for chunk in slices(len(columns), MAX_DENSE_COLUMNS):
             chunk_tally = Tally(self.plan.columns(columns[chunk]), self.n_classes)
@@ -256,14 +270,16 @@ class _TalliedBlocks:
     Attributes
     ----------
     blocks : RowBlocks
+        Blocks of rows.
     tally : Tally
+        The tally that is updated.
     """
 
     blocks: RowBlocks
     tally: Tally
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to the blocks, or on workers to each part, and merge results and tallies."""
+        """Apply a task to the blocks, possibly in parts on workers; merge results and update the tally."""
         tallied_task = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
         result: tuple[T, Tally] = map_reduce(
             self.blocks, tallied_task, partial(merge_results_and_counts, merge)
@@ -272,7 +288,7 @@ class _TalliedBlocks:
         return result[0]
 
     def _keep(self, total: Tally) -> None:
-        """Replace the statistics of the tally by those of `total`, the tally of a complete pass."""
+        """Replace the statistics of the tally by `total`, the tally of a complete pass."""
         self.tally.tables = total.tables
         self.tally.sums = total.sums
         self.tally.values = total.values
@@ -289,6 +305,6 @@ class _TalliedBlocks:
 def _with_tally(
     task: Callable[[Any], T], plan: ColumnPlan, n_classes: int, blocks: RowBlocks
 ) -> tuple[T, Tally]:
-    """Apply a task to blocks while a tally is computed."""
+    """Apply a task to blocks, and return its result with the tally of the rows that it read."""
     tally = Tally(plan, n_classes)
     return task(tally.wrap(blocks)), tally

@@ -49,17 +49,17 @@ Algorithm = Literal["nipals", "simpls", "engine"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latent:
-    """Components in the order in which they were computed.
+    """Components of columns and responses, in the order in which they were computed.
 
     Attributes
     ----------
     weights : (p, a) float
-        Unit vectors. For NIPALS they apply to the columns deflated by the earlier components. In each
-        component the largest weight in absolute value is positive.
+        Weights of the columns, unit vectors. For NIPALS they apply to the columns deflated by the earlier
+        components. In each component the largest weight in absolute value is positive.
     loadings : (p, a) float
         Slopes of the columns on the scores.
     rotations : (p, a) float
-        The scores are the columns times the rotations.
+        Matrix that maps the centred columns to scores.
     y_loadings : (q, a) float
         Slopes of the responses on the scores.
     squares : (a,) float
@@ -94,7 +94,7 @@ class Latent:
         return Latent(weights, loadings, rotations, y_loadings, squares, self.x_total, self.y_total)
 
     def explained(self) -> tuple[Floats, Floats]:
-        """Proportion of the sum of squares that each component explains.
+        """Return the proportions of the sums of squares that each component explains.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class Latent:
         return x / self.x_total, y / self.y_total
 
     def importance(self) -> Floats:
-        """Variable importance in the projection (Wold's VIP) of each column with 1, 2, ..., a components.
+        """Return the variable importance in the projection (Wold's VIP) with 1, 2, ..., a components.
 
         VIP_ja = sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the sum of squares of the responses that
         component a explains. The mean square over the columns is one.
@@ -113,14 +113,14 @@ class Latent:
         Returns
         -------
         (p, a) float
-            Column a uses components 1 to a.
+            Importance of each column; the a-th value uses components 1 to a.
         """
         explained = self.squares * column_squares(self.y_loadings)
         weighted_squares = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
         return np.asarray(np.sqrt(len(weighted_squares) * weighted_squares))
 
     def importances(self) -> tuple[Floats, Floats]:
-        """Importance of each column for the predictive and for the orthogonal components.
+        """Return the importance of each column for the predictive and for the orthogonal components.
 
         This is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of Chemometrics 28, 623-632: squared
         normalized loadings, weighted by the proportions of the sums of squares of the columns and of the
@@ -151,6 +151,7 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     max_components : int
         Maximum number of components.
     algorithm : {"nipals", "simpls"}
+        Algorithm, see the module docstring.
 
     Returns
     -------
@@ -178,6 +179,7 @@ def latent_from_rotations(
     b : (r, q) float
         Centred responses.
     weights, loadings, rotations : (p, c) float
+        See `Latent`.
 
     Returns
     -------
@@ -191,12 +193,12 @@ def latent_from_rotations(
 
 
 def _rounding_norm(a: Floats, b: Floats) -> float:
-    """Norm of A'B below which A'B is indistinguishable from zero in floating-point arithmetic."""
+    """Return the norm of A'B below which it is indistinguishable from zero in floating-point arithmetic."""
     return float(10 * max(a.shape) * EPS * np.linalg.norm(a) * np.linalg.norm(b))
 
 
 def _first_direction(product: Floats, min_singular_value: float) -> Floats | None:
-    """First left singular vector (p,) of A'B (p, q), or None if its singular value is too small."""
+    """Return the first left singular vector (p,) of A'B (p, q); None if its singular value is too small."""
     _, singular_values, right_vectors = svd(product, full_matrices=False)
     if not singular_values[0] > min_singular_value:
         return None
@@ -221,10 +223,12 @@ def _compute_components(
     max_components : int
         Maximum number of components; fewer if A'B vanishes earlier.
     algorithm : {"nipals", "simpls"}
+        Algorithm.
 
     Returns
     -------
     weights, loadings, rotations : (p, c) float
+        See `Latent`; c is the number of components.
     """
     min_singular_value = _rounding_norm(a, b)
     deflates_columns = algorithm == "nipals"
@@ -254,7 +258,7 @@ def _compute_components(
 
 
 def _rotations(weights: Floats, loadings: Floats) -> Floats:
-    """Matrix W (P'W)^-1 that maps columns to scores."""
+    """Return the rotations W (P'W)^-1, which map columns to scores, for weights W and loadings P."""
     return np.asarray(np.linalg.solve((loadings.T @ weights).T, weights.T).T, dtype=np.float64)
 
 
@@ -307,7 +311,7 @@ def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[La
 
 
 def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Score (r,) of the weights `w` (p,), and the slopes (p,) of the columns on it."""
+    """Return the scores (r,) of columns for weights `w` (p,), and the slopes (p,) of the columns on them."""
     t = columns @ w
     return t, columns.T @ t / (t @ t)
 
@@ -394,7 +398,7 @@ MAX_UPDATES = 10**4
 
 
 def _sparse_direction(product: Floats, count: int, min_singular_value: float) -> Floats | None:
-    """Sparse direction (p,) with `count` nonzero entries that maximizes the norm of its product with A'B.
+    """Find the sparse direction with `count` nonzero entries that has the largest product with A'B.
 
     Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
 
@@ -434,7 +438,7 @@ TIE_TOLERANCE = 1e-10
 
 
 def _soft_threshold_to_count(values: Floats, count: int) -> Floats:
-    """Soft-threshold values (p,) by the largest absolute value below the `count` largest."""
+    """Soft-threshold values (p,) to `count` nonzero entries; entries tied at the threshold stay nonzero."""
     magnitudes = np.abs(values)
     if count >= len(values):
         return values

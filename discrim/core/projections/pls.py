@@ -113,7 +113,7 @@ class _FullProducts:
 
     @classmethod
     def from_fit(cls, fit: PLSFit) -> _FullProducts:
-        """Compute the products of the rows of a fit."""
+        """Compute the products of all rows of a fit."""
         columns = small_tables(fit.moments, scale=fit.scale, indicator_scaling=fit.indicators).columns
         is_wide = columns.shape[1] > MAX_WIDTH_RATIO * columns.shape[0]
         means = (fit.moments.means_from(fit.origin) - fit.centre) / fit.column_scale
@@ -195,6 +195,7 @@ def left_out_pls_scores(
     Parameters
     ----------
     fit : PLSFit
+        The fit to all rows.
     x : (m, p) float
         Rows of the fit.
     codes : (m,) int
@@ -202,6 +203,7 @@ def left_out_pls_scores(
     weights : (m,) float or None
         Frequency weights, of which at most one unit is left out.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
 
     Returns
     -------
@@ -225,12 +227,14 @@ def left_out_pls_scores(
 def _left_out_statistics(
     fit: PLSFit, full_products: _FullProducts, d: Floats, codes: Codes, left_out_weights: Floats
 ) -> _LeftOutRows:
-    """Statistics of the remaining rows for each left-out row.
+    """Compute the statistics of the remaining rows for each left-out row.
 
     Parameters
     ----------
     fit : PLSFit
+        The fit to all rows.
     full_products : _FullProducts
+        Products of the full data.
     d : (m, p) float
         The rows minus the overall mean.
     codes : (m,) int
@@ -285,13 +289,16 @@ def _left_out_components(
     Parameters
     ----------
     fit : PLSFit
+        The fit to all rows.
     full_products : _FullProducts
+        Products of the full data.
     left_out : _LeftOutRows
-        Updated: rows whose products are not finite are marked as unreliable.
+        The left-out rows; those with inaccurate results are marked as unreliable.
 
     Returns
     -------
     list of _Component
+        One element for each component of the fit, with arrays over the left-out rows.
     """
     product = full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.d[:, None, :]
     product *= left_out.unit_ratios[:, None, :]
@@ -340,7 +347,7 @@ def _left_out_components(
 
 
 def _replace_nonfinite(products: Floats, is_unreliable: Mask) -> Floats:
-    """Replace symmetric matrices (m, q, q) that are not finite by the identity; mark their rows as spoilt."""
+    """Replace nonfinite matrices (m, q, q) by the identity; mark their rows (m,) as unreliable in place."""
     is_invalid = is_unreliable | ~np.isfinite(products).all(axis=(1, 2))
     is_unreliable |= is_invalid
     products[is_invalid] = np.eye(products.shape[1])
@@ -350,15 +357,18 @@ def _replace_nonfinite(products: Floats, is_unreliable: Mask) -> Floats:
 def _left_out_scores(
     fit: PLSFit, full_products: _FullProducts, left_out: _LeftOutRows, log_prior: Floats
 ) -> Floats:
-    """Compute leave-one-out scores for a chunk of rows.
+    """Compute leave-one-out scores for a block of rows.
 
     Parameters
     ----------
     fit : PLSFit
+        The fit to all rows.
     full_products : _FullProducts
+        Products of the full data.
     left_out : _LeftOutRows
-        Updated: rows whose products are not finite are marked as unreliable.
+        The left-out rows; those with inaccurate results are marked as unreliable.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
 
     Returns
     -------
@@ -415,14 +425,20 @@ def _left_out_scores(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineComponents:
-    """Weights, loadings and rotations (p, a) computed by an engine; see `Latent`."""
+    """Components computed by a function outside this package.
+
+    Attributes
+    ----------
+    weights, loadings, rotations : (p, a) float
+        See `Latent`.
+    """
 
     weights: Floats
     loadings: Floats
     rotations: Floats
 
     def fit_latent(self, a: Floats, b: Floats) -> Latent:
-        """Return the components for columns a (r, p) and responses b (r, q)."""
+        """Build a `Latent` from the components for columns a (r, p) and responses b (r, q)."""
         return latent_from_rotations(a, b, self.weights, self.loadings, self.rotations)
 
 
@@ -434,6 +450,7 @@ class PLSOptions(NamedTuple):
     components : int
         Maximum number of components.
     algorithm : {"nipals", "simpls", "engine"}
+        Algorithm that computes the components.
     scale : bool
         Whether columns are divided by their standard deviations.
     scaled_indicators : bool
@@ -461,7 +478,9 @@ class PLSOptions(NamedTuple):
 
 
 Decides = Literal["lda", "max", "centroid"]
+"""Classification rules, see the module docstring."""
 Indicators = Literal["scaled", "centred"]
+"""Whether class indicators are only centred, or also divided by their standard deviations."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -493,13 +512,23 @@ class PLSFit(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
-        Pooled, or with a root that has few rows.
+        Moments with a pooled scatter, or with a root that has few rows.
+    prior : (K,) float
+        Prior probabilities of the classes.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    components : int
+        Number of components a.
+    algorithm : {"nipals", "simpls", "engine"}
+        Algorithm that computed the components.
     scale : bool
         Whether columns are divided by their standard deviations.
+    indicators : {"scaled", "centred"}
+        Whether indicators are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
         The classification rule.
     column_scale : (p,) float
-        Divisor of the standardized columns z.
+        Divisors of the columns, in the coordinates z of the moments.
     sizes : (K,) float
         Divisors of the indicators.
     latent : Latent
@@ -583,11 +612,11 @@ class PLSFit(NoLikelihood):
         return (self.moments.means_from(self.origin) - self.centre) @ self._score_matrix()
 
     def _score_matrix(self) -> Floats:
-        """Matrix (p, a) that maps z to scores."""
+        """Return the matrix (p, a) that maps z to scores."""
         return np.asarray(self.latent.rotations / self.column_scale[:, None])
 
     def residual_error(self) -> float:
-        """Root mean square error of the fitted indicators, in units of 0/1 indicators.
+        """Return the root mean square error of the fitted indicators, in units of 0/1 indicators.
 
         The divisor is K (N - 1 - number of components).
         """
@@ -597,9 +626,20 @@ class PLSFit(NoLikelihood):
         return float(np.sqrt(residual_squares / (self.moments.total - 1 - self.components)))
 
     def covariance_with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
-        """Covariance (p,) of the columns, divisor N - 1, with scores, and correlation (p,).
+        """Return the covariance and the correlation of the columns with the scores of a component.
 
-        By Pareto's scaling columns are over the root of their standard deviation.
+        Parameters
+        ----------
+        component : int
+            Position of the component.
+        pareto : bool
+            Whether columns are divided by the root of their standard deviation (Pareto scaling) in the
+            covariance.
+
+        Returns
+        -------
+        covariance, correlation : (p,) float
+            Covariances have the divisor N - 1.
         """
         squares = self.latent.squares[component]
         loadings = self.latent.loadings[:, component]
@@ -620,12 +660,12 @@ class PLSFit(NoLikelihood):
         return covariance, correlation
 
     def whitening(self) -> Floats:
-        """Matrix (a, a) that scales the scores to unit variance and no correlation within classes."""
+        """Return the matrix (a, a) that makes scores uncorrelated with unit variance within classes."""
         eye = np.eye(len(self.within))
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
 
     def n_varying_components(self) -> int:
-        """Number of leading components whose scores vary within classes in addition to the earlier scores."""
+        """Return the number of leading components whose scores vary within classes given earlier scores."""
         # Rounding error of a product of the table with a rotation.
         rounding_scale = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
         slack = 10 * max(len(self.column_scale), len(self.within)) * EPS * rounding_scale
@@ -633,22 +673,22 @@ class PLSFit(NoLikelihood):
         return int(np.argmax(is_constant)) if is_constant.any() else len(is_constant)
 
     def transform(self, x: Floats) -> Floats:
-        """Scores (m, a) of rows (m, p)."""
+        """Return the scores (m, a) of rows (m, p)."""
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
-        """Slopes (p, K) of the indicators, as zeros and ones, on z."""
+        """Return the slopes (p, K) of the 0/1 indicators on z."""
         return self._score_matrix() @ (self.latent.y_loadings * self.sizes[:, None]).T
 
     def regression(self) -> tuple[Floats, Floats]:
-        """Coefficients (p, K) and constants (K,) of the indicators in the units of the data."""
+        """Return coefficients (p, K) and constants (K,) of the 0/1 indicators in the units of the data."""
         slopes = self.slopes()
         scale = self.moments.scale
         return slopes * scale[:, None], self.class_proportions - (self.origin * scale + self.centre) @ slopes
 
     def fitted_rule(self) -> LinearRule:
-        """Linear rule whose scores are the fitted indicators."""
+        """Return the linear rule whose scores are the fitted indicators."""
         slopes = self.slopes()
         return LinearRule(
             self.origin, self.moments.scale, slopes, self.class_proportions - self.centre @ slopes
@@ -660,7 +700,7 @@ class PLSFit(NoLikelihood):
         Parameters
         ----------
         log_prior : (K,) float
-            Used by the rule "lda" only.
+            Logarithms of the prior probabilities; used by the rule "lda" only.
         method : str
             Has to be "plugin".
         convention : str or None
@@ -687,7 +727,9 @@ class PLSFit(NoLikelihood):
         Parameters
         ----------
         x : (m, p) float
+            Rows in the units of the data.
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
 
         Yields
         ------
@@ -749,7 +791,7 @@ class PLSFit(NoLikelihood):
         )
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Function that computes the scores of rows under the rule fitted without each of them."""
+        """Return the function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space, and give the same rule.
             without_rotation = replace(self, latent=replace(self.latent, orthogonal=0))
@@ -780,11 +822,13 @@ def fit_pls(
     Parameters
     ----------
     moments : ClassMoments
-        Pooled, or with a root that has few rows; more rows than classes.
+        Moments with a pooled scatter, or with a root that has few rows; more rows than classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     components : int
         Maximum number of components.
     algorithm : {"nipals", "simpls", "engine"}
+        Algorithm that computes the components; ignored with an `engine`.
     scale : bool
         Whether columns are divided by their standard deviations.
     indicators : {"scaled", "centred"}
@@ -841,17 +885,22 @@ def restore_pls(
     estimated_prior: bool,
     engine_components: EngineComponents | None,
 ) -> PLSFit:
-    """Return the fit of moments that were read from a file.
+    """Rebuild a fit from moments and options that were read from a file.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments as for `fit_pls`.
     prior : (K,) float
+        Prior probabilities of the classes.
     regressed : PLSOptions
+        Options of the regression.
     decides : str
-        The rule, see `fit_pls`.
+        The classification rule, see `fit_pls`.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     engine_components : EngineComponents or None
+        Components, if the algorithm is "engine".
 
     Returns
     -------
@@ -887,12 +936,14 @@ def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) ->
     fit : PLSFit
         Provides the prior and the options.
     moments : ClassMoments
+        Moments of the rows of the refit.
     max_orthogonal : int
         Maximum number of orthogonal components.
 
     Returns
     -------
     list of PLSFit
+        One fit for each number of orthogonal components that can be computed.
     """
     comparable_moments = moments if fit.scale else limit_scales(moments)
     tables = small_tables(comparable_moments, scale=fit.scale, indicator_scaling=fit.indicators)
@@ -909,23 +960,25 @@ def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) ->
 
 
 def _within_root(tables: SmallTables, latent: Latent) -> Floats:
-    """Triangular root (a, a) of the within-class sums of products of the scores."""
+    """Return a triangular root (a, a) of the within-class sums of products of the scores."""
     triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ latent.rotations, mode="r")
     # With fewer rows than components, pad with rows of zeros.
     return np.concatenate([triangle, np.zeros((latent.n_components - len(triangle), latent.n_components))])
 
 
 def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indicators) -> SmallTables:
-    """Small tables of columns and indicators with the sums of products of the full data.
+    """Compute small tables of columns and indicators with the sums of products of the full data.
 
     The first K rows represent the class means, the others the within-class scatter.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments as for `fit_pls`.
     scale : bool
         Whether columns are divided by their standard deviations.
     indicator_scaling : {"scaled", "centred"}
+        Whether indicators are divided by their standard deviations.
 
     Returns
     -------
@@ -953,7 +1006,7 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
 
 
 def _scatter_root(moments: ClassMoments) -> Floats:
-    """Root (r, p) of the within-class scatter, which may be zero for some columns."""
+    """Return a root (r, p) of the within-class scatter; columns with zero scatter are zero in it."""
     pooled_moments = moments.pooled()
     if pooled_moments.roots is not None:
         return np.asarray(pooled_moments.roots[0])
@@ -988,9 +1041,11 @@ def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
     Parameters
     ----------
     x : (n, p) float
+        Rows.
     is_training : (n,) bool
         The training rows.
     options : PLSOptions
+        Options of the regression.
 
     Returns
     -------
@@ -1017,7 +1072,7 @@ def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
 
 
 def _indicator_sds(codes: Codes, k: int, options: PLSOptions) -> Floats:
-    """Divisors (K,) of the indicators; one for a class without rows."""
+    """Return the divisors (K,) of the indicators of classes `codes` (n,); one for a class without rows."""
     if not options.scaled_indicators:
         return np.ones(k)
     counts = np.bincount(codes, minlength=k).astype(np.float64)
@@ -1026,16 +1081,18 @@ def _indicator_sds(codes: Codes, k: int, options: PLSOptions) -> Floats:
 
 
 def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) -> Floats:
-    """Predict the indicators of the test rows of a fold.
+    """Fit PLS to the training rows of a fold, and predict the indicators of its test rows.
 
     Parameters
     ----------
     fold : _Fold
+        Training and test rows.
     codes : (m,) int
         Classes of the training rows.
     k : int
         Number of classes.
     options : PLSOptions
+        Options of the regression.
 
     Returns
     -------
@@ -1052,11 +1109,12 @@ def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) 
 
 
 def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options: PLSOptions) -> float:
-    """Prediction error sum of squares of the scaled indicators of the test rows of a fold.
+    """Return the prediction error sum of squares of the scaled indicators of the test rows of a fold.
 
     Parameters
     ----------
     fold : _Fold
+        Training and test rows.
     codes : (m,) int
         Classes of the training rows.
     test_codes : (t,) int
@@ -1064,6 +1122,7 @@ def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options:
     sizes : (K,) float
         Divisors of the indicators.
     options : PLSOptions
+        Options of the regression.
 
     Returns
     -------
@@ -1083,11 +1142,12 @@ def q2_by_labelling(
     options: PLSOptions,
     progress: Callable[[float], object] = lambda done: None,
 ) -> Floats:
-    """Cross-validated Q2 = 1 - PRESS / SS of the indicators under each of P labellings of the rows.
+    """Compute the cross-validated Q2 = 1 - PRESS / SS of the indicators for each of P labellings of the rows.
 
     Parameters
     ----------
     x : (n, p) float
+        Rows.
     labellings : callable
         Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
     count : int
@@ -1097,6 +1157,7 @@ def q2_by_labelling(
     k : int
         Number of classes.
     options : PLSOptions
+        Options of the regression.
     progress : callable, optional
         Called with 1 after each labelling of a fold.
 
@@ -1121,11 +1182,12 @@ def q2_by_labelling(
 def r2_by_labelling(
     x: Floats, labellings: Callable[[int], Codes], count: int, k: int, options: PLSOptions
 ) -> Floats:
-    """Proportion of the sum of squares of the indicators explained under each of P labellings.
+    """Compute R2, the explained proportion of the sum of squares of the indicators, for each of P labellings.
 
     Parameters
     ----------
     x : (n, p) float
+        Rows.
     labellings : callable
         Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
     count : int
@@ -1133,6 +1195,7 @@ def r2_by_labelling(
     k : int
         Number of classes.
     options : PLSOptions
+        Options of the regression.
 
     Returns
     -------

@@ -74,21 +74,22 @@ class Correlations:
     Attributes
     ----------
     matrix : (p, p) float or None
+        The correlation matrix G.
     root : (m, p) float or None
-        Rows R with correlations R'R.
+        A root R with R'R = G.
     """
 
     matrix: Floats | None
     root: Floats | None
 
     def multiply(self, positions: Codes, values: Floats) -> Floats:
-        """Multiply the correlations by a sparse vector with `values` at the given positions: (p,)."""
+        """Return the product (p,) of G with a sparse vector that has `values` (q,) at `positions` (q,)."""
         if self.matrix is not None:
             return np.asarray(values @ self.matrix[positions])
         return np.asarray((self._required_root[:, positions] @ values) @ self._required_root)
 
     def submatrix(self, positions: Codes, ridge: float) -> Floats:
-        """Correlations (q, q) among the columns `positions`, with a ridge added to the diagonal."""
+        """Return the correlations (q, q) of the columns at `positions`, plus a ridge on the diagonal."""
         if self.matrix is not None:
             matrix = self.matrix[np.ix_(positions, positions)]
         else:
@@ -98,7 +99,7 @@ class Correlations:
         return matrix
 
     def quadratic_form(self, positions: Codes, values: Floats) -> float:
-        """Quadratic form of the correlations with `values` at some positions."""
+        """Return b'Gb for a sparse vector b that has `values` (q,) at `positions` (q,)."""
         if self.matrix is not None:
             return float(values @ self.matrix[np.ix_(positions, positions)] @ values)
         fitted = self._required_root[:, positions] @ values
@@ -108,34 +109,44 @@ class Correlations:
     def _required_root(self) -> Floats:
         """The root; raises ValueError if it is missing."""
         if self.root is None:
-            raise ValueError("Correlations are products, rows or both.")
+            raise ValueError("Correlations require a matrix, a root or both.")
         return self.root
 
 
 class SparseVector(NamedTuple):
-    """Nonzero coefficients (q,) and their positions in the order of entry."""
+    """Sparse vector of coefficients.
+
+    Attributes
+    ----------
+    positions : (q,) int
+        Positions of the nonzero coefficients, in the order in which they entered.
+    values : (q,) float
+        The nonzero coefficients.
+    """
 
     positions: Codes
     values: Floats
 
     def dense(self, p: int) -> Floats:
-        """Return all p coefficients."""
+        """Return all coefficients (p,), with zeros."""
         dense_values = np.zeros(p)
         dense_values[self.positions] = self.values
         return dense_values
 
 
 def active_root(correlations: Correlations, columns: Codes, ridge: float) -> Floats:
-    """Upper triangular root of the correlations of some columns plus a ridge.
+    """Compute an upper triangular root of the correlations of some columns plus a ridge.
 
     If the root of the correlations is available, a QR decomposition of it is more accurate than products.
 
     Parameters
     ----------
     correlations : Correlations
+        Correlations of all columns.
     columns : (q,) int
         Positions of the columns.
     ridge : float
+        Number that is added to the diagonal.
 
     Returns
     -------
@@ -161,7 +172,9 @@ def minimize_elastic_net(
     correlations : Correlations
         The matrix G.
     c : (p,) float
+        Linear term of the objective.
     penalty, ridge : float
+        L1 penalty and ridge of the objective.
     start : SparseVector
         Starting coefficients.
 
@@ -207,13 +220,16 @@ def minimize_elastic_net(
 
 
 def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -> SparseVector:
-    """Minimize without a penalty.
+    """Minimize the elastic net objective without an L1 penalty.
 
     Parameters
     ----------
     correlations : Correlations
+        The matrix G of the objective.
     c : (p,) float
+        Linear term of the objective.
     ridge : float
+        Ridge of the objective.
 
     Returns
     -------
@@ -233,7 +249,7 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
 
 
 def _cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
-    """Lower root of the correlations of some columns, and whether it is nonsingular."""
+    """Return a lower root (q, q) of the correlations of columns plus a ridge, and whether it is regular."""
     root, failed = dpotrf(correlations.submatrix(columns, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
 
@@ -247,13 +263,18 @@ def _minimize_active(
     values: Floats,
     signs: Floats,
 ) -> tuple[Codes, Floats, Floats]:
-    """Minimize over the active coefficients; coefficients that would change sign become zero and leave.
+    """Minimize the elastic net objective over the active coefficients with fixed signs.
+
+    Coefficients that would change sign become zero and leave the active set.
 
     Parameters
     ----------
     correlations : Correlations
+        The matrix G of the objective.
     c : (p,) float
+        Linear term of the objective.
     penalty, ridge : float
+        L1 penalty and ridge of the objective.
     active : (q,) int
         Positions of the active coefficients.
     values, signs : (q,) float
@@ -344,6 +365,7 @@ class ScoringProblem:
         Mean and standard deviation over all rows, in z about the origin of the moments; the standard
         deviation of a constant column is set to one.
     ridge : float
+        Ridge of the objective.
     """
 
     correlations: Correlations
@@ -391,7 +413,19 @@ class ScoringProblem:
 
 
 class Direction(NamedTuple):
-    """One direction: unit-norm scores u (K,), coefficients b, the penalty and the objective."""
+    """One discriminant direction.
+
+    Attributes
+    ----------
+    scores : (K,) float
+        Unit-norm scores u of the classes.
+    coef : SparseVector
+        Coefficients b of the standardized columns.
+    penalty : float
+        L1 penalty.
+    value : float
+        Objective at the scores and coefficients.
+    """
 
     scores: Floats
     coef: SparseVector
@@ -400,7 +434,7 @@ class Direction(NamedTuple):
 
 
 def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float) -> float:
-    """Objective at scores (K,) and coefficients."""
+    """Return the objective of sparse optimal scoring at scores (K,) and coefficients."""
     positions, b = coef
     c = scores @ problem.means[:, positions]
     curvature = problem.correlations.quadratic_form(positions, b) + problem.ridge * float(b @ b)
@@ -408,13 +442,16 @@ def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, pena
 
 
 def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats) -> Direction:
-    """Minimize by alternating updates of scores and coefficients, with extrapolation.
+    """Find a direction by alternating updates of scores and coefficients, with extrapolation.
 
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     start : Direction
+        Starting scores and coefficients.
     penalty : float
+        L1 penalty.
     earlier_scores : (K, h) float
         Scores of earlier directions.
 
@@ -464,7 +501,7 @@ def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier
 
 
 def _minimize_coef(problem: ScoringProblem, scores: Floats, penalty: float, coef: SparseVector) -> Direction:
-    """Minimize over the coefficients for fixed scores (K,), starting from `coef`."""
+    """Return the direction that minimizes over the coefficients for fixed scores (K,), from a start."""
     coef = minimize_elastic_net(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
     return Direction(scores, coef, penalty, _objective(problem, scores, coef, penalty))
 
@@ -480,11 +517,13 @@ def _newton_fixed_point(
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     scores : (K,) float
         Starting scores.
     coef : SparseVector
         Determines the active columns and signs.
     penalty : float
+        L1 penalty.
     earlier_scores : (K, h) float
         Scores of earlier directions.
 
@@ -536,13 +575,16 @@ def _newton_fixed_point(
 
 
 def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats:
-    """Orthonormal basis (K, d) of the scores orthogonal to a constant and to earlier scores."""
+    """Return an orthonormal basis (K, d) of the scores orthogonal to a constant and to earlier scores."""
     fixed_scores = np.column_stack([problem.roots, earlier_scores])
     return np.asarray(np.linalg.qr(fixed_scores, mode="complete")[0][:, fixed_scores.shape[1] :])
 
 
 def _starting_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Starting points of the paths: scores of the first column to enter, and principal axes of the means."""
+    """Return the starts of the paths, without coefficients.
+
+    Their scores are the score vector of the first column to enter, and principal axes of the class means.
+    """
     free_means = problem.orthogonalize(problem.means, earlier_scores)
     norms = np.sqrt((free_means**2).sum(axis=0))
     first = int(np.argmax(norms))
@@ -562,9 +604,11 @@ def _continue_paths(
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     paths : list of Direction
         Minima at a larger penalty.
     penalty : float
+        L1 penalty.
     earlier_scores : (K, h) float
         Scores of earlier directions.
 
@@ -595,7 +639,7 @@ def _have_merged(a: Direction, b: Direction) -> bool:
 
 
 def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Direction]:
-    """Directions without a penalty, from one eigenproblem."""
+    """Return at most `ncomp` directions without a penalty, from one eigenproblem."""
     directions = _least_squares_directions(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
     # Judged by the covariances with the columns. With a large ridge the objective is close to a half, and
     # with nearly collinear columns it is a difference of huge numbers.
@@ -604,12 +648,13 @@ def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Directi
 
 
 def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Directions without a penalty in the space of the free scores, in decreasing order of correlation."""
+    """Return directions without a penalty in the space of the free scores, by decreasing correlation."""
     all_columns = np.arange(problem.means.shape[1])
     basis = _free_score_basis(problem, earlier_scores)
     zero_coef = SparseVector(all_columns, np.zeros(len(all_columns)))
 
     def fit_coef(u: Floats) -> SparseVector:
+        """Return the least-squares coefficients for scores (K,)."""
         return minimize_elastic_net(problem.correlations, u @ problem.means, 0.0, problem.ridge, zero_coef)
 
     if problem.correlations.matrix is None:
@@ -634,6 +679,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     penalties : (T,) float
         Decreasing penalties, the same for all directions.
     ncomp : int
@@ -652,6 +698,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
             continue
 
         def next_direction(level: int, earlier_scores: Floats, penalty: float = penalty) -> Direction | None:
+            """Continue the paths of the direction with index `level` to the penalty; return the best one."""
             if penalty >= problem.max_penalty(earlier_scores):
                 return None
             if level == len(paths):
@@ -671,6 +718,7 @@ def _successive_directions(
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     ncomp : int
         Maximum number of directions.
     next_direction : callable
@@ -699,7 +747,9 @@ def _direction_at_penalty(
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     penalty : float
+        L1 penalty.
     earlier_scores : (K, h) float
         Scores of earlier directions.
 
@@ -732,6 +782,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     Parameters
     ----------
     problem : ScoringProblem
+        Statistics of the rows.
     nonzero : int
         Maximum number of columns.
     earlier_scores : (K, h) float
@@ -774,9 +825,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
 TuningType = Literal["penalty", "nonzero"]
 
 MIN_RELATIVE_SD = 64 * EPS
-"""Relative within-class standard deviation of a direction, also given the other directions, that counts as
-zero.
-"""
+"""Relative within-class standard deviation of a direction, given the others, that counts as zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -785,9 +834,20 @@ class SparseFit(NoLikelihood):
 
     Attributes
     ----------
-    by, tuning : {"penalty", "nonzero"}, tuple of float
-        Kind and values of the tuning parameters, one for each possible direction: penalties, or numbers of
-        columns.
+    moments : ClassMoments
+        Moments with a pooled scatter, or with a root that has few rows.
+    prior : (K,) float
+        Prior probabilities of the classes.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
+    by : {"penalty", "nonzero"}
+        Meaning of `tuning`.
+    tuning : tuple of float
+        Penalty, or number of columns, of each possible direction.
+    ridge : float
+        Ridge of the objective.
+    ncomp : int or None
+        Maximum number of directions; None for min(K - 1, p).
     sd : (p,) float
         Standard deviations over all rows, divisor N, in z; one for a constant column.
     class_scores : (K, r) float
@@ -831,15 +891,15 @@ class SparseFit(NoLikelihood):
         return _max_directions(self.moments, self.ncomp)
 
     def selected(self) -> Mask:
-        """Mask (p, r) of the nonzero coefficients."""
+        """Return a mask (p, r) of the nonzero coefficients."""
         return np.asarray(self.coef != 0)
 
     def directions(self) -> Floats:
-        """Directions (p, r) as coefficients of z."""
+        """Return the directions (p, r) as coefficients of z."""
         return np.asarray(self.coef / self.sd[:, None])
 
     def root(self) -> Floats:
-        """Upper triangular root (r, r) of the within-class covariance of the scores."""
+        """Return an upper triangular root (r, r) of the within-class covariance of the scores."""
         used = np.flatnonzero(self.coef.any(axis=1))
         used_directions = self.directions()[used]
         if self.moments.roots is not None:
@@ -869,7 +929,7 @@ class SparseFit(NoLikelihood):
         return bool((np.abs(np.diagonal(root)) <= MIN_RELATIVE_SD * sizes).any())
 
     def scaling(self) -> Floats:
-        """Directions (p, r) scaled to unit variance within classes, as coefficients of z."""
+        """Return the directions (p, r) scaled to unit variance within classes, as coefficients of z."""
         if not self.coef.shape[1]:
             return self.directions()
         return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
@@ -880,6 +940,7 @@ class SparseFit(NoLikelihood):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         method : str
             Has to be "plugin".
         convention : str or None
@@ -895,9 +956,11 @@ class SparseFit(NoLikelihood):
         root = self.root() if axes.shape[1] else np.zeros((0, 0))
 
         def whiten(z: Floats) -> Floats:
+            """Scores (r, m) of columns z (p, m), whitened within classes."""
             return np.asarray(solve_triangular(root, axes.T @ z, trans=1)) if len(root) else axes.T @ z
 
         def unwhiten(y: Floats) -> Floats:
+            """Coefficients (p, m) of z for coefficients y (r, m) of the whitened scores."""
             return np.asarray(axes @ solve_triangular(root, y)) if len(root) else axes @ y
 
         means = Means(moments.centres, moments.rests, moments.scale, whiten, unwhiten)
@@ -937,7 +1000,7 @@ class SparseFit(NoLikelihood):
 
 
 def _max_directions(moments: ClassMoments, ncomp: int | None) -> int:
-    """Maximum number of directions, min(K - 1, p, ncomp)."""
+    """Return the maximum number of directions, min(K - 1, p, ncomp)."""
     max_directions = min(moments.n_classes - 1, moments.n_columns)
     return max_directions if ncomp is None else min(max_directions, ncomp)
 
@@ -957,16 +1020,19 @@ def fit_sparse(
     Parameters
     ----------
     moments : ClassMoments
-        Pooled, or with a root that has few rows; more rows than classes.
+        Moments with a pooled scatter, or with a root that has few rows; more rows than classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     by : {"penalty", "nonzero"}
         Meaning of `tuning`.
     tuning : sequence of float
         Penalty or number of columns of each direction.
     ridge : float
+        Ridge of the objective.
     ncomp : int or None
         Maximum number of directions; None for min(K - 1, p).
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
         Whether the prior was estimated from the rows.
 
     Returns
@@ -983,6 +1049,7 @@ def fit_sparse(
     penalized = by == "penalty"
 
     def next_direction(k: int, earlier_scores: Floats) -> Direction | None:
+        """Return the direction with index k by its penalty or number of columns."""
         if penalized:
             return _direction_at_penalty(problem, float(tuning[k]), earlier_scores)
         return direction_with_columns(problem, int(tuning[k]), earlier_scores)
@@ -998,20 +1065,27 @@ def fit_sparse(
 def _fit_arrays(
     moments: ClassMoments, problem: ScoringProblem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Arrays of a fit for its directions.
+    """Return the arrays of a fit for its directions.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of the rows.
     problem : ScoringProblem
+        Statistics of the rows.
     directions : list of Direction
+        The r directions.
 
     Returns
     -------
     sd : (p,) float
+        See `SparseFit`.
     class_scores : (K, r) float
+        See `SparseFit`.
     coef : (p, r) float
+        See `SparseFit`.
     penalties : (r,) float
+        See `SparseFit`.
     """
     p = moments.n_columns
     k = moments.n_classes
@@ -1043,18 +1117,22 @@ def fit_sparse_path(
     Parameters
     ----------
     moments : ClassMoments
-        See `fit_sparse`.
+        Moments as for `fit_sparse`.
     prior : (K,) float
+        Prior probabilities of the classes.
     penalties : (T,) float
         Decreasing penalties, the same for all directions.
     ridge : float
+        Ridge of the objective.
     ncomp : int or None
         Maximum number of directions.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
 
     Returns
     -------
     list of SparseFit
+        One fit for each penalty.
     """
     problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)
@@ -1069,7 +1147,7 @@ def fit_sparse_path(
 
 
 def top_penalty(moments: ClassMoments) -> float:
-    """Smallest penalty at which no column is selected: the largest correlation ratio of a column."""
+    """Return the smallest penalty at which no column is selected: the largest correlation ratio."""
     means = moments.means
     proportions = moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
