@@ -153,7 +153,7 @@ def two_class_error_rate(
     Parameters
     ----------
     d2, counts, nu, p
-        Squared distance, class counts, degrees of freedom and number of columns, see `error_by_class`.
+        Squared distance, class counts, degrees of freedom and number of columns, see `two_class_errors`.
     log_prior : (2,) float
         Logarithms of the prior probabilities.
     costs : (2, 2) float or None
@@ -161,7 +161,7 @@ def two_class_error_rate(
     level : float
         Confidence level.
     shrunk, expected : bool
-        Choice of the estimate: D (neither), DS (shrunk), O (expected) or OS (both); see `error_by_class`.
+        Choice of the estimate: D (neither), DS (shrunk), O (expected) or OS (both); see `two_class_errors`.
     density_factor : float
         Factor of the log density ratio in the rule: N / (N - K) if its covariance has divisor N, otherwise 1.
 

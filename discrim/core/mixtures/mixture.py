@@ -389,7 +389,9 @@ def sort_rows(
     moments : ClassMoments
         Moments of the observed values.
     x : (n, p) float
+        The sorted rows.
     codes : (n,) int
+        Class of each sorted row.
     weights : (n,) float or None
         Frequency weights of the sorted rows.
     """

@@ -398,9 +398,9 @@ def _left_out_block(
         shift = np.where(is_alone, 0.0, -left_out_weights / np.where(is_alone, 1.0, remaining))
 
         def differences_of(k: int | Codes) -> tuple[Floats, Floats]:
-            """Return the mean differences of class k without each row, and the amounts by which they are shrunk.
+            """Return M_k d_kj of class k without each row (p, m), and the amounts to shrink them (m,).
 
-            Both are M_k times those of the module docstring; (p, m) and (m,). k can be a class for each row.
+            k is one class, or a class for each row.
             """
             is_own = codes == k
             class_weights = np.where(is_own, remaining, counts[k])

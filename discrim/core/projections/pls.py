@@ -565,7 +565,7 @@ class PLSFit(NoLikelihood):
 
     @property
     def chosen_algorithm(self) -> dict[str, int]:
-        """Number of orthogonal components by its name, if there are any."""
+        """Number of orthogonal components as {"n": number}, for a refit; empty if there are none."""
         return {"n": self.orthogonal} if self.orthogonal else {}
 
     @property

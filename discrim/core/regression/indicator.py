@@ -65,7 +65,8 @@ class Estimates:
     Attributes
     ----------
     coef, se : (K, p + 1) float
-        Intercepts first. Standard errors are NaN unless `df` is positive.
+        Coefficients and standard errors by class, intercepts first. Standard errors are NaN unless `df` is
+        positive.
     df : float
         Residual degrees of freedom, N - p - 1.
     """
@@ -82,7 +83,7 @@ class OptimalScoring:
     Attributes
     ----------
     scores : (K, r) float
-        Uncorrelated, with mean zero and mean square one over the rows.
+        Scores of the classes, uncorrelated, with mean zero and mean square one over the rows.
     coef : (p, r) float
         Coefficients in units of the data.
     correlations : (r,) float
@@ -104,6 +105,7 @@ class IndicatorFit:
     Attributes
     ----------
     moments : ClassMoments
+        Pooled moments of the rows.
     prior : (K,) float
         Class proportions.
     origin : (p,) float
@@ -111,6 +113,7 @@ class IndicatorFit:
     centre : (p,) float
         Overall mean minus the origin, in z.
     coef : (p, K) float
+        Slopes of the K regressions on z.
     inverse : (p, p) float
         The product of this matrix with its transpose is the inverse of the total scatter.
     explained : (p, K) float
@@ -137,7 +140,7 @@ class IndicatorFit:
         return self.moments.total - self.moments.n_columns - 1
 
     def residuals(self) -> Floats:
-        """Residuals C - QQ'C (K + p, K), whose columns have the residual sums of squares."""
+        """Return the residuals C - QQ'C (K + p, K) of the table, with the residual sums of squares."""
         counts = self.moments.counts
         residuals = -self.basis @ self.explained
         residuals[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
@@ -146,31 +149,47 @@ class IndicatorFit:
         return np.asarray(residuals)
 
     def residual_squares(self) -> Floats:
-        """Residual sum of squares (K,) of each indicator."""
+        """Return the residual sum of squares (K,) of each indicator."""
         return column_squares(self.residuals())
 
     def explained_squares(self) -> Floats:
-        """Explained sum of squares (K,) of each indicator."""
+        """Return the explained sum of squares (K,) of each indicator."""
         return column_squares(self.explained)
 
     def is_fitted_exactly(self) -> NDArray[np.bool_]:
-        """Whether the residuals of each indicator (K,) are rounding errors, which have no valid tests."""
+        """Return a mask (K,) of indicators whose residuals are rounding errors, which have no valid tests."""
         residual_squares = self.residual_squares()
         explained_squares = self.explained_squares()
         return np.asarray(residual_squares <= (10 * max(self.basis.shape) * EPS) ** 2 * explained_squares)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Rule whose scores are the fitted values."""
+        """Return the rule whose scores are the fitted values.
+
+        The arguments are those of the rules of other fits and are not used.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Logarithms of the prior probabilities.
+        method : str
+            Kind of rule.
+        convention : str or None
+            Convention of the posteriors.
+
+        Returns
+        -------
+        LinearRule
+        """
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
     def data_params(self) -> tuple[Floats, Floats]:
-        """Coefficients (p, K) and intercepts (K,) in units of the data."""
+        """Return coefficients (p, K) and intercepts (K,) in units of the data."""
         scale = self.moments.scale
         mean = self.origin * scale + self.centre
         return self.coef * scale[:, None], self.prior - mean @ self.coef
 
     def estimates(self) -> Estimates:
-        """Coefficients with the standard errors of ordinary least squares."""
+        """Return the coefficients with the standard errors of ordinary least squares."""
         coef, constants = self.data_params()
         scale = self.moments.scale
         df = self.residual_df
@@ -181,15 +200,16 @@ class IndicatorFit:
         return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * se_factors, df)
 
     def leverages(self, x: Floats) -> Floats:
-        """Leverages (m,) of rows (m, p) of weight one."""
+        """Return the leverages (m,) of rows (m, p) of weight one."""
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Function that computes leave-one-out fitted values; NaN for a leverage too close to one."""
+        """Return a function that computes leave-one-out fitted values; NaN for a leverage close to one."""
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+            """Leave-one-out fitted values (m, K) of rows; see `LeaveOneOutScorer`."""
             removed_weights = 1.0 if weights is None else np.minimum(weights, 1.0)
             indicators = np.zeros((len(x), len(self.prior)))
             indicators[np.arange(len(x)), codes] = 1.0
@@ -208,7 +228,7 @@ class IndicatorFit:
         return fit_indicator(moments)
 
     def optimal_scoring(self) -> OptimalScoring:
-        """Optimal scores and their regressions, with the same signs as the discriminants of LDA."""
+        """Compute optimal scores and their regressions, with the signs of the discriminants of LDA."""
         total = self.moments.total
         counts = self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
@@ -234,7 +254,7 @@ class IndicatorFit:
 
 
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
-    """Fit the regressions to pooled moments whose columns are not collinear.
+    """Fit the regressions of the class indicators to pooled moments whose columns are not collinear.
 
     Examples
     --------
@@ -272,7 +292,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
 
 
 def indicator_from_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
-    """Return the fit of moments; raise InvalidStateError for collinear columns or another prior."""
+    """Rebuild a stored fit from moments; raise InvalidStateError for collinear columns or another prior."""
     if dependencies(moments.as_one()):
         raise InvalidStateError("its columns are collinear")
     fit = fit_indicator(moments)
@@ -283,13 +303,21 @@ def indicator_from_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VariateRule:
-    """Scores that are linear in variates (m, r), which are any function of rows (m, p)."""
+    """Rule with scores that are linear in variates, which are any function of the rows.
+
+    Attributes
+    ----------
+    variates : callable
+        Maps rows (m, p) to variates (m, r).
+    linear : LinearRule
+        Rule for variates.
+    """
 
     variates: Callable[[Floats], Floats]
     linear: LinearRule
 
     def scores(self, x: Floats) -> Floats:
-        """Scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p)."""
         return self.linear.scores(self.variates(x))
 
 
@@ -300,8 +328,11 @@ class FlexibleFit:
     Attributes
     ----------
     moments : ClassMoments
+        Moments of the rows, for the class counts.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     regress : callable
         Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
     rotation : (K - 1, r) float
@@ -329,11 +360,11 @@ class FlexibleFit:
     has_distances = False
 
     def tied_axes(self) -> tuple[int, int] | None:
-        """Return the tied axes of which only some are retained."""
+        """Return the range of tied axes of which only some are retained, or None."""
         return tied_axes(self.all_values, len(self.values))
 
     def variates(self, x: Floats) -> Floats:
-        """Variates (m, r) of rows (m, p); NaN for a row with a missing value."""
+        """Return the variates (m, r) of rows (m, p); NaN for a row with a missing value."""
         is_complete = ~np.isnan(x).any(axis=1)
         variates = np.full((len(x), len(self.values)), np.nan)
         if is_complete.any():
@@ -341,7 +372,21 @@ class FlexibleFit:
         return variates
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> VariateRule:
-        """Nearest-centroid rule in the space of the variates, under a prior (K,)."""
+        """Return the nearest-centroid rule in the space of the variates, under a prior.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Logarithms of the prior probabilities.
+        method : str
+            Not used.
+        convention : str or None
+            Not used.
+
+        Returns
+        -------
+        VariateRule
+        """
         r = len(self.values)
         means = Means(self.centroids, np.zeros_like(self.centroids), np.ones(r), np.array, np.array)
         return VariateRule(self.variates, nearest_mean_rule(means, np.zeros(r), log_prior))
@@ -363,12 +408,14 @@ def fit_flexible(
     ncomp: int | None = None,
     estimated_prior: bool = True,
 ) -> FlexibleFit:
-    """Fit from a regression of the starting scores.
+    """Fit a flexible discriminant analysis from a regression of the starting scores.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of the rows, for the class counts.
     prior : (K,) float
+        Prior probabilities of the classes.
     regress : callable
         Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
     sums : (K, K - 1) float
@@ -376,6 +423,7 @@ def fit_flexible(
     ncomp : int, optional
         Maximum number of axes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
 
     Returns
     -------

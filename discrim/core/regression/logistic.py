@@ -43,9 +43,7 @@ SUBSAMPLE_BLOCK_ROWS = 128
 """Number of rows of the subsample that are processed at once."""
 
 MIN_ROWS_PER_COEFFICIENT = 10
-"""Minimum number of rows of the subsample per coefficient; with fewer its maximum is too far from the full
-one.
-"""
+"""Minimum number of rows of the subsample per coefficient, for a maximum close to the maximum of all rows."""
 
 MAX_WEIGHT_RATIO = 2.0
 """Largest ratio of the weight of a class in the subsample to its expected weight, or inverse."""
@@ -55,7 +53,7 @@ MAX_SUBSAMPLE_STEPS = 8
 
 
 def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
-    """Coefficients of the model without slopes, whose probabilities are the class proportions.
+    """Return the coefficients of the model without slopes, whose probabilities are the class proportions.
 
     Parameters
     ----------
@@ -80,19 +78,23 @@ def choose_start(
 ) -> tuple[Floats, LikelihoodSums | None]:
     """Choose starting coefficients.
 
-    The first of these that is more likely than the class proportions and whose information exceeds the floor:
-    a fit to a subsample, linear discriminant analysis. Otherwise the class proportions.
+    Candidates are a fit to a subsample and linear discriminant analysis, in this order. The first one that is
+    more likely than the class proportions and whose information exceeds the floor is chosen; if there is
+    none, the coefficients of the class proportions.
 
     Parameters
     ----------
     likelihood : BlockLikelihood
+        Likelihood of the rows in the frame.
     moments : ClassMoments
+        Pooled moments of the rows.
     floor : (K - 1, K - 1) float
-        See `newton.maximize`.
+        Lower bound of the information, see `newton.maximize`.
 
     Returns
     -------
     coef : (p + 1, K - 1) float
+        Starting coefficients in the frame.
     sums : LikelihoodSums or None
         The sweep at `coef` if it was computed.
     """
@@ -110,12 +112,14 @@ def choose_start(
 
 
 def _lda_coef(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
-    """Log odds of linear discriminant analysis in the frame.
+    """Return the log odds of linear discriminant analysis as coefficients in the frame.
 
     Parameters
     ----------
     moments : ClassMoments
+        Pooled moments of the rows.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     reference : int
         Code of the reference class.
 
@@ -141,12 +145,14 @@ def _lda_coef(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floa
 def _start_from_subsample(
     likelihood: BlockLikelihood, moments: ClassMoments, lda_coef: Floats, min_llf: float
 ) -> Floats | None:
-    """Take a step with the score of all rows from the maximum for a subsample.
+    """Fit a subsample, and take one step from its maximum with the score of all rows.
 
     Parameters
     ----------
     likelihood : BlockLikelihood
+        Likelihood of the rows in the frame.
     moments : ClassMoments
+        Pooled moments of the rows.
     lda_coef : (p + 1, K - 1) float
         Starting coefficients for the subsample.
     min_llf : float
@@ -228,13 +234,14 @@ class _Subsample(RowBlocks):
 
 
 def _concatenate_blocks(blocks: list[RowBlock]) -> RowBlock:
-    """Concatenate blocks of rows."""
+    """Concatenate blocks of rows, either all with or all without weights."""
     weights = [block_weights for _, _, block_weights in blocks if block_weights is not None]
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in range(2))
     return x, codes, np.concatenate(weights) if weights else None
 
 
 COVARIANCE_TYPES = ("HC0", "HC1", "cluster")
+"""Robust covariances: without and with a small-sample factor, and for groups of dependent rows."""
 
 MAX_SCORE_ELEMENTS = 2**18
 """Maximum number of elements of the scores that are processed at once."""
@@ -247,6 +254,7 @@ class Sandwich:
     Attributes
     ----------
     covariance_type : {"HC0", "HC1", "cluster"}
+        Kind of the covariance, see `COVARIANCE_TYPES`.
     root : (r, r) float
         Root in the coordinates of the frame: root'root is the covariance of the coefficients by class.
     factor : float
@@ -273,16 +281,20 @@ class Sandwich:
 
 
 def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, codes: Codes) -> Floats:
-    """Scores of rows of weight one.
+    """Compute the scores (gradients of the log-likelihood) of rows of weight one.
 
     Parameters
     ----------
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     reference : int
         Code of the reference class.
     x : (m, p) float
+        Rows in the units of the data.
     codes : (m,) int
+        Class of each row.
 
     Returns
     -------
@@ -298,13 +310,16 @@ def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, code
 
 
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
-    """Sum over rows of weight times the outer product of the score.
+    """Compute the sum over rows of weight times the outer product of the score.
 
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     reference : int
         Code of the reference class.
 
@@ -318,14 +333,22 @@ def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference
 
 
 def _block_score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
-    """Sum (r, r) of weighted outer products of the scores for some rows; parameters as in `score_squares`.
+    """Compute `score_squares` for some of the rows.
 
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    (r, r) float
     """
     total = np.zeros((coef.size, coef.size))
     chunk_rows = max(MAX_SCORE_ELEMENTS // coef.size, 16)
@@ -355,12 +378,17 @@ def group_scores(
     sums : (G, r) float
         Sums of scores by group; updated.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     reference : int
         Code of the reference class.
     x : (m, p) float
+        Rows in the units of the data.
     codes : (m,) int
+        Class of each row.
     weights : (m,) float or None
+        Frequency weights; None if all are one.
     groups : (m,) int
         Group of each row.
     """
@@ -376,7 +404,22 @@ def group_scores(
 
 
 def sandwich_root(information: Floats, squares: Floats) -> tuple[Floats, int]:
-    """Root (r, r) of the sandwich covariance H^-1 M H^-1, and its rank."""
+    """Compute a root of the sandwich covariance H^-1 M H^-1.
+
+    Parameters
+    ----------
+    information : (r, r) float
+        The matrix H.
+    squares : (r, r) float
+        The matrix M, sums of products of scores.
+
+    Returns
+    -------
+    root : (r, r) float
+        root'root is the covariance.
+    rank : int
+        Rank of the covariance.
+    """
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
     values, vectors = np.linalg.eigh((inner + inner.T) / 2)
@@ -405,10 +448,10 @@ SEPARATION_RATIO = 1e-7
 """Ratio of the information to the information at the class proportions that indicates a separation."""
 
 CHUNKS_PER_TABLE = 40
+"""Number of chunks into which a table is split, within the `CHUNK_ELEMENT_LIMITS`."""
+
 CHUNK_ELEMENT_LIMITS = (2**14, 2**18)
-"""CHUNKS_PER_TABLE is the number of chunks of a large table. CHUNK_ELEMENT_LIMITS has the minimum and maximum
-number of elements of a chunk, chosen for the size of the cache.
-"""
+"""Minimum and maximum number of elements of a chunk, chosen for the size of the cache."""
 
 MIN_CHUNK_ROWS = 256
 """Minimum number of rows of a chunk; for fewer rows writing the result costs as much as the product."""
@@ -421,7 +464,15 @@ MAX_CONDITION_NUMBER = 30.0
 
 
 class UnitWeightRows(NamedTuple):
-    """The rows of a fit with unit weights, and their number in each class (K,)."""
+    """The rows of a fit with unit weights.
+
+    Attributes
+    ----------
+    rows : RowBlocks
+        The rows.
+    counts : (K,) float
+        Number of rows of each class.
+    """
 
     rows: RowBlocks
     counts: Floats
@@ -438,6 +489,7 @@ class LogisticFit:
     counts : (K,) float
         Counts of the classes in the rows of the fit.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior was estimated from the rows.
     reference : int
@@ -470,11 +522,11 @@ class LogisticFit:
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def params(self) -> Floats:
-        """Coefficients (p + 1, K - 1) in units of the data, intercepts first."""
+        """Return the coefficients (p + 1, K - 1) in units of the data, intercepts first."""
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
     def root(self) -> Floats:
-        """Root H (r, r) of the covariance H'H of the coefficients in units of the data, r = q (p + 1)."""
+        """Return a root H (r, r) of the covariance H'H of the coefficients in units of the data."""
         p1, q = self.newton.coef.shape
         frame_root = self.root_in_frame()
         # The same transformation applies to the coefficients of each class.
@@ -483,7 +535,7 @@ class LogisticFit:
         )
 
     def root_in_frame(self) -> Floats:
-        """Root (r, r) of the covariance of the coefficients in the frame; NaN if it does not exist."""
+        """Return a root (r, r) of the covariance of the coefficients in the frame; NaN if there is none."""
         if self.robust is not None:
             return self.robust.root.copy()
         try:
@@ -494,7 +546,7 @@ class LogisticFit:
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True))
 
     def standard_errors(self) -> Floats:
-        """Standard errors (p + 1, K - 1) in units of the data, computed without overflow of their squares."""
+        """Return the standard errors (p + 1, K - 1) in units of the data, without overflow of squares."""
         root = self.root()
         largest = np.abs(root).max(axis=0)
         root /= largest
@@ -502,7 +554,10 @@ class LogisticFit:
         return np.asarray(norms.reshape(self.newton.coef.shape[::-1]).T)
 
     def cov_params(self, unit: Floats | None = None) -> Floats:
-        """Covariance (r, r) of the coefficients by class, for columns divided by `unit` (p,), if any."""
+        """Return the covariance (r, r) of the coefficients, ordered by class, in the units of the data.
+
+        With `unit` (p,) it is the covariance for columns divided by these units.
+        """
         root = self.root()
         if unit is not None:
             root *= np.tile(np.insert(unit, 0, 1.0), len(self.others))
@@ -536,12 +591,14 @@ class LogisticFit:
         k = self.moments.n_classes
 
         def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
+            """Variances of the scores of rows x, and the product with their covariances."""
             columns = self.frame.transform(x)
             variances = np.zeros((len(x), k))
             for a, code in enumerate(others):
                 variances[:, code] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
 
             def multiply(v: Floats) -> Floats:
+                """Product (m, K) of the score covariance of each row with its vector in v (m, K)."""
                 products = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
                 covariance_products = np.zeros((len(x), k))
                 covariance_products[:, others] = (
@@ -554,7 +611,7 @@ class LogisticFit:
         return score_covariances_of_rows
 
     def intercept_reduction(self) -> Floats:
-        """Change (q, q) of the covariance of the intercepts for a fixed prior; zero for an estimated one."""
+        """Return the change (q, q) of the covariance of the intercepts for a fixed prior; else zero."""
         p1, q = self.newton.coef.shape
         # The reduction by sampling within classes is not available for a robust covariance.
         if self.estimated_prior or self.robust is not None:
@@ -569,7 +626,7 @@ class LogisticFit:
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def of_classes(self, keep: Codes) -> LogisticFit:
-        """Options for the classes `keep` (C,); if the reference is dropped, the first class replaces it."""
+        """Return the model for the classes `keep` (C,); the first one replaces a dropped reference class."""
         return replace(self, reference=int(np.argmax(keep == self.reference)))
 
     def with_reference(self, reference: int) -> LogisticFit:
@@ -596,21 +653,21 @@ class LogisticFit:
         return replace(self, reference=reference, newton=newton_result, robust=robust)
 
     def llf(self) -> float:
-        """Log-likelihood of the classes conditional on the rows."""
+        """Return the log-likelihood of the classes conditional on the rows."""
         return self.newton.llf
 
     def llnull(self) -> float:
-        """Log-likelihood of the model without slopes."""
+        """Return the log-likelihood of the model without slopes."""
         return float(self.counts @ np.log(self.counts / self.counts.sum()))
 
     def df_model(self) -> int:
-        """Number of parameters: an intercept and a slope per column for each class except the reference."""
+        """Return the number of coefficients, p + 1 for each class except the reference."""
         return int(self.newton.coef.size)
 
     def refit(
         self, blocks: RowBlocks, counts: Floats, min_information_ratio: float = SEPARATION_RATIO
     ) -> LogisticFit | None:
-        """Refit with other row weights, starting from the estimates.
+        """Refit to other rows or other row weights, starting from the estimates.
 
         A penalized likelihood may have several maxima. Its search starts at the same point as a new fit and
         therefore finds the same maximum. The frame is not changed; its columns are nearly orthonormal for
@@ -619,6 +676,7 @@ class LogisticFit:
         Parameters
         ----------
         blocks : RowBlocks
+            Rows in blocks.
         counts : (K,) float
             Counts of the classes.
         min_information_ratio : float
@@ -666,6 +724,7 @@ class LogisticFit:
         Parameters
         ----------
         blocks : RowBlocks
+            Rows in blocks.
         tol : float
             Tolerance in standard errors.
         maxiter : int
@@ -698,15 +757,18 @@ class LogisticFit:
     def _continue_search(
         self, blocks: RowBlocks, counts: Floats, maxiter: int, tol: float, min_information_ratio: float
     ) -> Newton:
-        """Search from the current coefficients.
+        """Continue the search for the maximum from the current coefficients.
 
         Parameters
         ----------
         blocks : RowBlocks
+            Rows in blocks.
         counts : (K,) float
             Counts of the classes.
         maxiter : int
+            Maximum number of steps.
         tol : float
+            Tolerance in standard errors.
         min_information_ratio : float
             See `SEPARATION_RATIO`.
 
@@ -721,7 +783,7 @@ class LogisticFit:
         )  # fmt: skip
 
     def likelihood(self, blocks: RowBlocks) -> BlockLikelihood:
-        """Likelihood of rows in the frame."""
+        """Return the likelihood of rows in the frame of the fit."""
         return BlockLikelihood(blocks, self.frame, self.reference)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
@@ -732,6 +794,7 @@ class LogisticFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         method : str
             Not used.
         convention : str or None
@@ -791,7 +854,7 @@ def fit_logistic(
     maxiter: int,
     bias_reduction: bool = False,
 ) -> LogisticFit:
-    """Fit by maximum likelihood or by maximum penalized likelihood.
+    """Fit a multinomial logistic regression by maximum likelihood or maximum penalized likelihood.
 
     Parameters
     ----------
@@ -800,6 +863,7 @@ def fit_logistic(
     moments : ClassMoments
         Pooled moments of the rows; no column is constant or collinear.
     prior : (K,) float
+        Prior probabilities of the classes.
     reference : int
         Code of the reference class.
     estimated_prior : bool
@@ -855,6 +919,7 @@ def _search(
     Parameters
     ----------
     likelihood : BlockLikelihood
+        Likelihood of the rows in the frame.
     start : (p + 1, K - 1) float
         Coefficients in the frame.
     counts : (K,) float
@@ -899,7 +964,7 @@ def _search(
 
 
 def _floor(counts: Floats, reference: int, min_information_ratio: float) -> Floats:
-    """Lower bound (K - 1, K - 1) of the information of a unit-variance column at zero slopes."""
+    """Return the lower bound (K - 1, K - 1) of the information of a column, see `newton.maximize`."""
     others = np.delete(counts, reference)
     return np.asarray(min_information_ratio * (np.diag(others) - np.outer(others, others) / counts.sum()))
 
@@ -914,19 +979,22 @@ def logistic_from_search(
     newton: Newton,
     robust: Sandwich | None = None,
 ) -> LogisticFit:
-    """Return the fit for the result of a search.
+    """Rebuild a fit from its moments and the stored result of a search.
 
     Parameters
     ----------
     moments : ClassMoments
         Pooled moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     reference : int
         Position of the class without coefficients.
     estimated_prior, bias_reduction : bool
+        Whether the prior was estimated, and whether the likelihood was penalized.
     newton : Newton
         Result of the search.
     robust : Sandwich, optional
+        Robust covariance of the estimates.
 
     Returns
     -------

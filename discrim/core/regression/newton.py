@@ -95,7 +95,10 @@ class LimitedMemory:
             self._pairs.append((step, decrease))
 
     def __call__(self, gradient: Floats) -> Floats:
-        """Step by the two-loop recursion (Nocedal & Wright, 2006, Numerical Optimization, 7.4)."""
+        """Return the step (m,) for a gradient by the two-loop recursion.
+
+        See Nocedal & Wright, 2006, Numerical Optimization, section 7.2 (algorithm 7.4).
+        """
         gradient_rest = gradient.copy()
         ratios = []
         for step, fall in reversed(self._pairs):
@@ -115,14 +118,22 @@ PAIRS_PER_COLUMN = 2
 
 
 class _LinePairs(NamedTuple):
-    """Pairs (i, j), i <= j, of consecutive first indices i, stored one after the other."""
+    """Pairs of lines (i, j), i <= j, for a range of first lines i, stored one after the other.
+
+    Attributes
+    ----------
+    first_lines : range
+        The first lines i.
+    n_pairs : int
+        Number of pairs.
+    """
 
     first_lines: range
     n_pairs: int
 
 
 def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
-    """Split all pairs of lines into chunks of at most `max_pairs` pairs, or of a single first line."""
+    """Split all pairs of `n_lines` lines into chunks of at most `max_pairs` pairs, or of one first line."""
     chunks = []
     start = 0
     size = 0
@@ -136,11 +147,12 @@ def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
 
 
 def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buffer: Floats) -> Floats:
-    """Elementwise products of pairs of lines.
+    """Compute the elementwise products of pairs of lines, for example of columns.
 
     Parameters
     ----------
     pairs : _LinePairs
+        Positions of the lines of the pairs.
     first_lines, second_lines : (..., n, m) float
         Lines; the first line of each pair is from `first_lines`, the second from `second_lines`.
     buffer : (size,) float
@@ -148,7 +160,7 @@ def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buff
 
     Returns
     -------
-    (..., pairs.size, m) float
+    (..., pairs.n_pairs, m) float
         A view of the buffer.
     """
     *points, n, m = first_lines.shape
@@ -164,8 +176,8 @@ def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buff
 class Information:
     """Accumulator of the information of a multinomial logit at one or more coefficients.
 
-    The sum over rows of the Kronecker product of diag(diagonal) - weighted shares', (q, q), and zz',
-    (p + 1, p + 1).
+    It is the sum over rows of the Kronecker product of diag(diagonal) - weighted probabilities' (q, q) and
+    zz' (p + 1, p + 1), with the arguments of `add`.
 
     Parameters
     ----------
@@ -210,7 +222,7 @@ class Information:
         )
 
     def add(self, z: Floats, diagonal: Floats, weighted: Floats, probabilities: Floats) -> None:
-        """Add rows.
+        """Add the contribution of some rows.
 
         Parameters
         ----------
@@ -245,7 +257,7 @@ class Information:
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
     def as_matrix(self) -> Floats:
-        """Return the matrix (..., q (p + 1), q (p + 1)), ordered by class."""
+        """Return the information matrices (..., q (p + 1), q (p + 1)), ordered by class."""
         p1 = self.p1
         q = self.q
         if self._by_blocks:
@@ -273,7 +285,7 @@ class Information:
 
 
 def _pair_positions(n_lines: int) -> Codes:
-    """Position (n, n) of each pair of lines in the list of pairs (i, j) with i <= j."""
+    """Return the position (n, n) of each pair of lines in the list of pairs (i, j) with i <= j."""
     positions = np.empty((n_lines, n_lines), dtype=np.intp)
     upper = np.triu_indices(n_lines)
     positions[upper] = positions[upper[1], upper[0]] = np.arange(len(upper[0]))
@@ -286,6 +298,7 @@ class QuadraticForms:
     Parameters
     ----------
     matrix : (q (p + 1), q (p + 1)) float
+        The symmetric matrix M, ordered by class.
     p1 : int
         Size p + 1 of a block.
     """
@@ -303,11 +316,22 @@ class QuadraticForms:
             self._packed.append((blocks[:, first, second] + blocks[:, second, first]) * halves)
 
     def chunk_rows(self, max_elements: int) -> int:
-        """Number of rows whose pairs of columns need at most `max_elements` elements, at least 16."""
+        """Return the number of rows, at least 16, whose pairs of columns fit `max_elements` elements."""
         return max(max_elements // (self.n_pairs if self._packed else self._matrix.shape[1]), 16)
 
     def iterate(self, z: Floats) -> Iterator[Floats]:
-        """Yield the forms (q - k, m) of class k with classes k, ..., q - 1, of columns z (p + 1, m)."""
+        """Yield the quadratic forms of pairs of classes, for one class after the other.
+
+        Parameters
+        ----------
+        z : (p + 1, m) float
+            Columns of the rows.
+
+        Yields
+        ------
+        (q - k, m) float
+            Forms z'M_kj z for k = 0, 1, ..., q - 1 and j = k, ..., q - 1.
+        """
         if not self._packed:
             for k in range(self.q):
                 yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
@@ -335,15 +359,18 @@ approximate information have to promise a decrement smaller by the same factor.
 """
 
 MAX_CONVERGENCE_RATIO = 0.7
+"""Ratio of successive distances to the maximum above which steps without the information stop."""
+
 MAX_CHEAP_PASSES = 2.0
-N_FOLLOWING_PASSES = 3
-"""MAX_CONVERGENCE_RATIO is the ratio of successive distances above which steps without the information stop.
-MAX_CHEAP_PASSES is the maximum number of such passes in a row, in multiples of the number that costs as much
-as one pass with the information. N_FOLLOWING_PASSES is the number of passes that follow them.
+"""Maximum number of passes without the information in a row, in multiples of the number that costs as much as
+one pass with it.
 """
 
+N_FOLLOWING_PASSES = 3
+"""Number of passes that are expected after the information has been recomputed."""
+
 ROUNDING_DECREASE = 8 * EPS
-"""Decrease of the log-likelihood that is attributed to rounding, relative to `NewtonFrame.longest`."""
+"""Decrease of the log-likelihood attributed to rounding, relative to `NewtonFrame.max_squared_norm`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -377,6 +404,7 @@ class NewtonFrame:
         Parameters
         ----------
         x : (m, p) float
+            Rows in the units of the data.
         out : (p + 1, >= m) float, optional
             Buffer of the result.
 
@@ -402,6 +430,7 @@ class NewtonFrame:
         Parameters
         ----------
         x : (m, p) float
+            Rows in the units of the data.
         out : (p + 1, >= m) float, optional
             Buffer of the result.
 
@@ -416,10 +445,11 @@ class NewtonFrame:
         return out
 
     def from_deviations(self) -> Floats | None:
-        """Matrix (p + 1, p + 1) that transforms deviations to columns; None if sums have to use the columns.
+        """Return the matrix (p + 1, p + 1) from deviations to columns of the frame, or None.
 
-        Sums over rows of deviations can be transformed afterwards, which saves most of the work per row. The
-        result is accurate if the frame neither rotates nor rescales the columns by powers of two.
+        With the matrix, sums over rows of deviations can be transformed afterwards, which saves most of the
+        work per row. This is accurate only if the frame neither rotates the columns nor rescales them by
+        powers of two; otherwise the result is None.
         """
         if not self.covariance.is_diagonal or (self.scale != 1).any():
             return None
@@ -428,7 +458,7 @@ class NewtonFrame:
         return matrix
 
     def to_data(self) -> Floats:
-        """Matrix (p + 1, p + 1) that transforms coefficients in the frame to units of the data."""
+        """Return the matrix (p + 1, p + 1) that converts coefficients in the frame to units of the data."""
         slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
         mean = self.centre + self.mean / self.scale
         matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
@@ -455,6 +485,7 @@ class Newton:
     steps : int
         Number of steps.
     converged : bool
+        Whether the coefficients are at a maximum up to the tolerance.
     """
 
     coef: Floats
@@ -471,8 +502,11 @@ class LikelihoodSums(NamedTuple):
     Attributes
     ----------
     llf : float
+        Log-likelihood.
     score : (p + 1, q) float
+        Gradient of the log-likelihood.
     information : (q (p + 1), q (p + 1)) float
+        Minus the Hessian of the log-likelihood, ordered by class.
     min_weight : float
         Smallest positive row weight.
     """
@@ -483,7 +517,7 @@ class LikelihoodSums(NamedTuple):
     min_weight: float
 
     def merge(self, other: LikelihoodSums) -> LikelihoodSums:
-        """Combine the sums over two sets of rows."""
+        """Return the sums over the union of two disjoint sets of rows."""
         llf, score, information, lightest = other
         return LikelihoodSums(
             self.llf + llf, self.score + score, self.information + information, min(self.min_weight, lightest)
@@ -497,7 +531,9 @@ class BlockLikelihood:
     Attributes
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     reference : int
         Code of the reference class.
     """
@@ -530,18 +566,21 @@ class BlockLikelihood:
 
 
 def _merge_lists(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], list[T]]:
-    """Apply `merge` to the corresponding elements of two lists."""
+    """Return a function that merges two lists elementwise by `merge`."""
     return lambda one, other: [merge(a, b) for a, b in zip(one, other, strict=True)]
 
 
 def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[LikelihoodSums]:
-    """Log-likelihood, score and information of some rows.
+    """Compute log-likelihood, score and information of some rows at several coefficients.
 
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coefs : (points, p + 1, q) float
+        Coefficients in the frame, for each point.
     reference : int
         Code of the reference class.
 
@@ -587,19 +626,23 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
 def _gradient(
     blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
 ) -> list[tuple[float, Floats]]:
-    """Log-likelihood and score (p + 1, q) of some rows for each point; parameters as in `_sweep`.
+    """Compute log-likelihood and score of some rows at several coefficients.
 
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coefs : (points, p + 1, q) float
+        Coefficients in the frame, for each point.
     reference : int
         Code of the reference class.
 
     Returns
     -------
     list of (float, (p + 1, q) float)
+        Log-likelihood and score at each point.
     """
     points, p1, q = coefs.shape
     llf = np.zeros(points)
@@ -634,7 +677,9 @@ def _row_chunks(
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     chunk_rows : int
         Maximum number of rows of a chunk.
     untransformed : bool
@@ -643,8 +688,11 @@ def _row_chunks(
     Yields
     ------
     z : (p + 1, m) float
+        A row of ones and the columns.
     codes : (m,) int
+        Class of each row.
     weights : (m,) float or None
+        Frequency weights.
     """
     buffer = np.empty((len(frame.scale) + 1, chunk_rows))
     columns = frame.deviations if untransformed else frame.transform
@@ -661,20 +709,23 @@ def _row_chunks(
 def _residual(
     odds: Floats, codes: Codes, weights: Floats | None, reference: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Log-likelihood, probabilities and residuals of rows at several coefficients.
+    """Compute log-likelihood, probabilities and residuals of rows at several coefficients.
 
     Parameters
     ----------
     odds : (points, q, m) float
         Log odds against the reference class.
     codes : (m,) int
+        Class of each row.
     weights : (m,) float or None
+        Frequency weights; None if all are one.
     reference : int
         Code of the reference class.
 
     Returns
     -------
     llf : (points,) float
+        Log-likelihood at each point.
     weighted, probabilities : (points, q, m) float
         Probabilities with and without row weights.
     residual : (points, q, m) float
@@ -700,7 +751,7 @@ def _residual(
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
-    """Probabilities (..., K - 1, m) of log odds, and the log of the normalizing sum (..., m)."""
+    """Return probabilities (..., K - 1, m) for log odds, and the log of the normalizing sum (..., m)."""
     peak = np.maximum(odds.max(axis=-2), 0.0)
     probabilities = np.exp(odds - peak[..., None, :])
     total = probabilities.sum(axis=-2)
@@ -710,7 +761,22 @@ def _softmax(odds: Floats) -> tuple[Floats, Floats]:
 
 
 def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
-    """Log probabilities (K, m) of all classes, and probabilities (K - 1, m) without the reference class."""
+    """Compute class probabilities from log odds against the reference class.
+
+    Parameters
+    ----------
+    odds : (K - 1, m) float
+        Log odds of the classes other than the reference.
+    reference : int
+        Code of the reference class.
+
+    Returns
+    -------
+    log_probabilities : (K, m) float
+        Log probabilities of all classes.
+    probabilities : (K - 1, m) float
+        Probabilities of the classes other than the reference.
+    """
     probabilities, log_sums = _softmax(odds)
     return np.insert(odds, reference, 0.0, axis=0) - log_sums, probabilities
 
@@ -732,6 +798,7 @@ def maximize(
     Parameters
     ----------
     likelihood : BlockLikelihood
+        The log-likelihood.
     start : (p + 1, q) float
         Coefficients in the frame.
     tol : float
@@ -802,7 +869,21 @@ def maximize(
 
 
 class _SearchState(NamedTuple):
-    """State of the search: coefficients, log-likelihood and score, and the next step with its decrement."""
+    """State of a search for the maximum.
+
+    Attributes
+    ----------
+    coef : (p + 1, q) float
+        Current coefficients.
+    llf : float
+        Log-likelihood at the coefficients.
+    score : (p + 1, q) float
+        Gradient at the coefficients.
+    step : (p + 1, q) float
+        Next step.
+    decrement : float
+        Newton decrement of the step.
+    """
 
     coef: Floats
     llf: float
@@ -817,6 +898,7 @@ class _Search:
     Parameters
     ----------
     likelihood : BlockLikelihood
+        The log-likelihood.
     tol : float
         Tolerance of the decrement, in standard errors.
     passes_per_information : float
@@ -830,13 +912,27 @@ class _Search:
         self.rounding = ROUNDING_DECREASE * likelihood.frame.max_squared_norm
 
     def rises(self, llf: float, state: _SearchState, size: float) -> bool:
-        """Return whether `size` times the step increases the log-likelihood sufficiently."""
+        """Return whether a step increases the log-likelihood sufficiently.
+
+        Parameters
+        ----------
+        llf : float
+            Log-likelihood after the step.
+        state : _SearchState
+            State before the step.
+        size : float
+            Proportion of the step that was taken.
+
+        Returns
+        -------
+        bool
+        """
         # Near the maximum the likelihood is flat up to rounding, and the full step is accepted.
         flatness = MAX_RELATIVE_ROUNDING * max(1.0, abs(state.llf)) if state.decrement <= 1e-4 else 0.0
         return llf >= state.llf + 1e-4 * size * state.decrement**2 - max(self.rounding, flatness)
 
     def step_without_information(self, state: _SearchState, factor: tuple[Floats, bool]) -> _SearchState:
-        """Take quasi-Newton steps that use the factored information of earlier coefficients.
+        """Take quasi-Newton steps with the factored information of earlier coefficients.
 
         The steps end if convergence is slow enough that computing the information is cheaper, or if the next
         step is expected to reach the tolerance.
@@ -862,7 +958,7 @@ class _Search:
 
 
 def _newton_step(factor: tuple[Floats, bool], score: Floats) -> Floats:
-    """Newton's step (p + 1, q) for a factored information."""
+    """Return Newton's step (p + 1, q) for a factored information and a score (p + 1, q)."""
     return np.asarray(cho_solve(factor, score.T.ravel()).reshape(score.T.shape).T)
 
 
@@ -872,7 +968,13 @@ def exceeds_floor(information: Floats, floor: Floats) -> bool:
     Parameters
     ----------
     information : (q (p + 1), q (p + 1)) float
+        Information, ordered by class.
     floor : (q, q) float
+        Lower bound for each column of the frame.
+
+    Returns
+    -------
+    bool
     """
     try:
         require_above(information, floor)
@@ -887,6 +989,7 @@ def require_above(information: Floats, floor: Floats) -> None:
     Parameters
     ----------
     information : (q (p + 1), q (p + 1)) float
+        Information, ordered by class.
     floor : (q, q) float
         Lower bound for each column of the frame.
     """
@@ -907,10 +1010,10 @@ MIN_ROOT_DIAGONAL = 1e-140
 """Smallest diagonal element of a root of the information for which the inverse is certain to be finite."""
 
 MAX_ROUNDING_SCORE = 1e-5
+"""Adjusted score, in standard errors, that counts as rounding if no step increases the objective."""
+
 MAX_HEAVY_ROUNDING_SCORE = 1e-3
-"""Adjusted score, in standard errors, that counts as rounding if no step increases the penalized likelihood.
-MAX_HEAVY_ROUNDING_SCORE is the upper limit for rows of large weight.
-"""
+"""Upper limit of this score for rows of large weight."""
 
 MAX_STALLED_STEPS = 20
 """Number of steps without progress after which the search ends."""
@@ -922,6 +1025,7 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Parameters
     ----------
     likelihood : BlockLikelihood
+        The log-likelihood without the penalty.
     start : (p + 1, q) float
         Coefficients in the frame.
     tol : float
@@ -1006,6 +1110,7 @@ class _Point(NamedTuple):
     Attributes
     ----------
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     llf : float
         Log-likelihood without the penalty.
     objective : float
@@ -1013,6 +1118,7 @@ class _Point(NamedTuple):
     adjusted_score : (q (p + 1),) float or None
         Adjusted score, ordered by class; None if the information is singular to rounding.
     information : (q (p + 1), q (p + 1)) float
+        Information, ordered by class.
     factor : tuple
         Cholesky factor of the information.
     max_variance : float
@@ -1033,7 +1139,7 @@ class _Point(NamedTuple):
         return 64 * EPS * max(1.0, abs(self.llf), abs(self.objective))
 
     def score_rounding(self, weight: float) -> float:
-        """Adjusted score, in standard errors, attributed to rounding for rows of total weight `weight`."""
+        """Return the adjusted score, in standard errors, that counts as rounding for rows of this weight."""
         lower = dpotri(self.factor[0], lower=1)[0]
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
@@ -1052,7 +1158,7 @@ class _Point(NamedTuple):
 def _line_search(
     likelihood: BlockLikelihood, point: _Point, step: Floats, slope: float, *, is_near: bool
 ) -> tuple[float, _Point] | None:
-    """First point along halved steps that does not decrease the penalized likelihood.
+    """Find the first point along halved steps that does not decrease the penalized likelihood.
 
     The first step is shortened if the log odds of a row would change by more than `MAX_LOG_ODDS_CHANGE`,
     because the information of the row would nearly vanish. Points at which the objective falls more steeply
@@ -1061,6 +1167,7 @@ def _line_search(
     Parameters
     ----------
     likelihood : BlockLikelihood
+        The log-likelihood without the penalty.
     point : _Point
         Current point.
     step : (q (p + 1),) float
@@ -1098,27 +1205,30 @@ def _line_search(
 
 
 def _max_log_odds_change(blocks: RowBlocks, frame: NewtonFrame, steps: Floats) -> float:
-    """Largest absolute change of the log odds of a row for steps `steps` (q, p + 1)."""
+    """Return the largest change of the log odds of a row for changes `steps` (q, p + 1) of coefficients."""
     return max(
         (float(np.abs(steps @ frame.transform(x)).max(initial=0.0)) for x, _, _ in blocks), default=0.0
     )
 
 
 def bfgs_update(curvature: Floats, step: Floats, decrease: Floats) -> Floats:
-    """BFGS update of a curvature matrix (Nocedal & Wright, 2006, Numerical Optimization, equation 6.19).
+    """Return the BFGS update of a curvature matrix.
+
+    See Nocedal & Wright, 2006, Numerical Optimization, equation 6.19.
 
     Parameters
     ----------
     curvature : (m, m) float
-        Positive definite.
+        Positive definite curvature.
     step : (m,) float
+        Change of the coefficients.
     decrease : (m,) float
         Decrease of the gradient over the step.
 
     Returns
     -------
     (m, m) float
-        Positive definite. Unchanged if the gradient did not decrease along the step.
+        Positive definite curvature; unchanged if the gradient did not decrease along the step.
     """
     curvature_step = curvature @ step
     if decrease @ step <= 0 or step @ curvature_step <= 0:
@@ -1129,20 +1239,23 @@ def bfgs_update(curvature: Floats, step: Floats, decrease: Floats) -> Floats:
 
 
 def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, Floats, Floats]:
-    """Penalized log-likelihood, its score and the information.
+    """Compute the penalized log-likelihood, its score and the information.
 
     Parameters
     ----------
     likelihood : BlockLikelihood
+        The log-likelihood without the penalty.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
 
     Returns
     -------
     value : float
-        Minus infinity if the information is singular in floating point.
+        Penalized log-likelihood; minus infinity if the information is singular in floating point.
     score : (p + 1, q) float
-        Without the adjustment if the information is singular.
+        Gradient of `value`; of the unpenalized likelihood if the information is singular.
     information : (q (p + 1), q (p + 1)) float
+        Information of the unpenalized likelihood, ordered by class.
     """
     llf, score, information, _ = likelihood.sweep(coef)
     factor = _cholesky_factor(information)
@@ -1153,7 +1266,7 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
 
 
 def _cholesky_factor(information: Floats) -> tuple[Floats, bool] | None:
-    """Lower Cholesky factor of the information; None if it is singular to rounding or not finite."""
+    """Return the lower Cholesky factor of the information; None if it is singular or not finite."""
     try:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
@@ -1163,7 +1276,7 @@ def _cholesky_factor(information: Floats) -> tuple[Floats, bool] | None:
 
 
 def _half_logdet(factor: tuple[Floats, bool]) -> float:
-    """ln|I|/2 from the Cholesky factor of I."""
+    """Return ln|I|/2 from the Cholesky factor of I."""
     # The determinant of a matrix that is singular to rounding may have the wrong sign.
     return float(np.log(np.diagonal(factor[0])).sum())
 
@@ -1171,7 +1284,7 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
 def _adjustment(
     likelihood: BlockLikelihood, coef: Floats, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
-    """Gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
+    """Return the gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}
@@ -1181,13 +1294,16 @@ def _adjustment(
 def _block_adjustment(
     blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, inverse: Floats
 ) -> tuple[Floats, float]:
-    """Gradient of ln|I|/2 and largest variance of the log odds for some rows.
+    """Compute the gradient of ln|I|/2 and the largest variance of the log odds for some of the rows.
 
     Parameters
     ----------
     blocks : RowBlocks
+        Rows in blocks.
     frame : NewtonFrame
+        Coordinates of the coefficients.
     coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
     reference : int
         Code of the reference class.
     inverse : (q (p + 1), q (p + 1)) float
@@ -1196,7 +1312,9 @@ def _block_adjustment(
     Returns
     -------
     gradient : (p + 1, q) float
+        Contribution of the rows to the gradient.
     max_variance : float
+        Largest variance of the log odds of a row.
     """
     p1, q = coef.shape
     forms = QuadraticForms(inverse, p1)

@@ -38,15 +38,27 @@ STRENGTH_RATIO = 0.4
 """Ratio of successive intermediate strengths."""
 
 MAX_EXPLAINED = 0.999
+"""Explained proportion of the deviance at which a path ends; the value of glmnet."""
+
 MIN_GAIN = 1e-5
+"""Relative increase of the explained deviance over `GAIN_WINDOW` strengths below which a path ends."""
+
 GAIN_WINDOW = 5
-"""A path ends if the explained proportion of the deviance exceeds MAX_EXPLAINED, or if it increased by less
-than the proportion MIN_GAIN over the last GAIN_WINDOW strengths, with the values of glmnet.
-"""
+"""Number of strengths over which the increase of the explained deviance is compared with `MIN_GAIN`."""
 
 
 class StandardColumns(NamedTuple):
-    """Standardization of columns (p,): ((x - centre) scale - mean) / sd."""
+    """Standardization of columns, ((x - centre) scale - mean) / sd.
+
+    Attributes
+    ----------
+    centre, mean : (p,) float
+        Centre in the units of the data, and the remaining mean after scaling.
+    scale : (p,) float
+        Powers of two.
+    sd : (p,) float
+        Standard deviations after scaling, divisor N.
+    """
 
     centre: Floats
     mean: Floats
@@ -55,7 +67,7 @@ class StandardColumns(NamedTuple):
 
     @classmethod
     def from_moments(cls, moments: ClassMoments) -> StandardColumns:
-        """Standardize over all rows, divisor N."""
+        """Compute the standardization over all rows of moments, divisor N."""
         means = moments.means
         total = moments.total
         anchor = means[int(np.argmax(moments.counts))]
@@ -79,11 +91,15 @@ class PenalizedFit:
     Attributes
     ----------
     moments : ClassMoments
+        Moments of the rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
     reference : int
         Class against which coefficients are reported; the fit does not depend on it.
     penalty : {"ridge", "lasso", "elastic_net"}
+        Kind of penalty.
     strength, l1_ratio : float
         The values of lambda and a.
     beta : (C, p + 1) float
@@ -93,6 +109,7 @@ class PenalizedFit:
     violation : float
         Largest violation of the optimality conditions, in units of lambda.
     steps : int
+        Number of steps of the search.
     """
 
     moments: ClassMoments
@@ -118,7 +135,7 @@ class PenalizedFit:
 
     @property
     def chosen_penalty(self) -> dict[str, float]:
-        """The strength by name, which may be selected from the rows."""
+        """The strength, which may have been selected, as keyword argument of a refit."""
         return {"strength": self.strength}
 
     @property
@@ -127,7 +144,7 @@ class PenalizedFit:
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def of_classes(self, keep: Codes) -> PenalizedFit:
-        """Options for the classes `keep` (C,); if the reference is dropped, the first class replaces it."""
+        """Return the model for the classes `keep` (C,); the first one replaces a dropped reference class."""
         return replace(self, reference=int(np.argmax(keep == self.reference)), beta=self.beta[:, :0])
 
     @property
@@ -138,7 +155,7 @@ class PenalizedFit:
         return self.beta.T
 
     def class_params(self) -> Floats:
-        """Coefficients (p + 1, K) by class in units of the data, intercepts first."""
+        """Return coefficients (p + 1, K) by class in units of the data, intercepts first."""
         standard = StandardColumns.from_moments(self.moments)
         beta = self.standardized_class_params
         slopes = beta[1:] / standard.sd[:, None]
@@ -150,20 +167,20 @@ class PenalizedFit:
         return np.vstack([constants, data_slopes])
 
     def params(self) -> Floats:
-        """Coefficients (p + 1, K - 1) against the reference, in units of the data."""
+        """Return coefficients (p + 1, K - 1) against the reference, in units of the data."""
         class_params = self.class_params()
         return np.asarray(class_params[:, self.others] - class_params[:, [self.reference]])
 
     def n_nonzero(self) -> int:
-        """Number of nonzero slopes."""
+        """Return the number of nonzero slopes."""
         return int(np.count_nonzero(self.beta[:, 1:]))
 
     def explained_deviance(self) -> float:
-        """Proportion of the null deviance that the fit explains."""
+        """Return the proportion of the null deviance that the fit explains."""
         return 1 - self.loss / null_loss(self.moments.counts)
 
     def llnull(self) -> float:
-        """Log-likelihood of the model without slopes."""
+        """Return the log-likelihood of the model without slopes."""
         return -null_loss(self.moments.counts) * self.moments.total
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
@@ -174,6 +191,7 @@ class PenalizedFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities.
         method, convention
             Not used.
 
@@ -189,20 +207,20 @@ class PenalizedFit:
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def with_result(self, search_result: PenalizedResult, strength: float) -> PenalizedFit:
-        """Return the fit with the result of a search at a strength."""
+        """Return the fit with the coefficients found by a search at a strength."""
         beta, loss, violation, steps, _ = search_result
         beta = _center_coefs(beta, self.l1_ratio)
         return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
 
 
 def null_loss(counts: Floats) -> float:
-    """Mean negative log-likelihood of the model without slopes."""
+    """Return the mean negative log-likelihood of the model without slopes, for class counts (K,)."""
     proportions = counts / counts.sum()
     return float(-(proportions @ np.log(proportions)))
 
 
 def read_standardized_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
-    """Read the rows of the moments into memory, standardized; rows of weight zero are dropped."""
+    """Read rows into memory, standardized by their moments; rows of weight zero are dropped."""
     standard = StandardColumns.from_moments(moments)
     n = int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
@@ -231,6 +249,7 @@ class _RowSpaceModel(NamedTuple):
     Attributes
     ----------
     model : Likelihood
+        The likelihood in r coordinates of the row space.
     basis : (p, r) float or None
         Orthonormal basis; None if the columns are unchanged.
     """
@@ -248,7 +267,7 @@ class _RowSpaceModel(NamedTuple):
 
 
 def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
-    """Reduce a ridge problem with more columns than rows to the row space; ridge is rotation invariant."""
+    """Reduce a ridge problem with more columns than rows to the row space of the columns."""
     if l1_ratio or len(model.z) - 1 <= len(model.codes):
         return _RowSpaceModel(model, None)
     basis, rows = qr(model.z[1:], mode="economic", check_finite=False)
@@ -257,7 +276,22 @@ def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
 
 
 def path_strengths(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
-    """Log-spaced path of strengths (L,) that starts where all slopes become zero, following glmnet."""
+    """Return a log-spaced path of strengths that starts where all slopes become zero, following glmnet.
+
+    Parameters
+    ----------
+    model : Likelihood
+        Likelihood of standardized rows.
+    l1_ratio : float
+        Proportion a of the L1 penalty.
+    n_strengths : int
+        Number L of strengths.
+
+    Returns
+    -------
+    (L,) float
+        Strengths in decreasing order.
+    """
     max_strength = ProximalNewton(model, l1_ratio, PATH_TOLERANCE, 0).max_strength()
     min_ratio = 1e-4 if len(model.codes) >= len(model.z) - 1 else 1e-2
     return np.asarray(max_strength * min_ratio ** np.linspace(0, 1, n_strengths))
@@ -280,9 +314,11 @@ def penalized_path(
     Parameters
     ----------
     model : Likelihood
+        Likelihood of standardized rows.
     l1_ratio : float
+        Proportion a of the L1 penalty.
     strengths : (L,) float
-        Decreasing.
+        Strengths in decreasing order.
     maxiter : int
         Maximum number of steps for each strength.
     may_end_early : bool
@@ -329,7 +365,9 @@ def fit_at(
     Parameters
     ----------
     model : Likelihood
+        Likelihood of standardized rows.
     l1_ratio, strength : float
+        The values of a and lambda.
     tol : float
         Violation of the conditions, in units of lambda, that counts as converged.
     maxiter : int
@@ -363,10 +401,13 @@ def refit_penalized(
     Parameters
     ----------
     fit : PenalizedFit
+        The fit that provides penalty and starting coefficients.
     moments : ClassMoments
+        Moments of the other rows.
     model : Likelihood
-        The rows.
+        Likelihood of the other rows, standardized.
     maxiter : int
+        Maximum number of steps.
 
     Returns
     -------
@@ -381,7 +422,7 @@ def refit_penalized(
 
 
 def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
-    """Make coefficients (C, p + 1) unique if the penalty leaves a choice.
+    """Make coefficients (C, p + 1) unique if the likelihood and the penalty leave a choice.
 
     For the lasso, a constant may be added to the coefficients of a column in all classes as long as equally
     many are positive and negative. For an even number of classes, one of the two middle coefficients is set
@@ -402,11 +443,12 @@ def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
 
 
 def path_scores(path: Sequence[PenalizedResult], z: Floats) -> Floats:
-    """Linear functions of rows along a path.
+    """Compute the linear functions of rows for each result along a path.
 
     Parameters
     ----------
     path : sequence of PenalizedResult
+        L results.
     z : (p + 1, m) float
         Standardized columns.
 

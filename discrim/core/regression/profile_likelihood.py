@@ -94,7 +94,7 @@ ROOT_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Objective:
-    """Objective function that is maximized.
+    """Objective function that is maximized, as a function of coefficients in the frame.
 
     Attributes
     ----------
@@ -111,16 +111,18 @@ class Objective:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Peak:
-    """Maximum on a plane.
+    """Maximum of an objective on a plane.
 
     Attributes
     ----------
     coef : (p + 1, q) float
+        Coefficients at the maximum.
     value : float
+        Objective at the maximum.
     gradient : (q (p + 1),) float
-        Ordered by class; zero along the plane.
+        Gradient, ordered by class; zero along the plane.
     curvature : (q (p + 1), q (p + 1)) float
-        Positive definite, possibly approximate.
+        Minus the Hessian, or a positive definite approximation.
     distance : float
         Remaining distance to the maximum in standard errors.
     """
@@ -133,21 +135,25 @@ class Peak:
 
 
 Search = Generator[Floats, Any, T]
-"""Generator that yields coefficients (p + 1, q), receives the objective there, and returns its result."""
+"""Generator that yields coefficients (p + 1, q), receives the objective there, and returns its result of type
+T.
+"""
 
 
 def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
-    """Run searches in parallel and return their results; each pass evaluates the points of all searches.
+    """Run several searches; each pass over the rows evaluates the points of all searches.
 
     Parameters
     ----------
     searches : sequence of Search
+        The searches.
     evaluate : callable
         Maps a list of coefficients (p + 1, q) to the list of objective values.
 
     Returns
     -------
     list
+        Results of the searches, in their order.
     """
     points = {i: next(search) for i, search in enumerate(searches)}
     outcomes = dict[int, T]()
@@ -166,12 +172,14 @@ def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]
 def maximize_on_plane(
     objective: Objective, start: Floats, plane: Floats, curvature: Floats | None = None
 ) -> Peak | None:
-    """Maximize over start + {b: plane'b = 0}.
+    """Maximize an objective over the plane start + {b: plane'b = 0}.
 
     Parameters
     ----------
     objective : Objective
+        The objective.
     start : (p + 1, q) float
+        Starting coefficients, a point of the plane.
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
     curvature : (q (p + 1), q (p + 1)) float, optional
@@ -194,11 +202,12 @@ def _search_plane(
     exact: bool,
     tolerance: float = PEAK_TOLERANCE,
 ) -> Search[Peak | None]:
-    """Maximize over start + {b: plane'b = 0} by Newton's method with a line search.
+    """Search the maximum over start + {b: plane'b = 0} by Newton's method with a line search.
 
     Parameters
     ----------
     start : (p + 1, q) float
+        Starting coefficients, a point of the plane.
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
     curvature : (q (p + 1), q (p + 1)) float, optional
@@ -246,11 +255,13 @@ def _line_search(
     Parameters
     ----------
     coef : (p + 1, q) float
+        Current coefficients.
     value : float
         Objective at `coef`.
     step : (q (p + 1),) float
+        Full step, ordered by class.
     decrement : float
-        Expected increase is half its square.
+        Newton decrement of the step; half its square is the expected increase.
 
     Returns
     -------
@@ -274,13 +285,14 @@ def solve_increasing(profile: Callable[[float], tuple[float, float]], target: fl
     Parameters
     ----------
     profile : callable
-        Returns value and slope. An infinite value counts as above the target.
+        Returns value and slope at d. An infinite value counts as above the target.
     target : float
+        Positive value.
 
     Returns
     -------
     float
-        Infinite if the function stays below the target; NaN if it is bracketed but not found.
+        The solution d. Infinite if the function stays below the target; NaN if it is bracketed but not found.
     """
     low = 0.0
     high = np.inf
@@ -308,7 +320,7 @@ class _PlaneMetric:
     factor : tuple
         Cholesky factor of the curvature.
     plane : (m, r) float
-        Normals.
+        Normals of the plane.
     """
 
     def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
@@ -318,25 +330,27 @@ class _PlaneMetric:
         self._normal = np.linalg.qr(plane)[0]
 
     def project(self, score: Floats) -> Floats:
-        """Project a gradient on the plane; otherwise the rounding error of the normal part would dominate."""
+        """Return the component of a gradient (m,) along the plane."""
+        # Otherwise the rounding error of the normal component would dominate.
         return np.asarray(score - self._normal @ (self._normal.T @ score))
 
     def to_plane(self, values: Floats) -> Floats:
-        """Difference between coefficients and the nearest ones on the plane, in the curvature's metric."""
+        """Return the shift (m,) from the nearest point of the plane to `values` (m,), in the metric."""
         return np.asarray(self._inverse_normals @ cho_solve(self._inner, self._plane.T @ values))
 
     def __call__(self, score: Floats) -> Floats:
-        """Step along the plane for a gradient."""
+        """Return the step (m,) along the plane for a gradient (m,)."""
         step = np.asarray(cho_solve(self._factor, score))
         return step - self.to_plane(step)
 
 
 def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]:
-    """Maximum log-likelihood on a plane by a limited-memory method.
+    """Search the maximum log-likelihood on a plane by a limited-memory method, without the information.
 
     Parameters
     ----------
     start : (p + 1, q) float
+        Starting coefficients, a point of the plane.
     metric : _PlaneMetric
         Approximation of the inverse curvature.
 
@@ -374,13 +388,14 @@ def frame_normals(fit: LogisticFit, combinations: Floats) -> Floats:
 def deviances_of_planes(
     fit: LogisticFit, rows: RowBlocks, planes: Sequence[Floats], progress: Callable[[float], object] = bool
 ) -> list[float]:
-    """Likelihood-ratio statistics 2 [l(b^) - max l(b)] of several hypotheses.
+    """Compute the likelihood-ratio statistics 2 [l(b^) - max l(b)] of several hypotheses.
 
     Parameters
     ----------
     fit : LogisticFit
-        Fitted to the rows.
+        Model fitted to the rows.
     rows : RowBlocks
+        Rows in blocks.
     planes : sequence of (r, p + 1) float
         Unit normals in the frame; each product with the coefficients of a class is zero under the hypothesis.
     progress : callable, optional
@@ -438,18 +453,23 @@ def deviances_of_planes(
 
 
 def _penalized_peak(fit: LogisticFit, objective: Objective, start: Floats, plane: Floats) -> Peak | None:
-    """Higher of the maxima on a plane that are reached from `start` and from the class proportions.
+    """Return the higher one of the maxima on a plane reached from `start` and from the class proportions.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     objective : Objective
+        The penalized log-likelihood.
     start : (p + 1, q) float
+        Starting coefficients, a point of the plane.
     plane : (q (p + 1), r) float
+        Normals of the plane, ordered by class.
 
     Returns
     -------
     Peak or None
+        None if both searches fail.
     """
     null_coef = np.zeros_like(start)
     null_coef[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])
@@ -459,15 +479,16 @@ def _penalized_peak(fit: LogisticFit, objective: Objective, start: Floats, plane
 
 
 def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
-    """Profile likelihood bounds of the coefficients, in units of the data.
+    """Compute the profile likelihood bounds of all coefficients, in units of the data.
 
     Parameters
     ----------
     fit : LogisticFit
-        Fitted to the rows.
+        Model fitted to the rows.
     rows : RowBlocks
+        Rows in blocks.
     drop : float
-        Value of 2 [l(b^) - l_p] at the bounds.
+        Value of 2 [l(b^) - l_p] at the bounds, a quantile of chi-square with one degree of freedom.
 
     Returns
     -------
@@ -498,7 +519,7 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
 
 
 class _Profile:
-    """Root of 2 [l(b^) - l_p] and its slope, as a function of the distance d from an estimate.
+    """Function that returns sqrt(2 [l(b^) - l_p]) and its slope at a distance d from an estimate.
 
     The other coefficients start at the optimum of the quadratic approximation about the previous point. A
     penalized likelihood can have several maxima on a plane; the search is repeated from the approximation
@@ -548,7 +569,7 @@ class _Profile:
 
 
 def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
-    """Objective of a fit: log-likelihood, or penalized log-likelihood."""
+    """Return the objective of a fit: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
         return Objective(lambda coef: penalized_sweep(likelihood, coef), is_exact=False)
@@ -556,7 +577,7 @@ def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
 
 
 def _estimates(fit: LogisticFit, rows: RowBlocks) -> Peak:
-    """Unconstrained maximum: the estimates of the fit."""
+    """Return the unconstrained maximum, at the estimates of the fit."""
     search_result = fit.newton
     value = (
         penalized_sweep(fit.likelihood(rows), search_result.coef)[0]
@@ -620,14 +641,14 @@ def check_nesting(
 
 
 def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
-    """A row of ones and the standardized columns (s, m) of rows x (m, s)."""
+    """Return a row of ones and the standardized columns (s + 1, m) of rows x (m, s)."""
     z = frame.deviations(x)
     z[1:] = (z[1:] * frame.scale[:, None] - frame.mean[:, None]) / frame.covariance.sd[:, None]
     return z
 
 
 def null_directions(combinations: Floats) -> Floats:
-    """Unit normals (r, p + 1) of the coefficients that the small model sets to zero."""
+    """Return unit normals (r, p + 1) of the coefficients that the small model of a `Nesting` sets to zero."""
     left_vectors, singular_values, _ = np.linalg.svd(combinations, full_matrices=True)
     rank = int((singular_values > MAX_ROUNDING_RESIDUAL * singular_values[0]).sum())
     return np.asarray(left_vectors[:, rank:].T)

@@ -38,7 +38,17 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 
 
 class LikelihoodState(NamedTuple):
-    """Loss, residuals s (P - Y) and probabilities P, (C, n), at some coefficients."""
+    """Loss and its derivatives at some coefficients.
+
+    Attributes
+    ----------
+    loss : float
+        Mean negative log-likelihood.
+    residual : (C, n) float
+        Weighted residuals s (P - Y).
+    probabilities : (C, n) float
+        Probabilities P.
+    """
 
     loss: float
     residual: Floats
@@ -56,8 +66,9 @@ class Likelihood:
     codes : (n,) int
         Class of each row.
     weights : (n,) float
-        They sum to one.
+        Weights of the rows, which sum to one.
     n_classes : int
+        Number of classes K.
     """
 
     z: Floats
@@ -76,21 +87,21 @@ class Likelihood:
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def null_coef(self) -> Floats:
-        """Coefficients (C, p + 1) of the model without slopes."""
+        """Return the coefficients (C, p + 1) of the model without slopes."""
         beta = np.zeros((self.functions, len(self.z)))
         logs = np.log(self.class_proportions)
         beta[:, 0] = logs[1] - logs[0] if self.functions == 1 else logs - logs.mean()
         return beta
 
     def linear_functions(self, beta: Floats) -> Floats:
-        """Linear functions (C, n) at coefficients (C, p + 1); fast for sparse coefficients."""
+        """Return the linear functions (C, n) at coefficients (C, p + 1); fast for sparse coefficients."""
         used = np.flatnonzero(beta.any(axis=0))
         if 2 * len(used) > len(self.z):
             return np.asarray(beta @ self.z)
         return np.asarray(beta[:, used] @ self.z[used])
 
     def evaluate(self, eta: Floats) -> LikelihoodState:
-        """Loss, residuals and probabilities at linear functions (C, n)."""
+        """Return loss, residuals and probabilities at linear functions (C, n)."""
         rows = np.arange(len(self.codes))
         if self.functions == 1:
             odds = eta[0]
@@ -111,11 +122,11 @@ class Likelihood:
         return LikelihoodState(loss, residual, probabilities)
 
     def gradient(self, residual: Floats, columns: Codes | None = None) -> Floats:
-        """Gradient (C, p + 1) of the loss, or its columns `columns`."""
+        """Return the gradient (C, p + 1) of the loss, or only its columns at positions `columns`."""
         return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
 
     def residual_change(self, probabilities: Floats, change: Floats) -> Floats:
-        """First-order change (C, n) of the residuals for a change (C, n) of the functions."""
+        """Return the first-order change (C, n) of the residuals for a change (C, n) of the functions."""
         residual_change = probabilities * change
         if self.functions == 1:
             return np.asarray(self.weights * (residual_change * (1 - probabilities)))
@@ -124,16 +135,16 @@ class Likelihood:
         return residual_change
 
     def curvature(self, probabilities: Floats, rows: Codes, columns: Codes) -> Floats:
-        """Second derivatives of the loss between coefficients.
+        """Compute the second derivatives of the loss between coefficients.
 
         If `rows` and `columns` are the same array, only half of the blocks are computed.
 
         Parameters
         ----------
         probabilities : (C, n) float
-            Probabilities.
+            Class probabilities of the rows.
         rows, columns : (a,), (b,) int
-            Positions of the coefficients in beta.ravel().
+            Positions, in beta.ravel(), of the coefficients of the rows and columns of the result.
 
         Returns
         -------
@@ -166,9 +177,9 @@ class Likelihood:
         return out
 
     def roots(self, probabilities: Floats, positions: Codes) -> Floats:
-        """Root A (C n, a) of the curvature A'A of coefficients at positions `positions` in beta.ravel().
+        """Return a root A (C n, a) of the curvature A'A of coefficients at `positions` (a,) in beta.ravel().
 
-        For probabilities P of a row, (diag(sqrt P) - P sqrt P')(.)' = diag(P) - P P'.
+        For probabilities P of a row, diag(sqrt P) - P sqrt P' is a root of diag(P) - P P'.
         """
         functions, columns = np.divmod(positions, len(self.z))
         root = np.sqrt(self.weights)
@@ -187,9 +198,7 @@ N_MATRICES = 4
 """Number of matrices of its size that growing and factoring the curvature needs."""
 
 RELATIVE_JITTER = 1e-10
-"""Fraction of the mean curvature that is added to the diagonal, because intercepts have no curvature in the
-direction of a common constant.
-"""
+"""Fraction of the mean curvature added to the diagonal; a common constant of the intercepts has none."""
 
 MIN_ENTERING = 16
 """Minimum number of coefficients that may enter the active set at once."""
@@ -205,13 +214,15 @@ class Curvature:
     Attributes
     ----------
     model : Likelihood
+        The loss.
     probabilities : (C, n) float
-        Probabilities.
+        Class probabilities of the rows at which the derivatives are evaluated.
     matrix_positions : (C (p + 1),) int
-        Position of each coefficient in `computed`; -1 if its derivatives were not computed.
+        Position of each coefficient in `computed` and `matrix`; -1 if its derivatives were not computed.
     computed : (m,) int
-        Coefficients with derivatives, in the order of computation.
+        Positions of the coefficients with derivatives, in the order of computation.
     matrix : (m, m) float
+        Second derivatives between these coefficients.
     last_factor : tuple or None
         Coefficients, ridge and Cholesky factor of the last call of `factor`.
     """
@@ -231,7 +242,7 @@ class Curvature:
         return cls(model, probabilities, np.full(n_coefs, -1), no_positions, np.zeros((0, 0)))
 
     def factor(self, positions: Codes, ridge: Floats) -> Floats:
-        """Lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
+        """Return the lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
         if self.last_factor is not None:
             last_positions, last_ridge, root = self.last_factor
             if np.array_equal(last_positions, positions) and np.array_equal(last_ridge, ridge):
@@ -250,7 +261,7 @@ class Curvature:
             jitter *= 100
 
     def block(self, positions: Codes) -> Floats:
-        """Curvature (a, a) of the coefficients at positions (a,); missing derivatives are computed."""
+        """Return the curvature (a, a) of the coefficients at positions (a,); compute what is missing."""
         new = positions[self.matrix_positions[positions] < 0]
         if len(new):
             n_before = len(self.computed)
@@ -276,7 +287,8 @@ class Curvature:
 class PenalizedQuadratic:
     """Quadratic approximation of the loss plus the elastic net penalty, as a function of v.
 
-    g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2; intercepts are not penalized.
+    The function is g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2, with coefficients v of some
+    columns; intercepts are not penalized.
 
     Parameters
     ----------
@@ -358,20 +370,21 @@ class PenalizedQuadratic:
         return self.v.reshape(self.shape)
 
     def _limit_entering(self, entering: Mask, excess: Floats, n_active: int) -> Mask:
-        """Mask of the coefficients with the largest violations, limited to as many as the rows determine.
+        """Return the coefficients with the largest violations, at most as many as the rows determine.
 
         Parameters
         ----------
         entering : (C m,) bool
             Coefficients that violate their condition.
         excess : (C m,) float
-            Violations.
+            Amount by which the condition of each coefficient is violated.
         n_active : int
             Number of nonzero coefficients.
 
         Returns
         -------
         (C m,) bool
+            The coefficients that may enter.
         """
         max_entering = max(self.model.functions * len(self.model.codes) - n_active, MIN_ENTERING)
         if int(entering.sum()) <= max_entering:
@@ -381,7 +394,10 @@ class PenalizedQuadratic:
         return largest
 
     def _minimize_active(self, active: Mask, sign: Floats) -> float:
-        """Minimize over the free coefficients with fixed signs; return the change of the value."""
+        """Minimize over the active coefficients with fixed signs, and return the change of the objective.
+
+        Coefficients that would change sign become zero; `active` and `sign`, (C m,), are updated in place.
+        """
         total = 0.0
         for _ in range(MAX_ACTIVE_SET_CHANGES):
             active_index = np.flatnonzero(active)
@@ -414,7 +430,7 @@ class PenalizedQuadratic:
         return total
 
     def _value_change(self, index: Codes, step: Floats) -> tuple[float, Floats]:
-        """Change of the value for a step of the coefficients `index`, and the slope (C m,) after it."""
+        """Return the change of the objective for a step of coefficients `index`, and the new slope (C m,)."""
         full_step = np.zeros(self.shape)
         full_step.ravel()[index] = step
         used = np.flatnonzero(full_step.any(axis=0))
@@ -430,7 +446,7 @@ class PenalizedQuadratic:
         return change + self.first * float(norm_change.sum()), self.slope + flat_change
 
     def _solve(self, index: Codes, target: Floats) -> Floats:
-        """Solve (H + second) step = right for the coefficients `index`."""
+        """Solve (H + second) step = target for the coefficients at positions `index`."""
         positions = self.positions[index]
         ridge = np.where(self.penalized[index], self.second, 0.0)
         n_equations = self.model.functions * len(self.model.codes)
@@ -439,13 +455,14 @@ class PenalizedQuadratic:
         return np.asarray(dpotrs(self.curvature.factor(positions, ridge), target, lower=1)[0])
 
     def _solve_by_rows(self, positions: Codes, ridge: Floats, target: Floats) -> Floats:
-        """Solve for more coefficients than rows by a system of the size of the rows.
+        """Solve (H + ridge) step = target for more coefficients than rows, by a system of their size.
 
         Parameters
         ----------
         positions : (a,) int
             Positions of the coefficients.
         ridge : (a,) float
+            Ridge of each coefficient.
         target : (a,) float
             Right-hand side.
 
@@ -469,16 +486,17 @@ MIN_ITERATIVE_COEFS = 256
 """Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
 ITERATIVE_TOLERANCE = 1e-4
+"""Relative tolerance of the slope at which conjugate gradients end."""
+
 MAX_ITERATIONS = 200
+"""Maximum number of iterations of conjugate gradients."""
+
 MAX_ITERATION_RATIO = 2
-"""Constants of conjugate gradients: ITERATIVE_TOLERANCE is the relative tolerance of the slope,
-MAX_ITERATIONS the maximum number of iterations, and MAX_ITERATION_RATIO the increase of iterations after
-which the preconditioner is recomputed.
-"""
+"""Increase of the number of iterations after which the preconditioner is recomputed."""
 
 
 class ClassBlocks:
-    """Preconditioner: inverse curvature (C, p + 1, p + 1) of the coefficients of each class.
+    """Preconditioner of conjugate gradients: inverse curvature (C, p + 1, p + 1) by class.
 
     Parameters
     ----------
@@ -505,7 +523,7 @@ class ClassBlocks:
         self.n_iterations = 0
 
     def multiply(self, residual: Floats) -> Floats:
-        """Multiply by a residual (C, p + 1)."""
+        """Return the product (C, p + 1) of the preconditioner with a residual (C, p + 1)."""
         return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
 
     def step(
@@ -516,8 +534,9 @@ class ClassBlocks:
         Parameters
         ----------
         model : Likelihood
+            The loss.
         probabilities : (C, n) float
-            Probabilities.
+            Class probabilities of the rows.
         slope : (C, p + 1) float
             Gradient of the objective.
         second : float
@@ -526,6 +545,7 @@ class ClassBlocks:
         Returns
         -------
         step : (C, p + 1) float
+            Newton's step.
         n_iterations : int
             Number of iterations.
         """
@@ -576,10 +596,13 @@ class PenalizedResult(NamedTuple):
     beta : (C, p + 1) float
         Coefficients.
     loss : float
+        Mean negative log-likelihood.
     violation : float
         Largest violation of the optimality conditions, in units of lambda.
     steps : int
+        Number of steps.
     converged : bool
+        Whether the violation is at most the tolerance, or a rounding error.
     """
 
     beta: Floats
@@ -613,7 +636,7 @@ class ProximalNewton:
         self.null_loss = self.state.loss
 
     def max_strength(self) -> float:
-        """Smallest lambda at which all slopes stay zero, with glmnet's convention for a ridge penalty."""
+        """Return the smallest lambda at which all slopes stay zero, by glmnet's convention for a ridge."""
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
     def begin(self, beta: Floats) -> None:
@@ -683,14 +706,14 @@ class ProximalNewton:
     # ---- conditions of a minimum
 
     def _bound(self, strength: float, tol: float) -> float:
-        """Largest violation that counts as zero."""
+        """Return the largest violation that counts as zero at a lambda."""
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
         return max(tol * strength * steepest, RELATIVE_ROUNDING * float(np.abs(self.state.residual).sum()))
 
     def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
-        """Violation of the optimality condition of each coefficient.
+        """Return the violation of the optimality condition of each coefficient.
 
         Parameters
         ----------
@@ -699,6 +722,7 @@ class ProximalNewton:
         beta : (C, m) float
             Coefficients, the intercepts in the first column.
         strength : float
+            The value of lambda.
 
         Returns
         -------
@@ -724,17 +748,20 @@ class ProximalNewton:
         Parameters
         ----------
         strength : float
+            The value of lambda.
         columns : (m,) int
             Positions of the columns, the first one constant.
         max_steps : int
             Maximum number of steps.
         tol : float
+            Largest violation of the conditions, in units of lambda.
         polish : bool
             Whether to continue until rounding stops the search.
 
         Returns
         -------
         steps : int
+            Number of steps.
         stuck : bool
             Whether no step decreases the objective.
         """
@@ -774,7 +801,7 @@ class ProximalNewton:
         return max_steps, False
 
     def _conjugate_gradient_step(self, gradient: Floats, beta: Floats, second: float) -> Floats:
-        """Newton's step (C, m) of a ridge fit by conjugate gradients.
+        """Compute Newton's step of a ridge fit by conjugate gradients.
 
         Parameters
         ----------
@@ -808,7 +835,7 @@ class ProximalNewton:
         return self.curvature, False
 
     def _objective(self, loss: float, beta: Floats, strength: float) -> float:
-        """Loss plus penalty of coefficients (C, m)."""
+        """Return the loss plus the penalty of coefficients (C, m)."""
         b = beta[:, 1:]
         ridge = (1 - self.l1_ratio) / 2
         return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
@@ -825,6 +852,7 @@ class ProximalNewton:
         columns : (m,) int
             Positions of the columns.
         strength : float
+            The value of lambda.
 
         Returns
         -------

@@ -64,11 +64,12 @@ class FittedRows(NamedTuple):
 
 
 def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
-    """Compute probabilities and residuals of rows.
+    """Compute fitted probabilities and residuals of rows.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     z : (p + 1, m) float
         Rows in the frame.
     codes : (m,) int
@@ -103,17 +104,21 @@ def row_residuals(
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     x : (m, p) float
+        Rows in the units of the data.
     codes : (m,) int
         Class of each row.
     weights : (m,) float or None
+        Frequency weights; None if all are one.
     residual_type : {"response", "pearson", "working", "deviance"}
         Working residuals refer to the log odds against the reference class. Deviance residuals are roots of
         the contributions to the deviance; for two classes they are negative for the reference class.
 
     Returns
     -------
-    (K, m), (K - 1, m) for "working", or (1, m) for "deviance" float
+    (K, m) float
+        (K - 1, m) for "working", (1, m) for "deviance".
     """
     fitted = fitted_rows(fit, fit.frame.transform(x), codes)
     root_weights = 1.0 if weights is None else np.sqrt(weights)
@@ -131,7 +136,7 @@ def row_residuals(
 
 
 def _indicator_sd(fitted: FittedRows) -> Floats:
-    """Standard deviations (K, m) of the class indicators."""
+    """Return the standard deviations (K, m) of the class indicators, sqrt(p (1 - p))."""
     complements = np.where(fitted.residuals > 0, fitted.residuals, 1 - fitted.probabilities)
     if len(complements) == 2:
         # For two classes the complement of one probability is the other.
@@ -140,15 +145,19 @@ def _indicator_sd(fitted: FittedRows) -> Floats:
 
 
 def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
-    """Working residuals W^-1 (y - p), (K - 1, m).
+    """Return the working residuals W^-1 (y - p).
 
-    They are 1/p for the own class, and -1/p in all lines for a row of the reference class.
+    With p the probability of the row's own class they are 1/p for this class and otherwise 0. For a row of
+    the reference class all are -1/p.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     fitted : FittedRows
+        Probabilities of the rows.
     codes : (m,) int
+        Class of each row.
 
     Returns
     -------
@@ -170,7 +179,7 @@ class Influence(NamedTuple):
     Attributes
     ----------
     leverage, cooks_distance : (m,) float
-        Leverages and Cook's distances.
+        Leverage and Cook's distance of each row.
     standardized : (m,) float
         Norm of the standardized Pearson residual.
     coef_changes : (q (p + 1), m) float or None
@@ -191,6 +200,7 @@ def row_influence(
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     with_coef_changes : bool
         Whether to compute the change of each coefficient, which needs q (p + 1) elements per row.
 
@@ -207,6 +217,7 @@ def row_influence(
     compute_pulls = _pulls_two_classes if q == 1 else _pulls
 
     def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
+        """Yield slices of a block of rows and the influence of their rows."""
         x, codes, weights = block
         for row_slice in slices(len(x), chunk_rows):
             chunk_weights = (
@@ -234,21 +245,29 @@ def row_influence(
 def _pulls_two_classes(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
-    """Special case of `_pulls` for two classes, in which all blocks are scalars.
+    """Compute `_pulls` for two classes, where all blocks are scalars.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     fitted : FittedRows
+        Probabilities and residuals of the rows.
     weights : (m,) float
+        Frequency weights.
     z : (p + 1, m) float
+        Rows in the frame.
     forms : QuadraticForms
+        Quadratic forms of the inverse information.
 
     Returns
     -------
     pull : (1, m) float
+        The vector u, see `_pulls`.
     quadratic_forms : (1, 1, m) float
+        The matrix C, see `_pulls`.
     leverage : (m,) float
+        Leverage of each row.
     """
     (quadratic_forms,) = forms.iterate(z)
     leverage = weights * fitted.probabilities[0] * fitted.probabilities[1] * quadratic_forms[0]
@@ -260,16 +279,21 @@ def _pulls_two_classes(
 def _pulls(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
-    """Quantities of the deletion formulas of the module docstring.
+    """Compute the quantities u, C and leverage of the deletion formulas of the module docstring.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     fitted : FittedRows
+        Probabilities and residuals of the rows.
     weights : (m,) float
+        Frequency weights.
     z : (p + 1, m) float
         Rows in the frame.
+        Rows in the frame.
     forms : QuadraticForms
+        Quadratic forms of the inverse information.
         Quadratic forms of the inverse information.
 
     Returns
@@ -279,6 +303,7 @@ def _pulls(
     quadratic_forms : (q, q, m) float
         The matrix C.
     leverage : (m,) float
+        Leverage of each row.
     """
     q = len(fit.others)
     m = z.shape[1]
@@ -330,20 +355,21 @@ class Effect(NamedTuple):
     jacobian: Floats
 
     def add(self, other: Effect) -> Effect:
-        """Sum over the rows of both."""
+        """Return the sum of both effects, the effect over the rows of both."""
         return Effect(self.total + other.total, self.jacobian + other.jacobian)
 
     def subtract(self, other: Effect) -> Effect:
-        """Difference of the two effects."""
+        """Return the difference of the two effects."""
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
 
 def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) -> Floats:
-    """Class probabilities of rows under a changed prior.
+    """Compute the class probabilities of rows under a changed prior.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
     z : (p + 1, m) float
         Standardized rows with a leading one, in the coordinates of `fit.newton.coef`.
     shift : (K,) float
@@ -359,7 +385,23 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
 
 
 def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Sum of the class probabilities over rows z (p + 1, m)."""
+    """Return the weighted sum of the class probabilities over rows.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The fitted model.
+    z : (p + 1, m) float
+        Rows in the frame.
+    shift : (K,) float
+        Change of the log odds by the prior.
+    weights : (m,) float
+        Weights of the rows.
+
+    Returns
+    -------
+    Effect
+    """
     class_probabilities = class_probabilities_under_prior(fit, z, shift)
     return Effect(
         class_probabilities @ weights,
@@ -368,16 +410,33 @@ def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) ->
 
 
 def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Effect of a change of rows from `before` to `after`, (p + 1, m)."""
-    return level_effect(fit, after, shift, weights).subtract(level_effect(fit, before, shift, weights))
-
-
-def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Effect of an infinitesimal change of a column.
+    """Return the effect of a change of rows on the class probabilities, summed over the rows.
 
     Parameters
     ----------
     fit : LogisticFit
+        The fitted model.
+    before, after : (p + 1, m) float
+        Rows in the frame before and after the change.
+    shift : (K,) float
+        Change of the log odds by the prior.
+    weights : (m,) float
+        Weights of the rows.
+
+    Returns
+    -------
+    Effect
+    """
+    return level_effect(fit, after, shift, weights).subtract(level_effect(fit, before, shift, weights))
+
+
+def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
+    """Return the derivative of the class probabilities with respect to a column, summed over rows.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The fitted model.
     z : (p + 1, m) float
         Rows in the frame.
     change : (p, m) or (p, 1) float
@@ -385,6 +444,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
     shift : (K,) float
         Change of the log odds by the prior.
     weights : (m,) float
+        Weights of the rows.
 
     Returns
     -------
@@ -404,7 +464,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
 
 
 def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> Floats:
-    """Derivatives (K, q, m) of the probabilities with respect to the log odds."""
+    """Return the derivatives (K, q, m) of the probabilities with respect to the q log odds."""
     derivatives = -class_probabilities[:, None] * class_probabilities[fit.others]
     for i, k in enumerate(fit.others):
         # The sum of the other probabilities avoids cancellation in one minus a probability.
@@ -413,6 +473,6 @@ def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> F
 
 
 def _jacobian(by_odds: Floats, z: Floats) -> Floats:
-    """Sum over rows of derivatives by log odds (K, q, m) times z (p + 1, m): (K, q (p + 1))."""
+    """Return the sum over rows (K, q (p + 1)) of derivatives by log odds (K, q, m) times z (p + 1, m)."""
     k, q, m = by_odds.shape
     return np.asarray((by_odds.reshape(k * q, m) @ z.T).reshape(k, q * len(z)))
