@@ -194,15 +194,15 @@ def conformal_pvalues(
 
 
 def miss_probability(level: float) -> float:
-    """Return 1 - level rounded to its decimal representation, for example 0.05 for 0.95.
+    """Return the probability 1 - level that a set may miss the class, for example exactly 0.05 for 0.95.
 
-    A p-value that equals this proportion exactly is then not treated as larger.
+    It is rounded to its decimal representation. A p-value that equals it is then not treated as larger.
     """
     return float(1 - Fraction(repr(float(level))))
 
 
 def min_calibration_rows(level: float) -> int:
-    """Minimum number of calibration rows; with fewer every p-value exceeds 1 - level and every set is full.
+    """Return the number of calibration rows below which every prediction set contains all classes.
 
     Examples
     --------

@@ -237,6 +237,7 @@ def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
     weights = np.where(np.arange(len(points)) == 0, 0.5, 1.0) * step / np.pi
 
     def excess(deviation: float) -> float:
+        """Log of the computed over the requested tail probability, at a deviation in units of `sd`."""
         terms = weights * np.exp(cumulants - points * deviation * sd) / points
         return float(np.log(max(sign * terms.real.sum(), MIN_POSITIVE) / tail))
 
@@ -327,9 +328,11 @@ def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Float
     proportions = counts / counts.sum()
 
     def shape_of(log_factors: Floats) -> Floats:
+        """Return the maximum likelihood estimate of Sigma (p, p) for fixed ln c_k (K,)."""
         return np.asarray(np.einsum("k,kij->ij", proportions * np.exp(-log_factors), covariances))
 
     def objective(log_factors: Floats) -> float:
+        """Return the objective divided by N, as a function of ln c_k (K,)."""
         return float(np.linalg.slogdet(shape_of(log_factors))[1] + p * (proportions @ log_factors))
 
     # Start at factors that make the determinants equal.
@@ -355,6 +358,7 @@ def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Float
         step = step / max(1.0, float(np.abs(step).max()) / 2)
 
         def objective_along_step(size: float, start: Floats = log_factors, direction: Floats = step) -> float:
+            """Return the objective after a fraction of the step."""
             return objective(start + size * direction)
 
         log_factors = log_factors + _line_search(objective_along_step, objective(log_factors), slope) * step
@@ -460,6 +464,7 @@ def _minimize_rotation(
             return rotation, True
 
         def rotate(size: float, rotation_start: Floats = rotation, direction: Floats = step) -> Floats:
+            """Return the rotation (p, p) after a fraction of the step, a skew matrix."""
             # Cayley's rotation of a skew matrix, equal to its exponential up to third order.
             skew = size * direction
             unit = np.eye(len(skew))
@@ -606,28 +611,52 @@ def _line_search(objective: Callable[[float], float], value: float, slope: float
 
 
 def _warn_not_converged(model: str) -> None:
-    """Warn that the fit of a model, named at the start of the message, did not converge."""
+    """Issue a ConvergenceWarning that the fit of `model` (its name, with an article) did not converge."""
     warn_user(
         f"{model} did not converge in {MAX_STEPS} steps. Its likelihood is a lower bound.", ConvergenceWarning
     )
 
 
 def _weighted_eigenvectors(roots: Floats, weights: Floats) -> Floats:
-    """Eigenvectors (p, p) of sum_k w_k R_k'R_k for roots R_k of the class covariances and weights (K,).
+    """Return the eigenvectors of a weighted sum of class covariances.
 
-    The eigenvectors are columns, in descending order of the eigenvalues.
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Roots R_k of the class covariances R_k'R_k.
+    weights : (K,) float
+        Weights of the covariances.
+
+    Returns
+    -------
+    (p, p) float
+        Eigenvectors in columns, in descending order of the eigenvalues.
     """
     stack = roots * np.sqrt(weights)[:, None, None]
     return np.asarray(svd(stack.reshape(-1, stack.shape[2]), full_matrices=False)[2].T)
 
 
 def _component_objective(roots: Floats, proportions: Floats, rotation: Floats) -> float:
-    """Return sum_k proportions_k ln|L_k| at a rotation (p, p), L_k the diagonal of B'S_k B."""
+    """Objective that common principal components minimize at a rotation: a weighted sum of log variances.
+
+    Parameters
+    ----------
+    roots : (K, p, p) float
+        Roots of the class covariances.
+    proportions : (K,) float
+        Class proportions, the weights.
+    rotation : (p, p) float
+        Columns are the common axes.
+
+    Returns
+    -------
+    float
+    """
     return float(proportions @ np.log(_component_variances(roots, rotation)).sum(axis=1))
 
 
 def _component_variances(roots: Floats, rotation: Floats) -> Floats:
-    """Return the variances (K, p) along the axes B (p, p), the diagonals of B'S_k B with S_k = R_k'R_k."""
+    """Return the variances (K, p) of each class along the common axes, the columns of `rotation` (p, p)."""
     return np.asarray(((roots @ rotation) ** 2).sum(axis=1))
 
 
@@ -774,7 +803,10 @@ def _factor_model_row(
 
 
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
-    """Return log-determinants (K,) of the class covariances for each model, in coordinates of the moments."""
+    """Fit the models of the hierarchy, and return the log-determinants (K,) of the class covariances of each.
+
+    Keys are the names of the models; covariances are in the coordinates of the moments.
+    """
     p = moments.n_columns
     counts = moments.counts
     common = pooled_covariance(moments, moments.total)

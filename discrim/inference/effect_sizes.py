@@ -345,7 +345,7 @@ def _adjusted_pvalues(
 
 
 def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:
-    """Return the probability that the greatest root of E^-1 H exceeds each value under equal means.
+    """Return p-values of Roy's greatest root: the probability of a larger root under equal class means.
 
     Parameters
     ----------

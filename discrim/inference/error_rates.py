@@ -336,16 +336,16 @@ def posterior_error_rate(
 
 
 def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> float:
-    """Error rate if class and prediction were independent, sum_kj pi_k q_j c_kj.
+    """Return the error rate or mean cost if class and prediction were independent, sum_kj pi_k q_j c_kj.
 
     Parameters
     ----------
     counts : (K, K) float
-        Actual by predicted classes; they determine q.
+        Actual by predicted classes; they determine the proportions q_j of the predictions.
     prior : (K,) float
         Prior probabilities pi.
     costs : (K, K) float or None
-        None to count errors.
+        Costs of assigning class k to class j; None to count errors.
 
     Returns
     -------
@@ -394,7 +394,7 @@ def bootstrap_632_plus(
     prior : (K,) float
         Prior probabilities.
     costs : (K, K) float or None
-        None to count errors.
+        Costs of assigning class k to class j; None to count errors.
     level : float
         Confidence level.
     sampled : bool
@@ -468,7 +468,7 @@ def _out_of_bag_losses(
     n_samples_without : (n,) int
         Number of samples that do not contain each row.
     cost_matrix : (K, K) float
-        Costs.
+        Costs of assigning class k to class j.
 
     Returns
     -------
@@ -477,7 +477,7 @@ def _out_of_bag_losses(
     influences : (n,) float
         Covariance over samples between the number of times a row is drawn and the weighted losses of the
         other rows.
-    noise : float
+    monte_carlo_variance : float
         Monte Carlo variance of the influences, summed over rows.
     """
     n_samples, n = predictions.out_of_bag_predicted.shape
@@ -907,7 +907,7 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
 
 
 def balanced_accuracy(counts: Floats, level: float) -> Estimate:
-    """Mean of the sensitivities of the classes that have rows, from counts (K, K)."""
+    """Return the mean of the sensitivities of the classes with rows, from a confusion table (K, K)."""
     return accuracy(counts, np.full(len(counts), 1 / len(counts)), level)
 
 

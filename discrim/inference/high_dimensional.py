@@ -230,8 +230,8 @@ def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     moments : ClassMoments
         Moments by class.
     fourth_powers : (2,) float
-        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
-        unit of the moments.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, with
+        columns multiplied by `moments.common_unit`.
 
     Returns
     -------
@@ -424,8 +424,8 @@ def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     moments : ClassMoments
         Moments by class.
     fourth_powers : (K,) float
-        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
-        unit of the moments.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, with
+        columns multiplied by `moments.common_unit`.
 
     Returns
     -------
@@ -493,8 +493,8 @@ def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestR
     moments : ClassMoments
         Moments by class.
     fourth_powers : (K,) float
-        Sum over the rows of a class of the fourth power of their distance from the class mean, in the common
-        unit of the moments.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, with
+        columns multiplied by `moments.common_unit`.
 
     Returns
     -------

@@ -323,7 +323,7 @@ def slope_covariance(
     covariance : Covariance
         Within-class covariance.
     nu : float
-        Its degrees of freedom.
+        Degrees of freedom of the covariance.
     reference : int
         Code of the reference class.
 

@@ -60,7 +60,8 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     Parameters
     ----------
     roots : (r,) float
-        Roots of W^-1 B, largest first; omitted ones are zero.
+        Eigenvalues of W^-1 B, W and B the scatters within and between classes, in decreasing order; omitted
+        ones are zero.
     n_columns, n_classes : int
         Numbers of columns and of classes.
     total : float
@@ -105,7 +106,8 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     Parameters
     ----------
     roots : (r,) float
-        Roots of W^-1 B, largest first; omitted ones are zero.
+        Eigenvalues of W^-1 B, W and B the scatters within and between classes, in decreasing order; omitted
+        ones are zero.
     n_columns, n_classes : int
         Numbers of columns and of classes.
     total : float
@@ -193,7 +195,7 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
     Parameters
     ----------
     roots : (r,) float
-        Roots of W^-1 B, largest first.
+        Eigenvalues of W^-1 B, W and B the scatters within and between classes, in decreasing order.
     n_columns, n_classes : int
         Numbers of columns and of classes.
     total : float
@@ -272,7 +274,7 @@ class Hypothesis:
 
     @property
     def df(self) -> int:
-        """Degrees of freedom."""
+        """Degrees of freedom q, the number of independent conditions of the hypothesis."""
         return len(self.projection)
 
 
@@ -339,7 +341,18 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def overall(self, origin: Floats) -> Hypothesis:
-        """Return the hypothesis that the coefficients of the constant plus `origin` (p,) are zero."""
+        """Return the hypothesis that the constant coefficients of all responses plus `origin` are zero.
+
+        Parameters
+        ----------
+        origin : (p,) float
+            Vector that is added to the responses before the test, for example because it was subtracted
+            earlier.
+
+        Returns
+        -------
+        Hypothesis
+        """
         # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
@@ -349,7 +362,20 @@ class LeastSquares:
         return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
 
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
-        """Return the roots (s,) of E^-1 H, largest first, and their axes a (p, s), normalized to a'Ea = 1."""
+        """Compute the roots of E^-1 H, with E the residual scatter and H the scatter of a hypothesis.
+
+        Parameters
+        ----------
+        hypothesis : Hypothesis
+            A hypothesis of this model.
+
+        Returns
+        -------
+        roots : (s,) float
+            Eigenvalues of E^-1 H in decreasing order; s is at most p and q.
+        axes : (p, s) float
+            Eigenvectors a in columns, normalized to a'Ea = 1.
+        """
         unit = np.sqrt((self.error**2).sum(axis=0))
         whitened = scipy.linalg.solve_triangular(
             self.error / unit, (hypothesis.projection / unit).T, trans="T"
@@ -365,7 +391,7 @@ class LeastSquares:
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent(self) -> list[Dependency]:
-        """Return the responses with residuals that are zero or depend linearly on earlier residuals."""
+        """Return responses with residuals that are zero or combinations of earlier responses' residuals."""
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         independent_columns: list[int] = []
@@ -484,7 +510,20 @@ MCKEON = "Hotelling-Lawley trace, McKeon"
 
 
 def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFrame:
-    """Return the table of `manova_table` for a hypothesis; NaN if there are too few degrees of freedom."""
+    """Return the table of the four statistics of a hypothesis, with the columns of `manova_table`.
+
+    Parameters
+    ----------
+    model : LeastSquares
+        Model of the responses.
+    hypothesis : Hypothesis
+        A hypothesis of this model.
+
+    Returns
+    -------
+    pandas.DataFrame
+        NaN, with F_is "not defined", if there are too few degrees of freedom.
+    """
     q = hypothesis.df
     p = len(model.error)
     if not q or model.df < p:
@@ -495,7 +534,24 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
 
 
 def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
-    """Return partial eta squared of a hypothesis for each statistic; NaN without degrees of freedom."""
+    """Compute partial eta squared, the explained proportion of variation, of a hypothesis by four statistics.
+
+    With s = min(p, q) roots: Pillai's trace / s, 1 - lambda^(1/s) for Wilks' lambda, trace / (trace + s)
+    for the
+    Hotelling-Lawley trace, and root / (1 + root) for Roy's root.
+
+    Parameters
+    ----------
+    model : LeastSquares
+        Model of the responses.
+    hypothesis : Hypothesis
+        A hypothesis of this model.
+
+    Returns
+    -------
+    dict of float
+        Keys as in `STATISTICS`; NaN if there are too few degrees of freedom.
+    """
     s = min(hypothesis.df, len(model.error))
     if not s or model.df < len(model.error):
         return dict.fromkeys(STATISTICS, np.nan)

@@ -145,9 +145,10 @@ def two_class_error_rate(
     expected: bool,
     density_factor: float = 1.0,
 ) -> Rates:
-    """Estimate the error rate or mean cost for two classes by D, DS, O or OS, with an interval.
+    """Estimate the error rate or mean cost of LDA from the normal model, for two classes.
 
-    The standard error is by the delta method. The interval is normal on the logit scale, or on the log scale
+    The estimates D, DS, O and OS are defined in the module docstring. The standard error is by the delta
+    method. The interval is normal on the logit scale, or on the log scale
     for mean costs.
 
     Parameters
@@ -255,7 +256,9 @@ def multiclass_error_rate(
     shrunk: bool,
     density_factor: float,
 ) -> Rates:
-    """Estimate the error rate or mean cost for any number of classes by D or DS, with an interval.
+    """Estimate the error rate or mean cost of LDA from the normal model, for any number of classes.
+
+    The estimates are D, at the estimated distances, and DS, at shrunk distances (see the module docstring).
 
     Parameters
     ----------
@@ -268,7 +271,7 @@ def multiclass_error_rate(
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     costs : (K, K) float or None
-        None to count errors.
+        Costs of assigning class k to class j; None to count errors.
     level : float
         Confidence level.
     shrunk : bool

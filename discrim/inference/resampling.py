@@ -238,6 +238,7 @@ class RunningInterval:
     """
 
     def __init__(self, shape: tuple[int, ...], replicates: int, level: float) -> None:
+        """Allocate memory for the outermost values; see the class for the parameters."""
         self._position = (replicates - 1) * (1 - level) / 2
         self._size = int(self._position) + 2
         self._low, self._high = np.full((2, self._size, *shape), np.inf)

@@ -56,7 +56,7 @@ class TestResult:
 
     @property
     def df(self) -> float | tuple[float, ...]:
-        """Degrees of freedom: a number for a chi-square, a pair for an F."""
+        """Degrees of freedom: a number for a chi-square, a pair for an F, an empty tuple for permutations."""
         return float(self._df[0]) if len(self._df) == 1 else self._df
 
     @property
@@ -66,9 +66,11 @@ class TestResult:
         return pd.DataFrame(values, index=list(self.approximations), columns=list(self.columns))
 
     def __str__(self) -> str:
+        """Summary line and assumptions."""
         return f"{self._summary_line()}\n{self.assumes}"
 
     def __repr__(self) -> str:
+        """Summary line, table of the approximations if there are several, and assumptions."""
         lines = [self._summary_line()]
         if len(self.approximations) > 1:
             cells = self._table_texts()
@@ -120,12 +122,12 @@ class TestResult:
 
 
 def _format_pvalue(p: float) -> str:
-    """Format a p-value; very small ones as an upper bound."""
+    """Format a p-value with three digits; one below 1e-300 as "<1e-300"."""
     return "<1e-300" if p < 1e-300 else _format_number(p, 3)
 
 
 def _format_number(x: Any, digits: int = 6) -> str:
-    """Format a number; a missing value is blank."""
+    """Format a number with some significant digits; a missing value is blank, a text is unchanged."""
     if isinstance(x, str):
         return x
     return "" if x is None or math.isnan(x) else f"{x:.{digits}g}"

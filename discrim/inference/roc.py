@@ -252,7 +252,7 @@ def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Fl
 
 
 def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
-    """Reduce a curve to at most about `max_points` of its corners, for plots."""
+    """Reduce a curve to at most about `max_points` of its corners, for plots; straight parts are kept."""
     false = curve.false_positive
     true = curve.true_positive
     is_corner = np.ones(len(false), dtype=bool)

@@ -221,7 +221,7 @@ def _draw_wishart_roots(rng: np.random.Generator, m: int, k: int, df: int) -> Fl
 
 
 def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw errors of LDA minus errors of the Bayes rule (m,), one sample and new row per draw."""
+    """Draw m errors of LDA minus errors of the Bayes rule (m,), each for a new sample and one new row."""
     products, bayes_distances = _draw_product_roots(rng, n, setting, m)
     q = products.shape[1]
     df = setting.classes * (n - 1) - setting.p + q
@@ -231,7 +231,7 @@ def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 
 
 def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw errors of QDA minus errors of the Bayes rule, one sample and new row per draw.
+    """Draw errors of QDA minus errors of the Bayes rule, each for a new sample and one new row.
 
     Parameters
     ----------
@@ -267,7 +267,7 @@ def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 
 
 def _draw_diagonal_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw errors of the diagonal rule minus errors of the Bayes rule (m,), one sample and row per draw."""
+    """Draw m errors of the diagonal rule minus errors of the Bayes rule, each for a sample and a new row."""
     k = setting.classes
     p = setting.p
     points = _spread_means(setting)
@@ -353,6 +353,7 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
     """
 
     def is_narrow(rows: int) -> bool:
+        """Return whether the interval for so many rows has at most the given width."""
         low, high = exact_interval(error * rows, rows, level)
         return high - low <= width
 

@@ -97,6 +97,7 @@ class SelectedColumns:
     """
 
     def __init__(self, moments: ClassMoments) -> None:
+        """Compute the roots of the scatters; no column is chosen yet."""
         means = moments.means
         within = moments.pooled()
         column_norms = np.sqrt(within.squares[0])
@@ -255,7 +256,19 @@ class SelectedColumns:
         return np.asarray(log_lambdas)
 
     def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Return the value that a criterion would have after adding a term."""
+        """Return the value that a criterion would have after adding a term.
+
+        Parameters
+        ----------
+        columns : (g,) int
+            Positions of the columns of the term.
+        criterion : str
+            See `value`.
+
+        Returns
+        -------
+        CriterionValue
+        """
         if criterion == "wilks":
             return CriterionValue(self.value("wilks").value * self.partial_tests([columns])[0].wilks)
         scores = self._whitened_means(self._within)
@@ -265,7 +278,19 @@ class SelectedColumns:
         return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
 
     def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Return the value that a criterion would have after removing a chosen term."""
+        """Return the value that a criterion would have after removing a chosen term.
+
+        Parameters
+        ----------
+        columns : (g,) int
+            Positions of the columns of the term.
+        criterion : str
+            See `value`.
+
+        Returns
+        -------
+        CriterionValue
+        """
         if criterion == "wilks":
             return CriterionValue(self.value("wilks").value / self.partial_tests([columns])[0].wilks)
         remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
@@ -290,11 +315,29 @@ class SelectedColumns:
         return self._criterion_value(self._whitened_means(self._within), criterion)
 
     def tolerances(self) -> Floats:
-        """Return the tolerances (m,) of the chosen columns."""
+        """Return the tolerances (m,) of the chosen columns.
+
+        The tolerance of a column is the proportion of its within-class variance that the other chosen
+        columns do not
+        explain.
+        """
         return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 
     def tolerances_with(self, columns: Codes) -> tuple[float, float]:
-        """Return smallest tolerances if a term were added: of its columns, and of all chosen columns."""
+        """Return the smallest tolerances after adding a term.
+
+        Parameters
+        ----------
+        columns : (g,) int
+            Positions of the columns of the term.
+
+        Returns
+        -------
+        term_tolerance, min_tolerance : float
+            Smallest tolerance of the columns of the term, and of all chosen columns including them; zero if
+            a column
+            is constant or collinear.
+        """
         if self._is_constant[columns].any() or len(self._within.residuals(columns)) < len(columns):
             return 0.0, 0.0
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
@@ -323,7 +366,13 @@ class SelectedColumns:
         return d2, self._pair_f(d2, p), float(p), self._nu - p + 1
 
     def add_or_remove(self, columns: Codes) -> None:
-        """Add a term to the chosen columns, or remove it if it is chosen."""
+        """Add a term to the chosen columns, or remove it if it is chosen.
+
+        Parameters
+        ----------
+        columns : (g,) int
+            Positions of the columns of the term.
+        """
         self._inverses = self._clearly_independent = None
         for root in (self._within, self._total):
             is_chosen = columns[0] in root.pivots
@@ -338,7 +387,7 @@ class SelectedColumns:
         return float(self._counts @ (self._whitened_means(self._total) ** 2).sum(axis=0))
 
     def _whitened_means(self, root: UpdatedRoot) -> Floats:
-        """Return class means (m, K) in the chosen columns, whitened by the scatter with the given root."""
+        """Return class means (m, K) in the chosen columns, whitened by the scatter root'root."""
         return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
     def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:

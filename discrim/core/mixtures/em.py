@@ -68,7 +68,7 @@ MIN_ROTATION_ANGLE = 1e-15
 
 
 def form_name(form: str, components: int) -> str:
-    """Return the name of a form; several forms coincide for a single component and share a name."""
+    """Return the name of a form, which for one component is shared by several forms, for example XXI."""
     return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
 
@@ -139,7 +139,9 @@ def covariances(
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):
-            return _common_axes(scatters, counts, axes, max_iterations, equal_volume=form == "EVE")
+            return _common_axes_covariances(
+                scatters, counts, axes, max_iterations, equal_volume=form == "EVE"
+            )
         if form in _ALTERNATING_FORMS:
             return _ALTERNATING_FORMS[form](
                 scatters,
@@ -149,28 +151,28 @@ def covariances(
         return _CLOSED_FORMS[form](scatters, counts), None
 
 
-def _equal_spheres(squares: Floats, counts: Floats) -> Floats:
+def _equal_spherical_variances(squares: Floats, counts: Floats) -> Floats:
     """Return variances (G, p) of form EII: equal in all columns and components."""
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
-def _spheres(squares: Floats, counts: Floats) -> Floats:
+def _spherical_variances(squares: Floats, counts: Floats) -> Floats:
     """Return variances (G, p) of form VII: equal in all columns of a component."""
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
-def _pooled(scatters: Floats, counts: Floats) -> Floats:
+def _pooled_covariances(scatters: Floats, counts: Floats) -> Floats:
     """Return the pooled covariances or variances, for forms EEI and EEE; see `covariances`."""
     return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
 
 
-def _separate(scatters: Floats, counts: Floats) -> Floats:
+def _separate_covariances(scatters: Floats, counts: Floats) -> Floats:
     """Return the covariances or variances of each component, for forms VVI and VVV; see `covariances`."""
     return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
-def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
+def _equal_volume_covariances(scatters: Floats, counts: Floats) -> Floats:
     """Estimate covariances of equal volume, each with the shape of its scatter (forms EVI and EVV).
 
     Parameters
@@ -189,7 +191,7 @@ def _equal_volumes(scatters: Floats, counts: Floats) -> Floats:
     return np.asarray((scatters.T * (volumes.sum() / (counts.sum() * volumes))).T)
 
 
-def _common_shape(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
+def _common_shape_covariances(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Estimate covariances that are multiples of one matrix by alternating updates (forms VEI and VEE).
 
     Parameters
@@ -255,41 +257,41 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
     return eigenvalues, axes
 
 
-def _eev(scatters: Floats, counts: Floats) -> Floats:
+def _eev_covariances(scatters: Floats, counts: Floats) -> Floats:
     """Estimate covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
 
 
-def _vev(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
+def _vev_covariances(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Estimate covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
     eigenvalues, axes = _accurate_eigh(scatters)
-    variances = _common_shape(eigenvalues, counts, tolerance)
+    variances = _common_shape_covariances(eigenvalues, counts, tolerance)
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
 
 
 _CLOSED_FORMS: dict[str, Callable[[Floats, Floats], Floats]] = {
-    "EII": _equal_spheres,
-    "VII": _spheres,
-    "EEI": _pooled,
-    "EVI": _equal_volumes,
-    "VVI": _separate,
-    "EEE": _pooled,
-    "EEV": _eev,
-    "EVV": _equal_volumes,
-    "VVV": _separate,
+    "EII": _equal_spherical_variances,
+    "VII": _spherical_variances,
+    "EEI": _pooled_covariances,
+    "EVI": _equal_volume_covariances,
+    "VVI": _separate_covariances,
+    "EEE": _pooled_covariances,
+    "EEV": _eev_covariances,
+    "EVV": _equal_volume_covariances,
+    "VVV": _separate_covariances,
 }
 """Forms with a closed-form estimate."""
 _ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
-    "VEI": _common_shape,
-    "VEE": _common_shape,
-    "VEV": _vev,
+    "VEI": _common_shape_covariances,
+    "VEE": _common_shape_covariances,
+    "VEV": _vev_covariances,
 }
 """Forms whose estimates alternate between volumes and the common factor."""
 
 
-def _common_axes(
+def _common_axes_covariances(
     scatters: Floats, counts: Floats, axes: Axes, max_iterations: int, *, equal_volume: bool
 ) -> tuple[Floats, Floats]:
     """Estimate covariances with common axes (forms EVE and VVE).
@@ -323,14 +325,14 @@ def _common_axes(
     def variances() -> Floats:
         """Variances (G, p) along the current axes."""
         squares = np.diagonal(rotated_scatters, axis1=1, axis2=2)
-        return _equal_volumes(squares, counts) if equal_volume else squares / counts[:, None]
+        return _equal_volume_covariances(squares, counts) if equal_volume else squares / counts[:, None]
 
     for _ in range(max_iterations):
         axis_variances = variances()
         value = counts @ np.log(axis_variances).sum(axis=1)
         pairs = combinations(range(p), 2)
         angles = [
-            _rotate(rotated_scatters, axes, 1 / axis_variances[:, i] - 1 / axis_variances[:, j], i, j)
+            _rotate_axes(rotated_scatters, axes, 1 / axis_variances[:, i] - 1 / axis_variances[:, j], i, j)
             for i, j in pairs
         ]
         max_angle = max(angles, default=0.0)
@@ -343,7 +345,9 @@ def _common_axes(
     return np.asarray((axes * variances()[:, None, :]) @ axes.T), axes
 
 
-def _rotate(rotated_scatters: Floats, axes: Floats, reciprocal_differences: Floats, i: int, j: int) -> float:
+def _rotate_axes(
+    rotated_scatters: Floats, axes: Floats, reciprocal_differences: Floats, i: int, j: int
+) -> float:
     """Rotate two common axes, in place, to minimize the trace of the scatters divided by the variances.
 
     In the plane of the two axes the trace equals a'Ma up to a constant, with a the first axis and M the sum
@@ -710,7 +714,9 @@ def m_step(
     for (z, _), component_weights in zip(rows, weights_by_class, strict=True):
         component_slice = slice(n_before, n_before + len(component_weights))
         means[component_slice] = component_weights @ z.T / counts[component_slice, None]
-        scatters[component_slice] = _scatters(z, component_weights, means[component_slice], axial=axial)
+        scatters[component_slice] = _component_scatters(
+            z, component_weights, means[component_slice], axial=axial
+        )
         n_before = component_slice.stop
     min_variances = min_component_variances(rows) if min_variances is None else min_variances
     return estimate_components(
@@ -740,7 +746,7 @@ def find_empty_component(
     owner = np.repeat(np.arange(len(sizes)), sizes)
     mean_weights = np.array([weights.sum() / len(weights) for _, weights in rows])
     has_rows = counts > MIN_COMPONENT_WEIGHT * mean_weights[owner]
-    return None if has_rows.all() else _degenerate(int(np.argmin(has_rows)), "empty", owner, counts)
+    return None if has_rows.all() else _degenerate_result(int(np.argmin(has_rows)), "empty", owner, counts)
 
 
 def estimate_components(
@@ -781,14 +787,14 @@ def estimate_components(
     try:
         matrices, axes = covariances(form, scatters, counts, axes, max_iterations)
     except np.linalg.LinAlgError:
-        return _degenerate(0, "singular", owner, counts)
+        return _degenerate_result(0, "singular", owner, counts)
     roots, are_positive_definite = _covariance_roots(matrices, min_variances[owner])
     if not are_positive_definite.all():
-        return _degenerate(int(np.argmin(are_positive_definite)), "singular", owner, counts)
+        return _degenerate_result(int(np.argmin(are_positive_definite)), "singular", owner, counts)
     return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
 
 
-def _scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: bool) -> Floats:
+def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: bool) -> Floats:
     """Compute scatter matrices of weighted rows about component means.
 
     Parameters
@@ -817,7 +823,7 @@ def _scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: boo
     return scatters
 
 
-def _degenerate(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate:
+def _degenerate_result(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate:
     """Return the `Degenerate` result for one of the components.
 
     Parameters
@@ -839,7 +845,7 @@ def _degenerate(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate
 
 
 def min_component_variances(rows: Sequence[ClassRows]) -> Floats:
-    """Return the variances (K, p) of columns below which a component of a class is singular."""
+    """Return `SINGULAR_SD`^2 times the class variances (K, p), below which a component is singular."""
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
@@ -971,7 +977,7 @@ def iterate_em(
                 for covariance in components.covariances
             ]
             min_sds = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
-            return _degenerate(int(np.argmin(min_sds)), "singular", owner, current.counts)
+            return _degenerate_result(int(np.argmin(min_sds)), "singular", owner, current.counts)
         components = step
         current = following
         path.append(current.llf)

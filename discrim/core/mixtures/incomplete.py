@@ -398,7 +398,7 @@ def _fit_normal(row: ClassRows) -> Components:
     return start if isinstance(distribution, Degenerate) else distribution
 
 
-def from_starts(
+def fit_from_starts(
     rows: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
@@ -440,7 +440,7 @@ def from_starts(
 
     if max(sizes) == 1:
         return run(em.m_step(imputed_rows, [row.weights[None] for row in imputed_rows], form)), (1, 1)
-    trials = starts.run_starts(imputed_rows, imputed_rows, sizes, form, plan, hierarchies).best_first
+    trials = starts.run_starts(imputed_rows, imputed_rows, sizes, form, plan, hierarchies).results
     max_difference = starts.same_maximum_tolerance(rows, plan)
     runs: list[Components | Degenerate] = []
     last_llf = np.inf
@@ -451,6 +451,9 @@ def from_starts(
         runs.append(run(trial))
         if sum(isinstance(run_result, Components) for run_result in runs) == MAX_CONTINUED_RUNS:
             break
-    runs = sorted(runs or trials[:1], key=starts.rank)
-    n_reached = sum(starts.rank(run_result) <= starts.rank(runs[0]) + max_difference for run_result in runs)
+    runs = sorted(runs or trials[:1], key=starts.likelihood_sort_key)
+    n_reached = sum(
+        starts.likelihood_sort_key(run_result) <= starts.likelihood_sort_key(runs[0]) + max_difference
+        for run_result in runs
+    )
     return runs[0], (len(runs), n_reached)

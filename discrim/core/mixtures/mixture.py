@@ -283,7 +283,7 @@ class MixtureFit:
         return None if isinstance(components, Degenerate) else self._with_components(components, rows)
 
     def _with_components(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
-        """Return the fit with other components of rows in its coordinates, and their log-likelihood."""
+        """Return the fit with other components, and their log-likelihood, for rows in its coordinates."""
         log_scale = np.log(self.scale)
         if incomplete.has_missing(rows):
             unit_correction = sum(float(log_scale @ (~np.isnan(row.z) @ row.weights)) for row in rows)
@@ -527,8 +527,8 @@ def fit_mixture(
         hierarchies = [starts.build_hierarchies(*row) for row in incomplete.impute_rows(rows, plan.seed)]
     fitted: list[Components] = []
     run_counts = np.empty((len(rows), 2))
-    for group in _groups(len(rows), together):
-        components, run_counts[group] = _from_starts(
+    for group in _classes_fitted_together(len(rows), together):
+        components, run_counts[group] = _fit_from_starts(
             [rows[k] for k in group],
             [sizes[k] for k in group],
             forms[group[0]],
@@ -554,12 +554,12 @@ def fit_mixture(
     return replace(fit, llf_rows=float(log_densities.sum() if weights is None else weights @ log_densities))
 
 
-def _groups(n_classes: int, together: bool) -> list[list[int]]:
+def _classes_fitted_together(n_classes: int, together: bool) -> list[list[int]]:
     """Return the lists of classes that are fitted together."""
     return [list(range(n_classes))] if together else [[k] for k in range(n_classes)]
 
 
-def _from_starts(
+def _fit_from_starts(
     original_rows: Sequence[ClassRows],
     sizes: Sequence[int],
     form: str,
@@ -595,7 +595,7 @@ def _from_starts(
         Number of runs to convergence, and number of runs that reached the maximum.
     """
     if incomplete.has_missing(original_rows):
-        return incomplete.from_starts(original_rows, sizes, form, plan, hierarchies, progress)
+        return incomplete.fit_from_starts(original_rows, sizes, form, plan, hierarchies, progress)
     try:
         frames = starts.choose_frames(original_rows, form, moments)
     except np.linalg.LinAlgError:
@@ -607,21 +607,21 @@ def _from_starts(
             em_result = em.run_em(
                 em_result, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress
             )
-        return _from_frames(em_result, rows, frames), (1, 1)
+        return _result_from_frames(em_result, rows, frames), (1, 1)
     trials = starts.run_starts(original_rows, rows, sizes, form, plan, hierarchies, progress)
     if trials.n_converged:
-        return _from_frames(trials.best_first[0], rows, frames), (trials.n_converged, trials.n_reached)
+        return _result_from_frames(trials.results[0], rows, frames), (trials.n_converged, trials.n_reached)
     # A start that was best after a few steps may degenerate; then continue with the next best.
-    for trial in trials.best_first:
+    for trial in trials.results:
         em_result = trial
         if not isinstance(trial, Degenerate):
             em_result = em.run_em(trial, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
         if not isinstance(em_result, Degenerate):
             break
-    return _from_frames(em_result, rows, frames), (1, 1)
+    return _result_from_frames(em_result, rows, frames), (1, 1)
 
 
-def _from_frames(
+def _result_from_frames(
     em_result: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
     """Transform components back from frames; return a degenerate result unchanged."""
@@ -647,7 +647,7 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
     Components or Degenerate
     """
     fitted = []
-    for group in _groups(len(original_rows), fit.together):
+    for group in _classes_fitted_together(len(original_rows), fit.together):
         rows = [original_rows[k] for k in group]
         form = fit.forms[group[0]]
         start = fit.components if fit.together else select_class(fit.components, group[0])
@@ -663,14 +663,16 @@ def _refit_together(
 ) -> Components | Degenerate:
     """Run EM from initial components for classes that are fitted together."""
     try:
-        frames = _frames(original_rows, form)
+        frames = _frames_of_complete_rows(original_rows, form)
     except np.linalg.LinAlgError:
         return Degenerate(0, 0, "singular", float(original_rows[0].weights.sum()))
     rows = starts.rows_to_frames(original_rows, frames)
-    return _from_frames(_run_em(starts.components_to_frames(start, frames), rows, form, plan), rows, frames)
+    return _result_from_frames(
+        _run_em(starts.components_to_frames(start, frames), rows, form, plan), rows, frames
+    )
 
 
-def _frames(original_rows: Sequence[ClassRows], form: str) -> Frames:
+def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> Frames:
     """Return the frames (coordinates) in which EM runs; None if values are missing."""
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
@@ -860,10 +862,11 @@ def leave_one_out_scorer(
     all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_by_code = [x[codes == k] for k in range(len(log_prior))]
     if fit.together:
-        groups = [_group(all_rows, fit.components, fit.forms[0])] * len(all_rows)
+        groups = [_group_in_frames(all_rows, fit.components, fit.forms[0])] * len(all_rows)
     else:
         groups = [
-            _group([row], select_class(fit.components, k), fit.forms[k]) for k, row in enumerate(all_rows)
+            _group_in_frames([row], select_class(fit.components, k), fit.forms[k])
+            for k, row in enumerate(all_rows)
         ]
 
     def scores(rows: Floats, classes: Codes, row_weights: Floats | None) -> Floats:
@@ -896,9 +899,9 @@ def leave_one_out_scorer(
     return scores
 
 
-def _group(original_rows: list[ClassRows], components: Components, form: str) -> _Group:
+def _group_in_frames(original_rows: list[ClassRows], components: Components, form: str) -> _Group:
     """Build the group of rows and components of classes, transformed to its frames."""
-    frames = _frames(original_rows, form)
+    frames = _frames_of_complete_rows(original_rows, form)
     return _Group(
         starts.rows_to_frames(original_rows, frames), starts.components_to_frames(components, frames), frames
     )

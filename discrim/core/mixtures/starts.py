@@ -115,7 +115,7 @@ def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
     )
 
 
-def standardized(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
+def divide_by_sd(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
     """Divide deviations by the standard deviation of their column over all rows.
 
     Parameters
@@ -153,7 +153,7 @@ def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
     n_rows = max(int((weights > 0).sum()), round(float(weights.sum())))
     n_sampled = min(MAX_CLUSTERED_ROWS, n_rows)
     rows = positions_at_weights(weights, (np.arange(n_sampled) + 0.5) / n_sampled)
-    standardized_rows = standardized(z, weights, rows)
+    standardized_rows = divide_by_sd(z, weights, rows)
     left_vectors, singular_values, _ = np.linalg.svd(standardized_rows.T, full_matrices=False)
     is_used = singular_values > MIN_SINGULAR_VALUE_RATIO * singular_values[0]
     if n_sampled < 2 or not is_used.any():
@@ -225,7 +225,18 @@ class _Clusters(NamedTuple):
     scatters: Floats
 
     def merge(self, i: Codes | int, j: Codes) -> _Clusters:
-        """Return the unions of clusters i with clusters j."""
+        """Return the unions of pairs of clusters.
+
+        Parameters
+        ----------
+        i, j : (t,) int
+            Positions of the two clusters of each pair; i can be one cluster for all pairs.
+
+        Returns
+        -------
+        _Clusters
+            The t unions.
+        """
         counts = self.counts[i] + self.counts[j]
         mean_differences = self.means[j] - self.means[i]
         proportions = self.counts[j] / counts
@@ -321,7 +332,7 @@ class Trials(NamedTuple):
 
     Attributes
     ----------
-    best_first : list of Components or Degenerate
+    results : list of Components or Degenerate
         Results in decreasing order of the likelihood, degenerate ones last.
     n_converged : int
         Number of runs to convergence; 0 if starts were compared on a sample of the rows.
@@ -329,7 +340,7 @@ class Trials(NamedTuple):
         Number of these runs that reached the maximum.
     """
 
-    best_first: list[Components | Degenerate]
+    results: list[Components | Degenerate]
     n_converged: int
     n_reached: int
 
@@ -376,7 +387,11 @@ def run_starts(
     def run_steps(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         """Run a few steps of EM from each start, and sort by likelihood."""
         return sorted(
-            (_run(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS) for trial in trials), key=rank
+            (
+                _run_from_start(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS)
+                for trial in trials
+            ),
+            key=likelihood_sort_key,
         )
 
     if any(sample is not None for sample in samples):
@@ -385,14 +400,14 @@ def run_starts(
 
     def run_to_convergence(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
         """Run EM to convergence from each start, and sort by likelihood."""
-        runs = (_run(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
-        return sorted(runs, key=rank)
+        runs = (_run_from_start(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
+        return sorted(runs, key=likelihood_sort_key)
 
     results = run_to_convergence([*hierarchical_starts, *random_starts[:N_FINALISTS]])
     if isinstance(results[0], Degenerate):
         results = run_to_convergence([*random_starts[N_FINALISTS:], *results])
-    min_llf = -rank(results[0]) - same_maximum_tolerance(rows, plan)
-    return Trials(results, len(results), sum(-rank(trial) >= min_llf for trial in results))
+    min_llf = -likelihood_sort_key(results[0]) - same_maximum_tolerance(rows, plan)
+    return Trials(results, len(results), sum(-likelihood_sort_key(trial) >= min_llf for trial in results))
 
 
 def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
@@ -401,17 +416,37 @@ def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
     return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
 
-def _run(
+def _run_from_start(
     start: Components | Degenerate, rows: Sequence[ClassRows], form: str, tol: float, maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:  # fmt: skip
-    """Run EM from a start; return a degenerate start unchanged."""
+    """Run EM from a start; return a degenerate start unchanged.
+
+    Parameters
+    ----------
+    start : Components or Degenerate
+        Starting components.
+    rows : sequence of ClassRows
+        Rows of each class.
+    form : str
+        Covariance form, one of `em.FORMS`.
+    tol : float
+        Minimum gain of log-likelihood per unit of weight.
+    maxiter : int
+        Maximum number of steps.
+    progress : callable
+        Called with 1 after each step.
+
+    Returns
+    -------
+    Components or Degenerate
+    """
     if isinstance(start, Degenerate):
         return start
     return em.run_em(start, rows, form, tol=tol, maxiter=maxiter, progress=progress)
 
 
-def rank(trial: Components | Degenerate) -> float:
+def likelihood_sort_key(trial: Components | Degenerate) -> float:
     """Return the sort key of a result: increasing for decreasing likelihood, infinite if degenerate."""
     return np.inf if isinstance(trial, Degenerate) else -trial.llf
 
@@ -475,10 +510,10 @@ def _random_starts(
     ------
     Components or Degenerate
     """
-    metrics = [_whiten(row) for row in original_rows], [standardized(*row) for row in original_rows]
+    metrics = [_whiten_rows(row) for row in original_rows], [divide_by_sd(*row) for row in original_rows]
     for start in range(plan.starts):
         class_metrics = zip(metrics[start % 2], original_rows, sizes, strict=True)
-        weights_by_class = [_partition(z, row.weights, size, rng) for z, row, size in class_metrics]
+        weights_by_class = [_kmeans_weights(z, row.weights, size, rng) for z, row, size in class_metrics]
         yield em.m_step(rows, weights_by_class, form, max_iterations=em.EM_STEP_ITERATIONS)
 
 
@@ -499,7 +534,7 @@ def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
     return row if sample is None else ClassRows(np.ascontiguousarray(row.z[:, sample]), np.ones(len(sample)))
 
 
-def _whiten(row: ClassRows) -> Floats:
+def _whiten_rows(row: ClassRows) -> Floats:
     """Transform the rows to axes (r, n) in which the class has unit covariance; drop null directions."""
     z, weights = row
     eigenvalues, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
@@ -507,7 +542,7 @@ def _whiten(row: ClassRows) -> Floats:
     return np.asarray((axes[:, is_positive] / np.sqrt(eigenvalues[is_positive])).T @ z)
 
 
-def _partition(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
+def _kmeans_weights(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
     """Partition the rows of a class by k-means with k-means++ initialization.
 
     Parameters
@@ -571,7 +606,7 @@ class StartFrame:
 
     @property
     def log_volume(self) -> float:
-        """Logarithm of |det M|."""
+        """Logarithm of the absolute determinant of M."""
         return 0.0 if self.is_rotation else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
     def to_frame(self, z: Floats) -> Floats:
@@ -583,13 +618,13 @@ class StartFrame:
         return np.asarray(means @ self.root)
 
     def covariance_to_frame(self, covariance: Covariance) -> Covariance:
-        """Convert a covariance of z to the covariance of u."""
+        """Convert a covariance in the original coordinates z to the frame."""
         if self.is_rotation:
             return Covariance.from_root(triangular_root(covariance.root @ self.root.T))
         return Covariance.from_root(np.triu(self.to_frame(covariance.root.T).T))
 
     def covariance_from_frame(self, covariance: Covariance) -> Covariance:
-        """Convert a covariance of u to the covariance of z."""
+        """Convert a covariance in the frame to the original coordinates z."""
         root = covariance.root @ self.root
         return Covariance.from_root(triangular_root(root) if self.is_rotation else root)
 
@@ -627,7 +662,7 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
     scatters = [np.asarray(np.sum([products[k] for k in group], axis=0)) for group in groups]
     if not any(_loses_digits(scatter, form) for scatter in scatters):
         return None
-    roots = [_root([rows[k] for k in group]) for group in groups]
+    roots = [_covariance_root([rows[k] for k in group]) for group in groups]
     if moments is not None:
         moments_by_frame = [moments.classes(np.array(group)) for group in groups]
         is_dependent = [
@@ -660,7 +695,7 @@ def _loses_digits(scatter: Floats, form: str) -> bool:
     return bool(is_uneven) or is_scatter_ill_conditioned(scatter)
 
 
-def _root(rows: Sequence[ClassRows]) -> Floats:
+def _covariance_root(rows: Sequence[ClassRows]) -> Floats:
     """Return the triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
     total_weight = sum(float(row.weights.sum()) for row in rows)
     return triangular_root(

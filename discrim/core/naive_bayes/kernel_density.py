@@ -130,6 +130,7 @@ class KernelBoxes:
     __slots__ = ("_bandwidth", "_cache", "_log_total", "_log_weights", "_points")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
+        """Store the points; see the class for the parameters."""
         self._points = points
         self._bandwidth = bandwidth
         self._log_weights, self._log_total = np.log(weights), float(np.log(weights.sum()))
@@ -305,7 +306,7 @@ class _Expansions:
         _Expansions
             The first B expansions belong to the boxes, the others to right-hand sides.
         """
-        expansions = _Expansions._about_one_mean(points, logs, windows)
+        expansions = _Expansions._expand_about_means(points, logs, windows)
         centre_positions = np.searchsorted(points, windows.centres)
         split_boxes = np.flatnonzero(
             np.isnan(expansions.moments[0])
@@ -314,10 +315,10 @@ class _Expansions:
         )
         split_windows = windows.select(split_boxes)
         centre_positions = centre_positions[split_boxes]
-        left_expansions = _Expansions._about_one_mean(
+        left_expansions = _Expansions._expand_about_means(
             points, logs, split_windows._replace(high=centre_positions)
         )
-        right_expansions = _Expansions._about_one_mean(
+        right_expansions = _Expansions._expand_about_means(
             points, logs, split_windows._replace(low=centre_positions)
         )
         expansions.means[split_boxes] = left_expansions.means
@@ -327,7 +328,7 @@ class _Expansions:
         return expansions.concatenate(right_expansions)
 
     @staticmethod
-    def _about_one_mean(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
+    def _expand_about_means(points: Floats, logs: Floats, windows: _Windows) -> _Expansions:
         """Compute the expansions of boxes, each about one weighted mean of its points.
 
         Parameters
@@ -498,6 +499,7 @@ class KernelSums:
     __slots__ = ("_boxes", "_log_total", "_log_weights", "_points", "_weights")
 
     def __init__(self, points: Floats, weights: Floats, bandwidth: float) -> None:
+        """Store the points; see the class for the parameters."""
         self._points = points
         self._weights = weights
         self._log_weights, self._log_total = np.log(weights), float(np.log(weights.sum()))
@@ -823,7 +825,7 @@ class _OrderStatistics:
             weights = self.weights.copy()
             weights[own_points[row]] -= left_out_weights[row]
             others = weights > EPS * self.weights
-            sds[row] = _sd(self.points[others], weights[others])
+            sds[row] = _weighted_sd(self.points[others], weights[others])
         return np.asarray(sds)
 
     def quantile_without(self, own_points: Codes, left_out_weights: Floats, ranks: Floats) -> Floats:
@@ -891,7 +893,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
         order.quantile_without(no_point, no_weight, np.array([(order.total - 1) * fraction]))
         for fraction in (0.25, 0.75)
     )
-    sd = np.array([_sd(points, weights)])
+    sd = np.array([_weighted_sd(points, weights)])
     return float(_bandwidth_by_rule(sd, high - low, np.array([order.total]), BANDWIDTH_FACTORS[rule])[0])
 
 
@@ -901,7 +903,7 @@ def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -
     return np.asarray(factor * dispersion * counts**-0.2)
 
 
-def _sd(points: Floats, weights: Floats) -> float:
+def _weighted_sd(points: Floats, weights: Floats) -> float:
     """Return the weighted standard deviation, divisor total weight - 1; 0 for a single point."""
     centred, size = _center_and_rescale(points, weights)
     return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0

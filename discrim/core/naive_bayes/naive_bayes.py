@@ -71,7 +71,7 @@ from discrim.core.rules.leave_one_out import (
 from discrim.core.rules.rules import Distances, IndependentRule, log_of_prior
 
 
-def available_left_out(
+def incomplete_leave_one_out_scorer(
     moments: ClassMoments, counts: Floats, log_prior: Floats, divisor_offset: float
 ) -> LeaveOneOutScorer:
     """Return the leave-one-out scorer of normal columns that are fitted to rows with missing values.
@@ -231,7 +231,7 @@ class LevelTables:
         return float(sum(scipy.special.xlogy(n, p).sum() for n, p in pairs))
 
     def df_model(self) -> int:
-        """Return the number of free probabilities."""
+        """Return the number of free probabilities, K (L_j - 1) summed over the columns."""
         return sum(n.shape[0] * (n.shape[1] - 1) for n in self.counts)
 
 
@@ -322,7 +322,7 @@ class CountColumns:
         (K, m) float
         """
         if isinstance(x, SparseRows):
-            return self._left_out_sparse(x, codes, weights)
+            return self._sparse_leave_one_out_scores(x, codes, weights)
         logs = self.log_densities(x)
         counts = x.T[self.positions]
         sums = self.sums.T[:, codes]
@@ -333,7 +333,7 @@ class CountColumns:
         logs[codes, np.arange(len(x))] = scipy.special.xlogy(counts, theta).sum(axis=0)
         return logs
 
-    def _left_out_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
+    def _sparse_leave_one_out_scores(self, x: SparseRows, codes: Codes, weights: Floats | None) -> Floats:
         """Compute `leave_one_out_scores` from the stored values of sparse rows.
 
         Parameters
@@ -381,7 +381,7 @@ class CountColumns:
         return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
 
     def df_model(self) -> int:
-        """Return the number of free probabilities."""
+        """Return the number of free probabilities, K (J - 1)."""
         return int(self.sums.shape[0] * (self.sums.shape[1] - 1))
 
 
@@ -567,7 +567,7 @@ class NaiveBayesFit:
         -------
         LeaveOneOutScorer
         """
-        normal = None if self.normal is None else self._normal_left_out(self.normal, log_prior)
+        normal = None if self.normal is None else self._normal_leave_one_out_scorer(self.normal, log_prior)
         if normal is not None and self.is_normal:
             return normal
 
@@ -583,11 +583,13 @@ class NaiveBayesFit:
 
         return scores
 
-    def _normal_left_out(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
+    def _normal_leave_one_out_scorer(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the leave-one-out scorer of the normal columns, given their fit."""
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
-            return available_left_out(normal.moments, self._available_normal, log_prior, divisor_offset)
+            return incomplete_leave_one_out_scorer(
+                normal.moments, self._available_normal, log_prior, divisor_offset
+            )
         if not self.smoothing:
             return normal.leave_one_out_scorer(log_prior)
         distances = normal.distances()
@@ -725,7 +727,7 @@ def fit_naive_bayes(
                 KernelDensity.from_values(values, weights, plan.rule, float(width))
                 for values, weights in by_class
             )
-            for by_class, width in zip(tally.by_class(), fixed_bandwidths, strict=True)
+            for by_class, width in zip(tally.values_by_class(), fixed_bandwidths, strict=True)
         )
         kernels = KernelColumns(plan.kernels, densities, plan.rule, fixed_bandwidths)
     if len(plan.counts):
@@ -740,7 +742,7 @@ def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
-    """Return whether every class has rows, and every density except kernel densities exists."""
+    """Return whether all classes have rows and all densities exist, apart from kernel densities."""
     plan = tally.plan
     available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):

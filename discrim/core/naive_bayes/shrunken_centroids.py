@@ -90,7 +90,7 @@ class ShrunkenFit(NoLikelihood):
 
     @property
     def column_scale(self) -> Floats:
-        """s_j + s_0 (p,), in units of z; infinite if the offset removes a column from the rule."""
+        """Divisors s_j + s_0 (p,) of the columns, in units of z; infinite if a column is not used."""
         return _column_scale(self.sd, self.added, self.moments.scale)
 
     def shrunken_differences(self, threshold: float | None = None) -> Floats:
@@ -137,7 +137,7 @@ class ShrunkenFit(NoLikelihood):
         """
         origin = self.moments.origin + self.centre / self.moments.scale
         means = self._centroids(origin)
-        weights = self._weights()[keep, None]
+        weights = self._column_weights()[keep, None]
         centres = means.centres[:, keep]
         centre_remainders = means.rests[:, keep]
         column_means = Means(
@@ -145,7 +145,7 @@ class ShrunkenFit(NoLikelihood):
         )
         return nearest_mean_rule(column_means, origin[keep], log_prior)
 
-    def _weights(self) -> Floats:
+    def _column_weights(self) -> Floats:
         """Return the factors (p,) of the columns in the distance; zero if a column is removed."""
         is_removed = np.abs(self.differences) <= self.threshold
         unit = self.column_scale
@@ -162,7 +162,7 @@ class ShrunkenFit(NoLikelihood):
             shrunken = (
                 moments.rests - np.sign(self.differences) * self.threshold * self.errors[:, None] * unit
             )
-        weights = self._weights()[:, None]
+        weights = self._column_weights()[:, None]
         shrunken = np.where(is_removed, self.centre - (origin - moments.origin) * moments.scale, shrunken)
         origins = np.where(is_removed, origin, moments.centres)
         centres = origins + shrunken / moments.scale
@@ -195,7 +195,7 @@ class ShrunkenFit(NoLikelihood):
 
 
 def _column_scale(sd: Floats, added: float, scale: Floats) -> Floats:
-    """Return s_j + s_0 (p,) in units of z; infinite on overflow, which removes the column from the rule."""
+    """Return the divisors (sd + added) * scale (p,) of columns; infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
 
@@ -339,11 +339,13 @@ def left_out_centroid_scores(
     is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).close_groups)
     for rows in slices(len(codes), max(MAX_BLOCK_VALUES // max(x.shape[1], 1), 1)):
         block_weights = None if weights is None else weights[rows]
-        scores[:, rows] = _left_out_block(fit, x[rows], codes[rows], block_weights, log_prior, is_crowded)
+        scores[:, rows] = _left_out_scores_of_block(
+            fit, x[rows], codes[rows], block_weights, log_prior, is_crowded
+        )
     return scores.T
 
 
-def _left_out_block(
+def _left_out_scores_of_block(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats, is_crowded: bool
 ) -> Floats:
     """Compute leave-one-out scores for a block of rows.
@@ -417,14 +419,14 @@ def _left_out_block(
             )
         if is_crowded:
             best = np.nan_to_num(scores, nan=-np.inf).argmax(axis=0)
-            best_clipped = _clip(*differences_of(best))
+            best_clipped = _clip_to_threshold(*differences_of(best))
             relative_rows = from_class_mean * (1.0 - np.where(codes == best, shift, 0.0))
             relative_rows = (relative_rows + _mean_differences(moments, codes, best)) / unit + best_clipped
             for k in range(n_classes):
                 shift_difference = np.where(codes == k, shift, 0.0) - np.where(codes == best, shift, 0.0)
                 shrunken_differences = (
                     _mean_differences(moments, k, best) + shift_difference * from_class_mean
-                ) / unit - (_clip(*differences_of(k)) - best_clipped)
+                ) / unit - (_clip_to_threshold(*differences_of(k)) - best_clipped)
                 scores[k] = log_prior[k] + np.einsum(
                     "ij,ij->j", shrunken_differences, relative_rows - 0.5 * shrunken_differences
                 )
@@ -445,7 +447,7 @@ def _mean_differences(moments: ClassMoments, k: int | Codes, best: Codes) -> Flo
     return np.asarray((mean_differences + (moments.rests[k] - moments.rests[best])).T)
 
 
-def _clip(values: Floats, threshold: Floats) -> Floats:
+def _clip_to_threshold(values: Floats, threshold: Floats) -> Floats:
     """Clip values to [-threshold, threshold]: the amounts by which `_soft_threshold` shrinks them."""
     return np.asarray(np.clip(values, -threshold, threshold))
 

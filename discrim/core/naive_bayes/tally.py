@@ -112,6 +112,7 @@ class Tally:
     values: list[list[ColumnBlock]] = field(init=False)
 
     def __post_init__(self) -> None:
+        """Start with counts and sums of zero, and without values."""
         plan = self.plan
         self.tables = [np.zeros((self.n_classes, size)) for size in plan.sizes[plan.tables].tolist()]
         self.sums = np.zeros((self.n_classes, len(plan.counts)))
@@ -163,7 +164,7 @@ class Tally:
         tally.values = [self.values[i] for i in retained_index(plan.kernels)]
         return tally
 
-    def by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
+    def values_by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
         """Return the values of the columns with kernel densities, separated by class.
 
         Returns
@@ -294,6 +295,7 @@ class _TalliedBlocks:
         self.tally.values = total.values
 
     def __iter__(self) -> Iterator[Any]:
+        """Yield the blocks, and update the tally after the last one."""
         # A pass that ends early does not change the tally.
         total = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:

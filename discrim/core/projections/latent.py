@@ -85,7 +85,7 @@ class Latent:
         return len(self.squares)
 
     def truncate(self, count: int) -> Latent:
-        """Return the first `count` components, which do not depend on later components."""
+        """Return a `Latent` with the first `count` components, which do not depend on later components."""
         weights = self.weights[:, :count]
         loadings = self.loadings[:, :count]
         rotations = self.rotations[:, :count]
@@ -120,7 +120,7 @@ class Latent:
         return np.asarray(np.sqrt(len(weighted_squares) * weighted_squares))
 
     def importances(self) -> tuple[Floats, Floats]:
-        """Return the importance of each column for the predictive and for the orthogonal components.
+        """Return the importance (VIP) of each column for the predictive and for the orthogonal components.
 
         This is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of Chemometrics 28, 623-632: squared
         normalized loadings, weighted by the proportions of the sums of squares of the columns and of the

@@ -121,13 +121,13 @@ class _FullProducts:
         return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
     def multiply(self, v: Floats) -> Floats:
-        """Multiply rows v (m, p) by A'A."""
+        """Return the product (m, p) of rows v (m, p) with A'A."""
         if self.products is not None:
             return np.asarray(v @ self.products)
         return np.asarray(v @ self.columns.T @ self.columns)
 
     def multiply_within_root(self, v: Floats) -> Floats:
-        """Multiply rows v (m, p) by the transposed root (r, p) of the within-class scatter."""
+        """Return the product (m, r) of rows v (m, p) with the root of the within-class scatter."""
         return np.asarray(v @ self.columns[len(self.means) :].T)
 
 
@@ -138,7 +138,7 @@ class _LeftOutRows(NamedTuple):
 
     Attributes
     ----------
-    d : (m, p) float
+    deviations : (m, p) float
         The rows minus the overall mean.
     codes : (m,) int
         Class of each row.
@@ -160,7 +160,7 @@ class _LeftOutRows(NamedTuple):
         Rows whose scores are inaccurate; the functions below update it.
     """
 
-    d: Floats
+    deviations: Floats
     codes: Codes
     left_out_weights: Floats
     downdate_factors: Floats
@@ -300,7 +300,9 @@ def _left_out_components(
     list of _Component
         One element for each component of the fit, with arrays over the left-out rows.
     """
-    product = full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.d[:, None, :]
+    product = (
+        full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.deviations[:, None, :]
+    )
     product *= left_out.unit_ratios[:, None, :]
     product /= left_out.sizes[:, :, None]
     min_squares = MIN_PRODUCT_SQUARES * np.einsum("mkp,mkp->m", product, product)
@@ -319,14 +321,14 @@ def _left_out_components(
             for earlier, earlier_rotation in zip(loadings, rotations, strict=True):
                 r -= (earlier * w).sum(axis=1)[:, None] * earlier_rotation
         rotation = left_out.unit_ratios * r
-        own_scores = (left_out.d * rotation).sum(axis=1)
+        own_scores = (left_out.deviations * rotation).sum(axis=1)
         full_loadings = full_products.multiply(rotation)
         squares = (full_loadings * rotation).sum(axis=1)
         remaining_squares = squares - left_out.downdate_factors * own_scores**2
         left_out.is_unreliable[~(remaining_squares > MIN_DETERMINANT_RATIO * squares)] = True
         p = (
             left_out.unit_ratios
-            * (full_loadings - (left_out.downdate_factors * own_scores)[:, None] * left_out.d)
+            * (full_loadings - (left_out.downdate_factors * own_scores)[:, None] * left_out.deviations)
             / remaining_squares[:, None]
         )
         indicator_products = np.einsum("mkp,mp->mk", product, r)
@@ -376,7 +378,9 @@ def _left_out_scores(
     """
     components = _left_out_components(fit, full_products, left_out)
     total_ratio = fit.moments.total / left_out.total
-    own_scores = np.stack([(left_out.d * component.rotation).sum(axis=1) for component in components], axis=1)
+    own_scores = np.stack(
+        [(left_out.deviations * component.rotation).sum(axis=1) for component in components], axis=1
+    )
     t = own_scores * total_ratio[:, None]
     if fit.decides == "max":
         slopes = (
@@ -612,7 +616,7 @@ class PLSFit(NoLikelihood):
         return (self.moments.means_from(self.origin) - self.centre) @ self._score_matrix()
 
     def _score_matrix(self) -> Floats:
-        """Return the matrix (p, a) that maps z to scores."""
+        """Return the matrix (p, a) that maps z, the centred columns of the moments, to scores."""
         return np.asarray(self.latent.rotations / self.column_scale[:, None])
 
     def residual_error(self) -> float:
@@ -678,7 +682,7 @@ class PLSFit(NoLikelihood):
         return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
-        """Return the slopes (p, K) of the 0/1 indicators on z."""
+        """Return the slopes (p, K) of the 0/1 indicators on z, the centred columns of the moments."""
         return self._score_matrix() @ (self.latent.y_loadings * self.sizes[:, None]).T
 
     def regression(self) -> tuple[Floats, Floats]:

@@ -209,7 +209,7 @@ def minimize_elastic_net(
             candidates = candidates[np.argpartition(-excess[candidates], max_entering)[:max_entering]]
         # Columns that entered together may all have left although one of them belongs to the active set.
         if len(candidates) > 1 and (
-            is_repeated or not _cholesky(correlations, np.append(active, candidates), ridge)[1]
+            is_repeated or not _active_cholesky(correlations, np.append(active, candidates), ridge)[1]
         ):
             candidates = np.array([np.argmax(excess)])
         entered = candidates
@@ -248,7 +248,7 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
     )
 
 
-def _cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
+def _active_cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
     """Return a lower root (q, q) of the correlations of columns plus a ridge, and whether it is regular."""
     root, failed = dpotrf(correlations.submatrix(columns, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
@@ -286,7 +286,7 @@ def _minimize_active(
         The remaining active coefficients.
     """
     while len(active):
-        root, is_regular = _cholesky(correlations, active, ridge)
+        root, is_regular = _active_cholesky(correlations, active, ridge)
         if is_regular:
             end_values = dpotrs(root, c[active] - penalty * signs, lower=1)[0]
             changes_sign = end_values * signs <= 0
@@ -377,7 +377,7 @@ class ScoringProblem:
 
     @classmethod
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
-        """Build the problem from moments with a pooled scatter or with a root that has few rows."""
+        """Build the problem from moments with a pooled scatter, or with a root that has few rows."""
         total_moments = moments.as_one()
         constant_positions = constant_columns(moments)
         sd = np.sqrt(total_moments.squares[0] / total_moments.total)
@@ -441,7 +441,9 @@ def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, pena
     return float(0.5 - c @ b + 0.5 * curvature + penalty * np.abs(b).sum())
 
 
-def _minimize(problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats) -> Direction:
+def _minimize_direction(
+    problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats
+) -> Direction:
     """Find a direction by alternating updates of scores and coefficients, with extrapolation.
 
     Parameters
@@ -623,7 +625,7 @@ def _continue_paths(
         norm = float(np.sqrt(scores @ scores))
         if not norm > MERGED_TOLERANCE:
             continue
-        direction = _minimize(problem, path._replace(scores=scores / norm), penalty, earlier_scores)
+        direction = _minimize_direction(problem, path._replace(scores=scores / norm), penalty, earlier_scores)
         # A path without active columns is kept.
         if not any(
             len(other.coef.positions) and len(direction.coef.positions) and _have_merged(other, direction)
@@ -849,7 +851,8 @@ class SparseFit(NoLikelihood):
     ncomp : int or None
         Maximum number of directions; None for min(K - 1, p).
     sd : (p,) float
-        Standard deviations over all rows, divisor N, in z; one for a constant column.
+        Standard deviations over all rows, divisor N, in the coordinates z of the moments; one for a constant
+        column.
     class_scores : (K, r) float
         Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
     coef : (p, r) float

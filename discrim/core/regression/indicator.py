@@ -140,7 +140,7 @@ class IndicatorFit:
         return self.moments.total - self.moments.n_columns - 1
 
     def residuals(self) -> Floats:
-        """Return the residuals C - QQ'C (K + p, K) of the table, with the residual sums of squares."""
+        """Return the residuals (K + p, K) of the regression of the table C on A, see the module docstring."""
         counts = self.moments.counts
         residuals = -self.basis @ self.explained
         residuals[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)
@@ -360,7 +360,10 @@ class FlexibleFit:
     has_distances = False
 
     def tied_axes(self) -> tuple[int, int] | None:
-        """Return the range of tied axes of which only some are retained, or None."""
+        """Return the first and the last of tied axes of which only some are retained, or None.
+
+        Axes are numbered from one; they are tied if their canonical correlations are equal.
+        """
         return tied_axes(self.all_values, len(self.values))
 
     def variates(self, x: Floats) -> Floats:

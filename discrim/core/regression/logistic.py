@@ -52,7 +52,7 @@ MAX_SUBSAMPLE_STEPS = 8
 """Maximum number of steps on the subsample. It starts close enough to need three or four."""
 
 
-def class_odds(counts: Floats, reference: int, p1: int) -> Floats:
+def intercept_only_coef(counts: Floats, reference: int, p1: int) -> Floats:
     """Return the coefficients of the model without slopes, whose probabilities are the class proportions.
 
     Parameters
@@ -108,7 +108,7 @@ def choose_start(
             sums = likelihood.sweep(coef)
             if sums.llf > null_llf and newton.exceeds_floor(sums.information, floor):
                 return coef, sums
-    return class_odds(counts, reference, moments.n_columns + 1), None
+    return intercept_only_coef(counts, reference, moments.n_columns + 1), None
 
 
 def _lda_coef(moments: ClassMoments, frame: NewtonFrame, reference: int) -> Floats:
@@ -206,11 +206,13 @@ class _Subsample(RowBlocks):
     Parameters
     ----------
     blocks : RowBlocks
+        Blocks of all rows.
     n_rows : int
         Number of all rows.
     """
 
     def __init__(self, blocks: RowBlocks, n_rows: int) -> None:
+        """Draw the positions of the rows; see the class for the parameters."""
         size = n_rows // SUBSAMPLE_STRIDE
         self._blocks = blocks
         self._sampled_rows = np.arange(size) * SUBSAMPLE_STRIDE + np.random.default_rng(0).integers(
@@ -218,6 +220,7 @@ class _Subsample(RowBlocks):
         )
 
     def __iter__(self) -> Iterator[RowBlock]:
+        """Yield blocks of about `SUBSAMPLE_BLOCK_ROWS` rows of the subsample; the last one may be smaller."""
         first = 0
         stored = list[RowBlock]()
         for x, codes, weights in self._blocks:
@@ -699,12 +702,12 @@ class LogisticFit:
 
     def _at_class_odds(self, counts: Floats) -> LogisticFit:
         """Return the fit with the coefficients of the class proportions (K,)."""
-        start = class_odds(counts, self.reference, len(self.newton.coef))
+        start = intercept_only_coef(counts, self.reference, len(self.newton.coef))
         return replace(self, newton=replace(self.newton, coef=start))
 
     def of_columns(self, moments: ClassMoments) -> LogisticFit:
         """Return an unfitted model for other columns, starting at the class proportions."""
-        start = class_odds(moments.counts, self.reference, moments.n_columns + 1)
+        start = intercept_only_coef(moments.counts, self.reference, moments.n_columns + 1)
         newton_start = replace(self.newton, coef=start, steps=0, converged=False)
         frame = newton_frame(moments)
         counts = moments.counts
@@ -770,14 +773,14 @@ class LogisticFit:
         tol : float
             Tolerance in standard errors.
         min_information_ratio : float
-            See `SEPARATION_RATIO`.
+            Ratio of the information that indicates a separation, see `SEPARATION_RATIO`.
 
         Returns
         -------
         Newton
         """
         n_rows = int(self.moments.rows.sum())
-        return _search(
+        return _maximize_objective(
             self.likelihood(blocks), self.newton.coef, counts, tol, maxiter,
             n_rows=n_rows, penalized=self.bias_reduction, min_information_ratio=min_information_ratio,
         )  # fmt: skip
@@ -882,12 +885,14 @@ def fit_logistic(
     frame = newton_frame(moments)
     counts = moments.counts
     likelihood = BlockLikelihood(blocks, frame, reference)
-    start = class_odds(counts, reference, moments.n_columns + 1)
+    start = intercept_only_coef(counts, reference, moments.n_columns + 1)
     start_sums = None
     if not bias_reduction:
-        start, start_sums = choose_start(likelihood, moments, _floor(counts, reference, SEPARATION_RATIO))
+        start, start_sums = choose_start(
+            likelihood, moments, _information_floor(counts, reference, SEPARATION_RATIO)
+        )
     n_rows = int(moments.rows.sum())
-    search_result = _search(
+    search_result = _maximize_objective(
         likelihood,
         start,
         counts,
@@ -902,7 +907,7 @@ def fit_logistic(
     )
 
 
-def _search(
+def _maximize_objective(
     likelihood: BlockLikelihood,
     start: Floats,
     counts: Floats,
@@ -914,7 +919,7 @@ def _search(
     min_information_ratio: float = SEPARATION_RATIO,
     start_sums: LikelihoodSums | None = None,
 ) -> Newton:
-    """Maximize the likelihood or the penalized likelihood, with tolerances adapted to rounding.
+    """Maximize the likelihood or the penalized likelihood, with a tolerance that is not below rounding.
 
     Parameters
     ----------
@@ -933,7 +938,8 @@ def _search(
     penalized : bool
         Whether to use Firth's penalty.
     min_information_ratio : float
-        See `SEPARATION_RATIO`; 0 if the information has no lower bound.
+        Ratio of the information to its value at the class proportions at which the search ends because the
+        classes are separated; 0 if the information has no lower bound.
     start_sums : LikelihoodSums, optional
         The sweep at `start` if it was computed before.
 
@@ -948,7 +954,7 @@ def _search(
         tol = max(tol * PENALIZED_TOLERANCE_FACTOR, min_tolerance)
         return newton.maximize_penalized(likelihood, start, tol=tol, maxiter=PENALIZED_STEP_FACTOR * maxiter)
     tol = max(tol, min_tolerance)
-    floor = _floor(counts, likelihood.reference, min_information_ratio)
+    floor = _information_floor(counts, likelihood.reference, min_information_ratio)
     # For few rows the overhead of a pass exceeds the cost of its products.
     is_costly = min_information_ratio and n_rows * start.size**2 >= MIN_COSTLY_PRODUCTS
     passes_per_information = 1 + start.size / 20 if is_costly else 0.0
@@ -963,8 +969,24 @@ def _search(
     )
 
 
-def _floor(counts: Floats, reference: int, min_information_ratio: float) -> Floats:
-    """Return the lower bound (K - 1, K - 1) of the information of a column, see `newton.maximize`."""
+def _information_floor(counts: Floats, reference: int, min_information_ratio: float) -> Floats:
+    """Return the lower bound of the information of a column, for `newton.maximize`.
+
+    It is a fraction of the information of a column of unit variance at the class proportions.
+
+    Parameters
+    ----------
+    counts : (K,) float
+        Counts of the classes.
+    reference : int
+        Code of the reference class.
+    min_information_ratio : float
+        The fraction.
+
+    Returns
+    -------
+    (K - 1, K - 1) float
+    """
     others = np.delete(counts, reference)
     return np.asarray(min_information_ratio * (np.diag(others) - np.outer(others, others) / counts.sum()))
 

@@ -86,11 +86,12 @@ class LimitedMemory:
     """
 
     def __init__(self, metric: Callable[[Floats], Floats]) -> None:
+        """Start without stored steps."""
         self._metric = metric
         self._pairs = deque[tuple[Floats, Floats]](maxlen=MAX_STORED_STEPS)
 
     def learn(self, step: Floats, decrease: Floats) -> None:
-        """Store a step and the decrease of the gradient; ignore it if the curvature is not positive."""
+        """Store a step (m,) and the decrease (m,) of the gradient, unless the curvature is not positive."""
         if decrease @ step > 0:
             self._pairs.append((step, decrease))
 
@@ -146,7 +147,7 @@ def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
     return [*chunks, _LinePairs(range(start, n_lines), size)]
 
 
-def _products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buffer: Floats) -> Floats:
+def _pair_products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats, buffer: Floats) -> Floats:
     """Compute the elementwise products of pairs of lines, for example of columns.
 
     Parameters
@@ -244,7 +245,7 @@ class Information:
         negative_weighted = -weighted
         pairs = None
         for j, class_pairs in enumerate(self._class_pairs):
-            weights = _products(class_pairs, negative_weighted, probabilities, self._weight_buffer)
+            weights = _pair_products(class_pairs, negative_weighted, probabilities, self._weight_buffer)
             line = 0
             for k in class_pairs.first_lines:
                 weights[..., line, :] = diagonal[..., k, :]
@@ -252,7 +253,7 @@ class Information:
             weights = weights.reshape(-1, m)
             for i, column_pairs in enumerate(self._column_pairs):
                 if pairs is None or len(self._column_pairs) > 1:
-                    pairs = _products(column_pairs, z, z, self._pair_buffer)
+                    pairs = _pair_products(column_pairs, z, z, self._pair_buffer)
                 sums = self._sums[j][i]
                 self._sums[j][i] = dgemm(1.0, weights.T, pairs.T, beta=1.0, c=sums, trans_a=1, overwrite_c=1)
 
@@ -304,6 +305,7 @@ class QuadraticForms:
     """
 
     def __init__(self, matrix: Floats, p1: int) -> None:
+        """Arrange the blocks of the matrix; see the class for the parameters."""
         self.q = len(matrix) // p1
         self._matrix, self._packed = matrix.reshape(self.q, p1, self.q, p1), list[Floats]()
         if self.q <= MAX_CLASSES_BY_BLOCK:
@@ -336,7 +338,7 @@ class QuadraticForms:
             for k in range(self.q):
                 yield np.stack([((self._matrix[k, :, j] @ z) * z).sum(axis=0) for j in range(k, self.q)])
             return
-        pairs = _products(self._columns[0], z, z, np.empty(self.n_pairs * z.shape[1]))
+        pairs = _pair_products(self._columns[0], z, z, np.empty(self.n_pairs * z.shape[1]))
         for packed in self._packed:
             yield packed @ pairs
 
@@ -549,7 +551,7 @@ class BlockLikelihood:
     def sweeps(self, coefs: Sequence[Floats]) -> list[LikelihoodSums]:
         """Compute log-likelihood, score and information at several coefficients (p + 1, q) in one pass."""
         merge: Callable[..., list[LikelihoodSums]] = _merge_lists(LikelihoodSums.merge)
-        return self.map_reduce(_sweep, merge, coefs=np.stack(coefs), reference=self.reference)
+        return self.map_reduce(_likelihood_sums, merge, coefs=np.stack(coefs), reference=self.reference)
 
     def gradient(self, coef: Floats) -> tuple[float, Floats]:
         """Compute log-likelihood and score (p + 1, q) in one pass, without the information."""
@@ -558,7 +560,9 @@ class BlockLikelihood:
     def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
         """Compute log-likelihood and score at several coefficients (p + 1, q) in one pass."""
         merge = _merge_lists(lambda a, b: (a[0] + b[0], a[1] + b[1]))
-        return self.map_reduce(_gradient, merge, coefs=np.stack(coefs), reference=self.reference)
+        return self.map_reduce(
+            _likelihoods_and_scores, merge, coefs=np.stack(coefs), reference=self.reference
+        )
 
     def map_reduce(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
         """Apply `task` to parts of the rows, with the frame and `options`, and merge the results."""
@@ -570,7 +574,9 @@ def _merge_lists(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], lis
     return lambda one, other: [merge(a, b) for a, b in zip(one, other, strict=True)]
 
 
-def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int) -> list[LikelihoodSums]:
+def _likelihood_sums(
+    blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
+) -> list[LikelihoodSums]:
     """Compute log-likelihood, score and information of some rows at several coefficients.
 
     Parameters
@@ -603,7 +609,9 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
             min_weight, 1.0 if weights is None else weights.min(initial=np.inf, where=weights > 0)
         )
         point_odds = (odds @ z).reshape(points, q, -1)
-        log_likelihoods, weighted, probabilities, residual = _residual(point_odds, codes, weights, reference)
+        log_likelihoods, weighted, probabilities, residual = _likelihood_terms(
+            point_odds, codes, weights, reference
+        )
         llf += log_likelihoods
         score += z @ residual.reshape(points * q, -1).T
         information.add(z, weighted * (1 - probabilities), weighted, probabilities)
@@ -623,7 +631,7 @@ def _sweep(blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int)
     ]
 
 
-def _gradient(
+def _likelihoods_and_scores(
     blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
 ) -> list[tuple[float, Floats]]:
     """Compute log-likelihood and score of some rows at several coefficients.
@@ -652,7 +660,7 @@ def _gradient(
     transform = frame.from_deviations()
     odds = _coef_rows(coefs, transform)
     for z, codes, weights in _row_chunks(blocks, frame, chunk_rows, untransformed=transform is not None):
-        log_likelihoods, _, _, residual = _residual(
+        log_likelihoods, _, _, residual = _likelihood_terms(
             (odds @ z).reshape(points, q, -1), codes, weights, reference
         )
         llf += log_likelihoods
@@ -706,7 +714,7 @@ def _row_chunks(
             refresh_progress()
 
 
-def _residual(
+def _likelihood_terms(
     odds: Floats, codes: Codes, weights: Floats | None, reference: int
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Compute log-likelihood, probabilities and residuals of rows at several coefficients.
@@ -827,7 +835,7 @@ def maximize(
     current = last = Newton(start, information, llf, np.inf, 0, False)
     for steps in range(maxiter + 1):
         try:
-            require_above(current.information, floor)
+            require_above_floor(current.information, floor)
             factor = cho_factor(current.information)
         except LinAlgError:
             return replace(last, decrement=np.inf, steps=steps)
@@ -850,7 +858,7 @@ def maximize(
         for _ in range(MAX_HALVINGS):
             new_coef = state.coef + size * state.step
             sums = likelihood.sweep(new_coef)
-            if search.rises(sums.llf, state, size):
+            if search.increases_sufficiently(sums.llf, state, size):
                 break
             size /= 2
         else:
@@ -906,12 +914,13 @@ class _Search:
     """
 
     def __init__(self, likelihood: BlockLikelihood, tol: float, passes_per_information: float) -> None:
+        """Store the arguments; see the class for the parameters."""
         self.likelihood = likelihood
         self.tol = tol
         self.passes_per_information = passes_per_information
         self.rounding = ROUNDING_DECREASE * likelihood.frame.max_squared_norm
 
-    def rises(self, llf: float, state: _SearchState, size: float) -> bool:
+    def increases_sufficiently(self, llf: float, state: _SearchState, size: float) -> bool:
         """Return whether a step increases the log-likelihood sufficiently.
 
         Parameters
@@ -941,7 +950,7 @@ class _Search:
         for _ in range(int(MAX_CHEAP_PASSES * self.passes_per_information)):
             new_coef = state.coef + state.step
             llf, score = self.likelihood.gradient(new_coef)
-            if not self.rises(llf, state, 1.0):
+            if not self.increases_sufficiently(llf, state, 1.0):
                 break
             ascent = score.T.ravel()
             memory.learn(state.step.T.ravel(), state.score.T.ravel() - ascent)
@@ -977,13 +986,13 @@ def exceeds_floor(information: Floats, floor: Floats) -> bool:
     bool
     """
     try:
-        require_above(information, floor)
+        require_above_floor(information, floor)
     except LinAlgError:
         return False
     return True
 
 
-def require_above(information: Floats, floor: Floats) -> None:
+def require_above_floor(information: Floats, floor: Floats) -> None:
     """Raise LinAlgError unless the information exceeds the floor in every direction.
 
     Parameters
@@ -1038,7 +1047,7 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Newton
         `llf` excludes the penalty.
     """
-    point = _Point.evaluate(likelihood, start)
+    point = _PenalizedPoint.evaluate(likelihood, start)
     curvature_excess = np.zeros_like(point.information)
     history = _SearchHistory()
     for steps in range(maxiter + 1):
@@ -1081,16 +1090,23 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
 
 
 class _SearchHistory:
-    """Best point of a search, and a count of steps without progress."""
+    """Best point of a search, and a count of steps without progress.
+
+    Attributes
+    ----------
+    best : (_PenalizedPoint, float)
+        Point with the smallest decrement so far, and this decrement.
+    """
 
     def __init__(self) -> None:
-        self.best: tuple[_Point, float]
+        """Start before the first step."""
+        self.best: tuple[_PenalizedPoint, float]
         self._max_objective = -np.inf
         self._min_decrement = np.inf
         self._n_stalled_steps = 0
 
-    def has_stalled(self, point: _Point, decrement: float) -> bool:
-        """Record a step; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
+    def has_stalled(self, point: _PenalizedPoint, decrement: float) -> bool:
+        """Record a point; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
         if decrement < self._min_decrement:
             self.best = point, decrement
         rises = point.objective > self._max_objective + point.objective_rounding
@@ -1104,7 +1120,7 @@ class _SearchHistory:
         return self._n_stalled_steps >= MAX_STALLED_STEPS
 
 
-class _Point(NamedTuple):
+class _PenalizedPoint(NamedTuple):
     """Penalized likelihood and its derivatives at coefficients (p + 1, q).
 
     Attributes
@@ -1144,20 +1160,20 @@ class _Point(NamedTuple):
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
     @classmethod
-    def evaluate(cls, likelihood: BlockLikelihood, coef: Floats) -> _Point:
+    def evaluate(cls, likelihood: BlockLikelihood, coef: Floats) -> _PenalizedPoint:
         """Evaluate the penalized likelihood at coefficients (p + 1, q)."""
         llf, score, information, _ = likelihood.sweep(coef)
         factor = _cholesky_factor(information)
         if factor is None or not np.isfinite(llf):
             return cls(coef, llf, -np.inf, None, information, (information, True), np.inf)
-        adjustment, max_variance = _adjustment(likelihood, coef, factor)
+        adjustment, max_variance = _score_adjustment(likelihood, coef, factor)
         adjusted_score = (score + adjustment).T.ravel()
         return cls(coef, llf, llf + _half_logdet(factor), adjusted_score, information, factor, max_variance)
 
 
 def _line_search(
-    likelihood: BlockLikelihood, point: _Point, step: Floats, slope: float, *, is_near: bool
-) -> tuple[float, _Point] | None:
+    likelihood: BlockLikelihood, point: _PenalizedPoint, step: Floats, slope: float, *, is_near: bool
+) -> tuple[float, _PenalizedPoint] | None:
     """Find the first point along halved steps that does not decrease the penalized likelihood.
 
     The first step is shortened if the log odds of a row would change by more than `MAX_LOG_ODDS_CHANGE`,
@@ -1190,7 +1206,7 @@ def _line_search(
     size = min(1.0, MAX_LOG_ODDS_CHANGE / (max_change or 1.0))
     for _ in range(MAX_HALVINGS):
         new_coef = point.coef + size * step.reshape(point.coef.T.shape).T
-        new_point = _Point.evaluate(likelihood, new_coef)
+        new_point = _PenalizedPoint.evaluate(likelihood, new_coef)
         # Near the maximum the objective is flat up to rounding, and the step is accepted.
         if new_point.adjusted_score is not None and (
             is_near
@@ -1261,7 +1277,7 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
     factor = _cholesky_factor(information)
     if factor is None:
         return -np.inf, score, information
-    adjustment, _ = _adjustment(likelihood, coef, factor)
+    adjustment, _ = _score_adjustment(likelihood, coef, factor)
     return llf + _half_logdet(factor), score + adjustment, information
 
 
@@ -1281,17 +1297,19 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
     return float(np.log(np.diagonal(factor[0])).sum())
 
 
-def _adjustment(
+def _score_adjustment(
     likelihood: BlockLikelihood, coef: Floats, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
     """Return the gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}
-    return likelihood.map_reduce(_block_adjustment, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options)
+    return likelihood.map_reduce(
+        _block_score_adjustment, lambda a, b: (a[0] + b[0], max(a[1], b[1])), **options
+    )
 
 
-def _block_adjustment(
+def _block_score_adjustment(
     blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int, inverse: Floats
 ) -> tuple[Floats, float]:
     """Compute the gradient of ln|I|/2 and the largest variance of the log odds for some of the rows.

@@ -382,7 +382,7 @@ def fit_at(
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, tol, maxiter)
     if start is not None:
-        search.begin(row_space.from_columns(start))
+        search.restart(row_space.from_columns(start))
     else:
         # A ridge problem is smooth and needs no path; for the lasso few coefficients should enter at a time.
         current_strength = search.max_strength() if l1_ratio else strength

@@ -324,6 +324,7 @@ class _PlaneMetric:
     """
 
     def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
+        """Factor the projection; see the class for the parameters."""
         self._factor = factor
         self._inverse_normals = cho_solve(factor, plane)
         self._plane, self._inner = plane, cho_factor(plane.T @ self._inverse_normals)
@@ -344,7 +345,7 @@ class _PlaneMetric:
         return step - self.to_plane(step)
 
 
-def _value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]:
+def _search_value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float | None]:
     """Search the maximum log-likelihood on a plane by a limited-memory method, without the information.
 
     Parameters
@@ -408,8 +409,8 @@ def deviances_of_planes(
     """
     if not planes:
         return []
-    objective = _objective(fit, rows)
-    best = _estimates(fit, rows)
+    objective = _objective_of_fit(fit, rows)
+    best = _unconstrained_peak(fit, rows)
     likelihood = fit.likelihood(rows)
     factor = cho_factor(best.curvature)
     deviances: list[float] = []
@@ -425,7 +426,7 @@ def deviances_of_planes(
         values: list[float | None] = [None] * len(batch)
         if objective.is_exact and best.coef.size > MIN_GRADIENT_COEFS:
             searches_by_gradient = [
-                _value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)
+                _search_value_on_plane(start, metric) for start, metric in zip(starts, metrics, strict=True)
             ]
             values = run_searches(searches_by_gradient, likelihood.gradients)
         unsolved = [i for i, value in enumerate(values) if value is None]
@@ -495,8 +496,8 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     (2, p + 1, q) float
         Lower and upper bounds.
     """
-    objective = _objective(fit, rows)
-    best = _estimates(fit, rows)
+    objective = _objective_of_fit(fit, rows)
+    best = _unconstrained_peak(fit, rows)
     factor = cho_factor(best.curvature)
     p1, q = fit.newton.coef.shape
     bounds = np.empty((2, p1, q))
@@ -511,14 +512,14 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
                 unit = normal.ravel() / size
                 standard_error = float(np.sqrt(unit @ cho_solve(factor, unit)))
                 for end, sign in enumerate((-1.0, 1.0)):
-                    profile = _Profile(objective, best, sign * unit, standard_error)
+                    profile = _ProfileRoot(objective, best, sign * unit, standard_error)
                     root_distance = solve_increasing(profile, np.sqrt(drop))
                     bounds[end, j, k] = estimates[j, k] + sign * size * standard_error * root_distance
                     progress(1)
     return bounds
 
 
-class _Profile:
+class _ProfileRoot:
     """Function that returns sqrt(2 [l(b^) - l_p]) and its slope at a distance d from an estimate.
 
     The other coefficients start at the optimum of the quadratic approximation about the previous point. A
@@ -537,6 +538,7 @@ class _Profile:
     """
 
     def __init__(self, objective: Objective, best: Peak, normal: Floats, standard_error: float) -> None:
+        """Start at the estimates; see the class for the parameters."""
         self._objective = objective
         self._normal = normal
         self._standard_error = standard_error
@@ -544,6 +546,7 @@ class _Profile:
         self._nearby_distance = 0.0
 
     def __call__(self, d: float) -> tuple[float, float]:
+        """Return the root and its slope at distance d; infinity and NaN if no maximum is found."""
         starts = [(self._nearby_peak, self._nearby_distance)]
         if not self._objective.is_exact and self._nearby_distance:
             starts.append((self._estimates, 0.0))
@@ -568,7 +571,7 @@ class _Profile:
         return value, float(slope)
 
 
-def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
+def _objective_of_fit(fit: LogisticFit, rows: RowBlocks) -> Objective:
     """Return the objective of a fit: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
@@ -576,7 +579,7 @@ def _objective(fit: LogisticFit, rows: RowBlocks) -> Objective:
     return Objective(lambda coef: likelihood.sweep(coef)[:3], is_exact=True)
 
 
-def _estimates(fit: LogisticFit, rows: RowBlocks) -> Peak:
+def _unconstrained_peak(fit: LogisticFit, rows: RowBlocks) -> Peak:
     """Return the unconstrained maximum, at the estimates of the fit."""
     search_result = fit.newton
     value = (
@@ -631,16 +634,16 @@ def check_nesting(
     for x, y, _ in pairs:
         z = large.transform(x)
         gram += z @ z.T
-        cross += z @ _standardized(small, y).T
+        cross += z @ _standardized_columns(small, y).T
     combinations = np.asarray(cho_solve(cho_factor(gram), cross))
     max_residuals = np.zeros(s1)
     for x, y, _ in pairs:
-        residuals = _standardized(small, y) - combinations.T @ large.transform(x)
+        residuals = _standardized_columns(small, y) - combinations.T @ large.transform(x)
         max_residuals = np.maximum(max_residuals, np.abs(residuals).max(axis=1, initial=0.0))
     return Nesting(combinations, max_residuals[1:])
 
 
-def _standardized(frame: NewtonFrame, x: Floats) -> Floats:
+def _standardized_columns(frame: NewtonFrame, x: Floats) -> Floats:
     """Return a row of ones and the standardized columns (s + 1, m) of rows x (m, s)."""
     z = frame.deviations(x)
     z[1:] = (z[1:] * frame.scale[:, None] - frame.mean[:, None]) / frame.covariance.sd[:, None]
@@ -660,15 +663,18 @@ class ColumnBlocks:
     Parameters
     ----------
     rows : RowBlocks
+        Rows with all columns.
     columns : list of int
         Positions of the columns.
     """
 
     def __init__(self, rows: RowBlocks, columns: list[int]) -> None:
+        """Store rows and columns."""
         self._rows = rows
         self._columns = columns
 
     def __iter__(self) -> Iterator[RowBlock]:
+        """Yield the blocks of rows with the selected columns."""
         for x, codes, weights in self._rows:
             # Select along the contiguous axis.
             yield x.T[self._columns].T, codes, weights

@@ -77,7 +77,7 @@ class Likelihood:
     n_classes: int
 
     @property
-    def functions(self) -> int:
+    def n_functions(self) -> int:
         """Number of linear functions C: one for two classes, otherwise the number of classes."""
         return 1 if self.n_classes == 2 else self.n_classes
 
@@ -88,9 +88,9 @@ class Likelihood:
 
     def null_coef(self) -> Floats:
         """Return the coefficients (C, p + 1) of the model without slopes."""
-        beta = np.zeros((self.functions, len(self.z)))
+        beta = np.zeros((self.n_functions, len(self.z)))
         logs = np.log(self.class_proportions)
-        beta[:, 0] = logs[1] - logs[0] if self.functions == 1 else logs - logs.mean()
+        beta[:, 0] = logs[1] - logs[0] if self.n_functions == 1 else logs - logs.mean()
         return beta
 
     def linear_functions(self, beta: Floats) -> Floats:
@@ -103,7 +103,7 @@ class Likelihood:
     def evaluate(self, eta: Floats) -> LikelihoodState:
         """Return loss, residuals and probabilities at linear functions (C, n)."""
         rows = np.arange(len(self.codes))
-        if self.functions == 1:
+        if self.n_functions == 1:
             odds = eta[0]
             signed = np.where(self.codes == 1, odds, -odds)
             loss = float(self.weights @ np.logaddexp(0.0, -signed))
@@ -128,7 +128,7 @@ class Likelihood:
     def residual_change(self, probabilities: Floats, change: Floats) -> Floats:
         """Return the first-order change (C, n) of the residuals for a change (C, n) of the functions."""
         residual_change = probabilities * change
-        if self.functions == 1:
+        if self.n_functions == 1:
             return np.asarray(self.weights * (residual_change * (1 - probabilities)))
         residual_change -= probabilities * residual_change.sum(axis=0)
         residual_change *= self.weights
@@ -176,18 +176,18 @@ class Likelihood:
                     out[np.ix_(block_columns, block_rows)] = block.T
         return out
 
-    def roots(self, probabilities: Floats, positions: Codes) -> Floats:
+    def curvature_root(self, probabilities: Floats, positions: Codes) -> Floats:
         """Return a root A (C n, a) of the curvature A'A of coefficients at `positions` (a,) in beta.ravel().
 
         For probabilities P of a row, diag(sqrt P) - P sqrt P' is a root of diag(P) - P P'.
         """
         functions, columns = np.divmod(positions, len(self.z))
         root = np.sqrt(self.weights)
-        if self.functions == 1:
+        if self.n_functions == 1:
             return np.asarray((root * np.sqrt(probabilities[0] * (1 - probabilities[0])) * self.z[columns]).T)
         half = np.sqrt(probabilities)
         roots = []
-        for other in range(self.functions):
+        for other in range(self.n_functions):
             factor = -probabilities[functions] * half[other]
             factor[functions == other] += half[other]
             roots.append((root * factor * self.z[columns]).T)
@@ -237,7 +237,7 @@ class Curvature:
     @classmethod
     def empty(cls, model: Likelihood, probabilities: Floats) -> Curvature:
         """Return an empty curvature at probabilities (C, n)."""
-        n_coefs = model.functions * len(model.z)
+        n_coefs = model.n_functions * len(model.z)
         no_positions = np.zeros(0, dtype=np.intp)
         return cls(model, probabilities, np.full(n_coefs, -1), no_positions, np.zeros((0, 0)))
 
@@ -302,7 +302,7 @@ class PenalizedQuadratic:
         Positions of the columns, the first one constant.
     z : (m, n) float
         The columns.
-    first, second : float
+    l1_weight, l2_weight : float
         Weights of the L1 and L2 penalties.
     """
 
@@ -313,22 +313,22 @@ class PenalizedQuadratic:
         beta: Floats,
         columns: Codes,
         z: Floats,
-        first: float,
-        second: float,
+        l1_weight: float,
+        l2_weight: float,
     ) -> None:
         """Start at the current coefficients; see the class for the parameters."""
         self.curvature = curvature
         self.model = curvature.model
         self.z = z
-        self.first = first
-        self.second = second
+        self.l1_weight = l1_weight
+        self.l2_weight = l2_weight
         self.shape = beta.shape
         self.columns = columns
         self.v = beta.ravel().copy()
         penalized = np.ones(beta.shape, dtype=bool)
         penalized[:, 0] = False
         self.penalized = penalized.ravel()
-        slope = gradient + second * beta
+        slope = gradient + l2_weight * beta
         slope[:, 0] = gradient[:, 0]
         self.slope = slope.ravel()
         # Positions in the full coefficient vector.
@@ -339,7 +339,7 @@ class PenalizedQuadratic:
     def minimize(self) -> Floats:
         """Return the minimizing coefficients (C, m)."""
         active = (self.v != 0) | ~self.penalized
-        if not self.first:
+        if not self.l1_weight:
             active[:] = True
         sign = np.sign(self.v) * self.penalized
         one_by_one = False
@@ -348,11 +348,11 @@ class PenalizedQuadratic:
         while rounds < MAX_ACTIVE_SET_CHANGES:
             value += self._minimize_active(active, sign)
             rounds += 1
-            if not self.first:
+            if not self.l1_weight:
                 break
-            excess = np.abs(self.slope) - self.first
+            excess = np.abs(self.slope) - self.l1_weight
             excess[active] = -np.inf
-            entering = excess > 1e-10 * self.first
+            entering = excess > 1e-10 * self.l1_weight
             if not entering.any():
                 break
             # If the value does not decrease, coefficients enter one by one; stop if that fails too.
@@ -363,7 +363,7 @@ class PenalizedQuadratic:
             best = value
             if one_by_one:
                 entering = np.arange(len(entering)) == np.argmax(excess)
-            elif not self.second:
+            elif not self.l2_weight:
                 entering = self._limit_entering(entering, excess, int(active.sum()))
             sign[entering] = -np.sign(self.slope[entering])
             active |= entering
@@ -386,7 +386,7 @@ class PenalizedQuadratic:
         (C m,) bool
             The coefficients that may enter.
         """
-        max_entering = max(self.model.functions * len(self.model.codes) - n_active, MIN_ENTERING)
+        max_entering = max(self.model.n_functions * len(self.model.codes) - n_active, MIN_ENTERING)
         if int(entering.sum()) <= max_entering:
             return entering
         largest = np.zeros_like(entering)
@@ -401,10 +401,14 @@ class PenalizedQuadratic:
         total = 0.0
         for _ in range(MAX_ACTIVE_SET_CHANGES):
             active_index = np.flatnonzero(active)
-            step = self._solve(active_index, -(self.slope[active_index] + self.first * sign[active_index]))
+            step = self._solve(
+                active_index, -(self.slope[active_index] + self.l1_weight * sign[active_index])
+            )
             start = self.v[active_index]
             end = start + step
-            crosses_zero = (end * sign[active_index] < 0) & self.penalized[active_index] & (self.first > 0)
+            crosses_zero = (
+                (end * sign[active_index] < 0) & self.penalized[active_index] & (self.l1_weight > 0)
+            )
             if not crosses_zero.any():
                 change, self.slope = self._value_change(active_index, step)
                 self.v[active_index] += step
@@ -438,19 +442,19 @@ class PenalizedQuadratic:
             self.curvature.probabilities, full_step[:, used] @ self.z[used]
         )
         slope_change = residual_change @ self.z.T
-        slope_change[:, 1:] += self.second * full_step[:, 1:]
+        slope_change[:, 1:] += self.l2_weight * full_step[:, 1:]
         flat_change = slope_change.ravel()
         end = self.v[index] + step
         norm_change = self.penalized[index] * (np.abs(end) - np.abs(self.v[index]))
         change = float(self.slope[index] @ step) + 0.5 * float(flat_change[index] @ step)
-        return change + self.first * float(norm_change.sum()), self.slope + flat_change
+        return change + self.l1_weight * float(norm_change.sum()), self.slope + flat_change
 
     def _solve(self, index: Codes, target: Floats) -> Floats:
         """Solve (H + second) step = target for the coefficients at positions `index`."""
         positions = self.positions[index]
-        ridge = np.where(self.penalized[index], self.second, 0.0)
-        n_equations = self.model.functions * len(self.model.codes)
-        if self.second > 0 and len(index) > n_equations:
+        ridge = np.where(self.penalized[index], self.l2_weight, 0.0)
+        n_equations = self.model.n_functions * len(self.model.codes)
+        if self.l2_weight > 0 and len(index) > n_equations:
             return self._solve_by_rows(positions, ridge, target)
         return np.asarray(dpotrs(self.curvature.factor(positions, ridge), target, lower=1)[0])
 
@@ -470,7 +474,7 @@ class PenalizedQuadratic:
         -------
         (a,) float
         """
-        root = self.model.roots(self.curvature.probabilities, positions)
+        root = self.model.curvature_root(self.curvature.probabilities, positions)
         jitter = RELATIVE_JITTER * float((root * root).sum()) / len(positions)
         inverse = 1 / (ridge + jitter)
         scaled = root * inverse
@@ -507,7 +511,8 @@ class ClassBlocks:
         Weight of the L2 penalty.
     """
 
-    def __init__(self, model: Likelihood, probabilities: Floats, second: float) -> None:
+    def __init__(self, model: Likelihood, probabilities: Floats, l2_weight: float) -> None:
+        """Invert the curvature of each class; see the class for the parameters."""
         blocks = np.stack(
             [
                 (model.z * class_weights) @ model.z.T
@@ -518,7 +523,7 @@ class ClassBlocks:
         blocks[:, diagonal_index, diagonal_index] += (
             RELATIVE_JITTER * np.trace(blocks, axis1=1, axis2=2)[:, None] / len(diagonal_index)
         )
-        blocks[:, diagonal_index[1:], diagonal_index[1:]] += second
+        blocks[:, diagonal_index[1:], diagonal_index[1:]] += l2_weight
         self.inverse = np.linalg.inv(blocks)
         self.n_iterations = 0
 
@@ -527,7 +532,7 @@ class ClassBlocks:
         return np.asarray((self.inverse @ residual[:, :, None])[:, :, 0])
 
     def step(
-        self, model: Likelihood, probabilities: Floats, slope: Floats, second: float
+        self, model: Likelihood, probabilities: Floats, slope: Floats, l2_weight: float
     ) -> tuple[Floats, int]:
         """Compute Newton's step by conjugate gradients.
 
@@ -539,7 +544,7 @@ class ClassBlocks:
             Class probabilities of the rows.
         slope : (C, p + 1) float
             Gradient of the objective.
-        second : float
+        l2_weight : float
             Weight of the L2 penalty.
 
         Returns
@@ -558,7 +563,7 @@ class ClassBlocks:
         n_iterations = 0
         while size > tolerance and n_iterations < MAX_ITERATIONS:
             curvature_direction = model.gradient(model.residual_change(probabilities, direction @ model.z))
-            curvature_direction[:, 1:] += second * direction[:, 1:]
+            curvature_direction[:, 1:] += l2_weight * direction[:, 1:]
             step_length = size / float((direction * curvature_direction).sum())
             step += step_length * direction
             residual -= step_length * curvature_direction
@@ -632,14 +637,14 @@ class ProximalNewton:
         self.l1_ratio = l1_ratio
         self.tol = tol
         self.maxiter = maxiter
-        self.begin(model.null_coef())
+        self.restart(model.null_coef())
         self.null_loss = self.state.loss
 
     def max_strength(self) -> float:
         """Return the smallest lambda at which all slopes stay zero, by glmnet's convention for a ridge."""
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
-    def begin(self, beta: Floats) -> None:
+    def restart(self, beta: Floats) -> None:
         """Restart from coefficients (C, p + 1)."""
         self.beta = beta.copy()
         self.eta = self.model.linear_functions(self.beta)
@@ -687,25 +692,29 @@ class ProximalNewton:
             columns = np.union1d([0], np.flatnonzero(keep))
         n_steps = 0
         while True:
-            steps, is_stuck = self._search(strength, columns, self.maxiter - n_steps, tol, polish=polish)
+            steps, is_stuck = self._search_columns(
+                strength, columns, self.maxiter - n_steps, tol, polish=polish
+            )
             n_steps += steps
             self.gradient = self.model.gradient(self.state.residual)
             violations = self._violations(self.gradient, self.beta, strength)
             max_violation = float(violations.max())
-            missed_columns = np.flatnonzero((violations > self._bound(strength, tol)).any(axis=0))
+            missed_columns = np.flatnonzero(
+                (violations > self._max_accepted_violation(strength, tol)).any(axis=0)
+            )
             missed_columns = np.setdiff1d(missed_columns, columns)
             if not len(missed_columns) or is_stuck or n_steps >= self.maxiter:
                 break
             columns = np.union1d(columns, missed_columns)
         self.previous_strength = strength
-        converged = max_violation <= self._bound(strength, max(tol, MAX_FINAL_VIOLATION))
+        converged = max_violation <= self._max_accepted_violation(strength, max(tol, MAX_FINAL_VIOLATION))
         return PenalizedResult(
             self.beta.copy(), self.state.loss, max_violation / strength, n_steps, converged
         )
 
     # ---- conditions of a minimum
 
-    def _bound(self, strength: float, tol: float) -> float:
+    def _max_accepted_violation(self, strength: float, tol: float) -> float:
         """Return the largest violation that counts as zero at a lambda."""
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
@@ -740,7 +749,7 @@ class ProximalNewton:
 
     # ---- steps
 
-    def _search(
+    def _search_columns(
         self, strength: float, columns: Codes, max_steps: int, tol: float, *, polish: bool
     ) -> tuple[int, bool]:
         """Take steps over some of the columns until the conditions are met.
@@ -772,7 +781,7 @@ class ProximalNewton:
         for steps in range(max_steps + 1):
             gradient = self.state.residual @ z.T
             violation = float(self._violations(gradient, beta, strength).max())
-            if violation <= self._bound(strength, 0.0 if polish else tol):
+            if violation <= self._max_accepted_violation(strength, 0.0 if polish else tol):
                 return steps, False
             first = strength * self.l1_ratio
             second = strength * (1 - self.l1_ratio)
@@ -784,7 +793,7 @@ class ProximalNewton:
                 if (
                     polish
                     and is_new
-                    and violation <= self._bound(strength, tol)
+                    and violation <= self._max_accepted_violation(strength, tol)
                     and violation > 0.5 * previous_violation
                 ):
                     return steps, True
@@ -795,7 +804,7 @@ class ProximalNewton:
                 new_beta = beta + self._conjugate_gradient_step(gradient, beta, second)
             else:
                 new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimize()
-            if not self._move(beta, new_beta, z, columns, strength):
+            if not self._move_towards(beta, new_beta, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]
         return max_steps, False
@@ -826,7 +835,10 @@ class ProximalNewton:
         return step
 
     def _curvature_at(self, beta: Floats, *, is_slow: bool) -> tuple[Curvature, bool]:
-        """Return the curvature, recomputed if that pays off, and whether it was recomputed."""
+        """Return the curvature for coefficients (C, m), and whether it was recomputed at the current state.
+
+        It is recomputed if it is cheap to compute, or if the search with earlier values is slow.
+        """
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size
         if self.curvature is None or is_slow or cost <= MAX_CHEAP_PRODUCTS:
@@ -840,7 +852,9 @@ class ProximalNewton:
         ridge = (1 - self.l1_ratio) / 2
         return loss + strength * (ridge * float((b * b).sum()) + self.l1_ratio * float(np.abs(b).sum()))
 
-    def _move(self, beta: Floats, new_beta: Floats, z: Floats, columns: Codes, strength: float) -> bool:
+    def _move_towards(
+        self, beta: Floats, new_beta: Floats, z: Floats, columns: Codes, strength: float
+    ) -> bool:
         """Move to other coefficients, or part of the way; return whether the objective decreased.
 
         Parameters

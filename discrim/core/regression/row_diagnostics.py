@@ -214,7 +214,7 @@ def row_influence(
     p1, q = fit.newton.coef.shape
     forms = QuadraticForms(inverse, p1)
     chunk_rows = max(min(forms.chunk_rows(MAX_CHUNK_ELEMENTS), MAX_CHUNK_ELEMENTS // (q * q + q * p1)), 16)
-    compute_pulls = _pulls_two_classes if q == 1 else _pulls
+    compute_pulls = _deletion_terms_two_classes if q == 1 else _deletion_terms
 
     def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
         """Yield slices of a block of rows and the influence of their rows."""
@@ -242,7 +242,7 @@ def row_influence(
     return influence_of_block
 
 
-def _pulls_two_classes(
+def _deletion_terms_two_classes(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
     """Compute `_pulls` for two classes, where all blocks are scalars.
@@ -276,7 +276,7 @@ def _pulls_two_classes(
     return pull, quadratic_forms[None], leverage
 
 
-def _pulls(
+def _deletion_terms(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
     """Compute the quantities u, C and leverage of the deletion formulas of the module docstring.
@@ -291,17 +291,15 @@ def _pulls(
         Frequency weights.
     z : (p + 1, m) float
         Rows in the frame.
-        Rows in the frame.
     forms : QuadraticForms
-        Quadratic forms of the inverse information.
         Quadratic forms of the inverse information.
 
     Returns
     -------
     pull : (q, m) float
-        u = (I - w W C)^-1 w (y - p).
+        u = (I - w W C)^-1 w (y - p) of each row.
     quadratic_forms : (q, q, m) float
-        The matrix C.
+        The matrix C = z'[information^-1]z of each row.
     leverage : (m,) float
         Leverage of each row.
     """

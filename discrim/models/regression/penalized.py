@@ -175,7 +175,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     if strengths is None:
         strengths = core.path_strengths(model, search.penalty.l1_ratio, search.penalty.n_strengths)
     memory_label = f"The coefficients of {len(strengths):,} strengths"
-    n_values = float(len(strengths)) * model.functions * len(model.z)
+    n_values = float(len(strengths)) * model.n_functions * len(model.z)
     check_memory(n_values, memory_label, "Give the penalty a shorter grid=, or one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with Progress(len(strengths), "path of the strength") as progress:

@@ -40,7 +40,7 @@ def slope(model, beta, strength):
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_conjugate_gradient_step_solves_the_full_system(k):
     model, second = rows(70, 9, k), 0.01
-    functions, p1 = model.functions, len(model.z)
+    functions, p1 = model.n_functions, len(model.z)
     beta = np.random.default_rng(1).normal(size=(functions, p1))
     shares = model.evaluate(model.linear_functions(beta)).probabilities
     whole = np.zeros((functions * p1, functions * p1))

@@ -89,7 +89,7 @@ def test_fractional_weights_are_refused():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folds": 1000}, "^folds=1000 is not valid. Give a whole number from 2 to 150"),
+        ({"folds": 1000}, "^folds=1000 is not valid. Pass a whole number from 2 to 150"),
         ({"folds": True}, "^folds=True"),
         ({"folds": [1, 2]}, "^folds= has 2 values"),
         ({"folds": np.ones(150)}, "^folds= has one fold only"),

@@ -450,7 +450,7 @@ def test_equal_rules_rarely_differ_significantly():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"folds": 1}, "folds=1 is not valid. Give a whole number from 2 to 150"),
+        ({"folds": 1}, "folds=1 is not valid. Pass a whole number from 2 to 150"),
         ({"folds": 151}, "folds=151"),
         ({"folds": 2.5}, "folds=2.5"),
         ({"folds": True}, "folds=True"),
