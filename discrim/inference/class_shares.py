@@ -195,7 +195,7 @@ class _EvaluatedProportions:
 
         Returns
         -------
-        _LikelihoodPoint
+        _EvaluatedProportions
         """
         mixture = densities @ proportions
         inverse_mixture = 1.0 / mixture if weights is None else weights / mixture
@@ -215,7 +215,7 @@ def _newton_step(densities: Floats, point: _EvaluatedProportions, weights: Float
     ----------
     densities : (n, K) float
         Density of each row in each class, up to a factor for each row.
-    point : _LikelihoodPoint
+    point : _EvaluatedProportions
         Current proportions.
     weights : (n,) float or None
         Frequency weights.

@@ -499,7 +499,7 @@ def permutation_term_tests(
 
     Returns
     -------
-    PermutedTerms
+    TermPermutationTests
     """
     squares, f = _squares_and_pseudo_f(space, model, model.cells[:, None])
     n_elements = len(model.cells) * model.values.shape[1]
@@ -822,7 +822,7 @@ def permutation_dispersion_test(
 
     Returns
     -------
-    PermutationDispersion
+    DispersionTest
     """
     counts = np.bincount(codes).astype(np.float64)
     k_classes = len(counts)

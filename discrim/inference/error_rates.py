@@ -912,7 +912,7 @@ def balanced_accuracy(counts: Floats, level: float) -> Estimate:
 
 
 def kappa(counts: Floats, prior: Floats | None, level: float) -> Estimate:
-    """Cohen's kappa, the chance-corrected agreement of actual and predicted classes.
+    """Compute Cohen's kappa, the chance-corrected agreement of actual and predicted classes.
 
     The interval is normal on the scale of Fisher's z.
 

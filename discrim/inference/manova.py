@@ -587,7 +587,9 @@ def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic)
 
 
 def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
-    """Return the critical value of Roy's largest root under equal class means, by its upper bound of F.
+    """Return the approximate critical value of Roy's largest root under equal class means.
+
+    It is computed from an F distribution that bounds the root, and is exact for two classes or one column.
 
     Parameters
     ----------

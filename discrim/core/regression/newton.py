@@ -1184,7 +1184,7 @@ def _line_search(
     ----------
     likelihood : BlockLikelihood
         The log-likelihood without the penalty.
-    point : _Point
+    point : _PenalizedPoint
         Current point.
     step : (q (p + 1),) float
         Full step, ordered by class.
@@ -1195,7 +1195,7 @@ def _line_search(
 
     Returns
     -------
-    (float, _Point) or None
+    (float, _PenalizedPoint) or None
         Proportion of the step, and the point; None if there is no such point.
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the

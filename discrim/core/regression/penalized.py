@@ -339,7 +339,9 @@ def penalized_path(
     for i, strength in enumerate(strengths.tolist()):
         if not l1_ratio and i and (similar_path or i > 1):
             previous, last = (similar_path[i - 1], similar_path[i]) if similar_path else path[-2:]
-            search.try_from(search.beta + row_space.from_columns(last.beta - previous.beta), strength)
+            search.start_from_if_better(
+                search.beta + row_space.from_columns(last.beta - previous.beta), strength
+            )
         result = search.minimize(strength)
         path.append(result._replace(beta=row_space.to_columns(result.beta)))
         explained.append(1 - result.loss / search.null_loss)

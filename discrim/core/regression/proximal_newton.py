@@ -287,8 +287,8 @@ class Curvature:
 class PenalizedQuadratic:
     """Quadratic approximation of the loss plus the elastic net penalty, as a function of v.
 
-    The function is g'(v - b) + (v - b)'H(v - b)/2 + first |v|_1 + second |v|^2/2, with coefficients v of some
-    columns; intercepts are not penalized.
+    The function is g'(v - b) + (v - b)'H(v - b)/2 + l1_weight |v|_1 + l2_weight |v|^2/2, with coefficients v
+    of some columns; intercepts are not penalized.
 
     Parameters
     ----------
@@ -434,7 +434,22 @@ class PenalizedQuadratic:
         return total
 
     def _value_change(self, index: Codes, step: Floats) -> tuple[float, Floats]:
-        """Return the change of the objective for a step of coefficients `index`, and the new slope (C m,)."""
+        """Compute the effect of a step on the objective, without making the step.
+
+        Parameters
+        ----------
+        index : (a,) int
+            Positions of the coefficients in `v`.
+        step : (a,) float
+            Changes of the coefficients.
+
+        Returns
+        -------
+        change : float
+            Change of the objective.
+        slope : (C m,) float
+            Gradient of the smooth part after the step.
+        """
         full_step = np.zeros(self.shape)
         full_step.ravel()[index] = step
         used = np.flatnonzero(full_step.any(axis=0))
@@ -450,7 +465,7 @@ class PenalizedQuadratic:
         return change + self.l1_weight * float(norm_change.sum()), self.slope + flat_change
 
     def _solve(self, index: Codes, target: Floats) -> Floats:
-        """Solve (H + second) step = target for the coefficients at positions `index`."""
+        """Solve (H + l2_weight) step = target for the coefficients at positions `index`."""
         positions = self.positions[index]
         ridge = np.where(self.penalized[index], self.l2_weight, 0.0)
         n_equations = self.model.n_functions * len(self.model.codes)
@@ -654,7 +669,7 @@ class ProximalNewton:
         self.preconditioner: ClassBlocks | None = None
         self.previous_strength = np.inf
 
-    def try_from(self, beta: Floats, strength: float) -> None:
+    def start_from_if_better(self, beta: Floats, strength: float) -> None:
         """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda."""
         eta = self.model.linear_functions(beta)
         new_state = self.model.evaluate(eta)
@@ -737,12 +752,12 @@ class ProximalNewton:
         -------
         (C, m) float
         """
-        first = strength * self.l1_ratio
-        second = strength * (1 - self.l1_ratio)
-        slope = gradient + second * beta
+        l1_weight = strength * self.l1_ratio
+        l2_weight = strength * (1 - self.l1_ratio)
+        slope = gradient + l2_weight * beta
         slope[:, 0] = gradient[:, 0]
-        at_zero = np.maximum(np.abs(slope) - first, 0.0)
-        at_nonzero = np.abs(slope + first * np.sign(beta))
+        at_zero = np.maximum(np.abs(slope) - l1_weight, 0.0)
+        at_nonzero = np.abs(slope + l1_weight * np.sign(beta))
         violations = np.where(beta != 0, at_nonzero, at_zero)
         violations[:, 0] = np.abs(gradient[:, 0])
         return violations
@@ -783,8 +798,8 @@ class ProximalNewton:
             violation = float(self._violations(gradient, beta, strength).max())
             if violation <= self._max_accepted_violation(strength, 0.0 if polish else tol):
                 return steps, False
-            first = strength * self.l1_ratio
-            second = strength * (1 - self.l1_ratio)
+            l1_weight = strength * self.l1_ratio
+            l2_weight = strength * (1 - self.l1_ratio)
             iterative = not self.l1_ratio and not polish and beta.size > MIN_ITERATIVE_COEFS
             if not iterative:
                 curvature, is_new = self._curvature_at(
@@ -801,22 +816,24 @@ class ProximalNewton:
             if steps == max_steps:
                 break
             if iterative:
-                new_beta = beta + self._conjugate_gradient_step(gradient, beta, second)
+                new_beta = beta + self._conjugate_gradient_step(gradient, beta, l2_weight)
             else:
-                new_beta = PenalizedQuadratic(curvature, gradient, beta, columns, z, first, second).minimize()
+                new_beta = PenalizedQuadratic(
+                    curvature, gradient, beta, columns, z, l1_weight, l2_weight
+                ).minimize()
             if not self._move_towards(beta, new_beta, z, columns, strength):
                 return steps, True
             beta = self.beta[:, columns]
         return max_steps, False
 
-    def _conjugate_gradient_step(self, gradient: Floats, beta: Floats, second: float) -> Floats:
+    def _conjugate_gradient_step(self, gradient: Floats, beta: Floats, l2_weight: float) -> Floats:
         """Compute Newton's step of a ridge fit by conjugate gradients.
 
         Parameters
         ----------
         gradient, beta : (C, m) float
             Gradient of the loss and coefficients, for all columns.
-        second : float
+        l2_weight : float
             Weight of the L2 penalty.
 
         Returns
@@ -825,10 +842,10 @@ class ProximalNewton:
         """
         slope = gradient.copy()
         probabilities = self.state.probabilities
-        slope[:, 1:] += second * beta[:, 1:]
+        slope[:, 1:] += l2_weight * beta[:, 1:]
         if self.preconditioner is None:
-            self.preconditioner = ClassBlocks(self.model, probabilities, second)
-        step, n_iterations = self.preconditioner.step(self.model, probabilities, slope, second)
+            self.preconditioner = ClassBlocks(self.model, probabilities, l2_weight)
+        step, n_iterations = self.preconditioner.step(self.model, probabilities, slope, l2_weight)
         self.preconditioner.n_iterations = self.preconditioner.n_iterations or n_iterations
         if n_iterations > MAX_ITERATION_RATIO * self.preconditioner.n_iterations:
             self.preconditioner = None

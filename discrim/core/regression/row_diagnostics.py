@@ -245,7 +245,7 @@ def row_influence(
 def _deletion_terms_two_classes(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
-    """Compute `_pulls` for two classes, where all blocks are scalars.
+    """Compute `_deletion_terms` for two classes, where all blocks are scalars.
 
     Parameters
     ----------
@@ -263,9 +263,9 @@ def _deletion_terms_two_classes(
     Returns
     -------
     pull : (1, m) float
-        The vector u, see `_pulls`.
+        The vector u, see `_deletion_terms`.
     quadratic_forms : (1, 1, m) float
-        The matrix C, see `_pulls`.
+        The matrix C, see `_deletion_terms`.
     leverage : (m,) float
         Leverage of each row.
     """
