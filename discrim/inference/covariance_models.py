@@ -507,7 +507,7 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     # The off-diagonal elements contribute curvature even if the variances are equal.
     curvature = np.maximum(ratio + ratio.T - 2, 1e-8) + off_diagonal
 
-    def hessian(skew: Floats) -> Floats:
+    def hessian_product(skew: Floats) -> Floats:
         """Product of the Hessian with a direction, a skew matrix (p, p)."""
         skewed = products @ skew
         changed_covariances = skewed + np.swapaxes(skewed, 1, 2)
@@ -523,13 +523,13 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     direction = gradient / curvature
     residual_norm = first_norm = float((gradient * direction).sum())
     for _ in range(MAX_INNER_STEPS):
-        hessian_product = hessian(direction)
-        curvature_along = float((direction * hessian_product).sum())
+        curved_direction = hessian_product(direction)
+        curvature_along = float((direction * curved_direction).sum())
         if curvature_along <= 0:
             step = step if step.any() else direction
             break
         step = step + residual_norm / curvature_along * direction
-        residual = residual - residual_norm / curvature_along * hessian_product
+        residual = residual - residual_norm / curvature_along * curved_direction
         scaled = residual / curvature
         previous_norm = residual_norm
         residual_norm = float((residual * scaled).sum())

@@ -797,7 +797,7 @@ class PLSFit(NoLikelihood):
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes the scores of rows under the rule fitted without each of them."""
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
-            # PLS scores without the orthogonal rotation span the same space, and give the same rule.
+            # PLS scores without the orthogonal rotation span the same space and result in the same rule.
             without_rotation = replace(self, latent=replace(self.latent, orthogonal=0))
             plain_fit = without_rotation.refit_up_to(self.moments, self.components)
             if plain_fit is not None and plain_fit.components == self.components:

@@ -643,8 +643,8 @@ def _have_merged(a: Direction, b: Direction) -> bool:
 def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Direction]:
     """Return at most `ncomp` directions without a penalty, from one eigenproblem."""
     directions = _least_squares_directions(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
-    # Judged by the covariances with the columns. With a large ridge the objective is close to a half, and
-    # with nearly collinear columns it is a difference of huge numbers.
+    # Select directions by their covariances with the columns. With a large ridge the objective is close to a
+    # half, and with nearly collinear columns it is a difference of huge numbers.
     products = [np.abs(direction.scores @ problem.means).max(initial=0.0) for direction in directions]
     return [direction for direction, size in zip(directions, products, strict=True) if size > MIN_CORRELATION]
 

@@ -8,22 +8,21 @@ probabilities p_k, the log-likelihood is sum w (eta_y - ln sum exp eta), concave
 (e_y - p)' and its information has blocks sum w p_k ([k = l] - p_l) z z'. For two classes Newton's method is
 iteratively reweighted least squares.
 
-*Digits.* The columns are shifted to their means and orthogonalised by the root of their total scatter, so
-that the information is close to a multiple of the identity whatever the units, the offsets and the
-correlations of the data.
+*Accuracy.* The columns are shifted to their means and orthogonalized by the root of their total scatter. The
+information is then close to a multiple of the identity, for any units, offsets and correlations of the data.
 
 *Convergence* is judged by the Newton decrement sqrt(s'H^-1 s), the distance to the maximum in standard
 errors. Once it is below a threshold, one more step squares the remaining distance. The pass over the rows at
-the new coefficients yields the information there and a last step that needs no further pass.
+the new coefficients computes the information and a last step, which does not require another pass.
 
 *Existence of the maximum.* A small score does not prove that a maximum exists: if the classes are separated,
-the score falls without end. Let v be a direction of separation, g >= 0 the differences in log odds between a
-row's own class and the others along v, and G the largest of them. Then s'v = sum w p g and v'Hv <= sum w p
-g^2 <= G s'v, hence s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <= sqrt(2) max|z| |v|, a decrement d for
-which H - 2 d^2 max|z|^2 I is positive definite proves that there is no such v. The iterations continue until
-this condition is met, even if the decrement is small.
+the score tends to zero although there is no maximum. Let v be a direction of separation, g >= 0 the
+differences in log odds between a row's own class and the others along v, and G the largest of them. Then s'v
+= sum w p g and v'Hv <= sum w p g^2 <= G s'v, hence s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <=
+sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite proves that such a v
+does not exist. The iterations continue until this condition is met, even if the decrement is small.
 
-*Work.* The information is symmetric, and so is each of its blocks: among its (q p)^2 elements at most q(q +
+*Cost.* The information is symmetric, and so is each of its blocks: among its (q p)^2 elements at most q(q +
 1)/2 times p(p + 1)/2 differ. They are one product of the pairs of columns, (p(p + 1)/2, m), and the weights
 of the pairs of classes, (q(q + 1)/2, m), which is a quarter of the work. The quadratic forms z'M_kl z of a
 symmetric matrix M are a product with the same pairs. If the information still costs much more than the score,

@@ -83,7 +83,7 @@ class Likelihood:
 
     @property
     def class_proportions(self) -> Floats:
-        """Class proportions (K,)."""
+        """Class proportions (K,), the sums of the row weights."""
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def null_coef(self) -> Floats:
@@ -236,7 +236,7 @@ class Curvature:
 
     @classmethod
     def empty(cls, model: Likelihood, probabilities: Floats) -> Curvature:
-        """Return an empty curvature at probabilities (C, n)."""
+        """Return a curvature at probabilities (C, n), of which no elements have been computed yet."""
         n_coefs = model.n_functions * len(model.z)
         no_positions = np.zeros(0, dtype=np.intp)
         return cls(model, probabilities, np.full(n_coefs, -1), no_positions, np.zeros((0, 0)))
@@ -465,7 +465,7 @@ class PenalizedQuadratic:
         return change + self.l1_weight * float(norm_change.sum()), self.slope + flat_change
 
     def _solve(self, index: Codes, target: Floats) -> Floats:
-        """Solve (H + l2_weight) step = target for the coefficients at positions `index`."""
+        """Solve (H + l2_weight I) step = target for the coefficients at positions `index`."""
         positions = self.positions[index]
         ridge = np.where(self.penalized[index], self.l2_weight, 0.0)
         n_equations = self.model.n_functions * len(self.model.codes)
@@ -474,7 +474,7 @@ class PenalizedQuadratic:
         return np.asarray(dpotrs(self.curvature.factor(positions, ridge), target, lower=1)[0])
 
     def _solve_by_rows(self, positions: Codes, ridge: Floats, target: Floats) -> Floats:
-        """Solve (H + ridge) step = target for more coefficients than rows, by a system of their size.
+        """Solve (H + diag(ridge)) step = target for more coefficients than rows, by a system of their size.
 
         Parameters
         ----------
@@ -522,7 +522,7 @@ class ClassBlocks:
     model : Likelihood
     probabilities : (C, n) float
         Class probabilities of the rows.
-    second : float
+    l2_weight : float
         Weight of the L2 penalty.
     """
 

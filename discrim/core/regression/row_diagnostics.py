@@ -371,7 +371,7 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     z : (p + 1, m) float
         Standardized rows with a leading one, in the coordinates of `fit.newton.coef`.
     shift : (K,) float
-        Change of the log odds by the prior.
+        Amounts that are added to the log odds of the classes for the prior.
 
     Returns
     -------
@@ -392,7 +392,7 @@ def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) ->
     z : (p + 1, m) float
         Rows in the frame.
     shift : (K,) float
-        Change of the log odds by the prior.
+        Amounts that are added to the log odds of the classes for the prior.
     weights : (m,) float
         Weights of the rows.
 
@@ -417,7 +417,7 @@ def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats
     before, after : (p + 1, m) float
         Rows in the frame before and after the change.
     shift : (K,) float
-        Change of the log odds by the prior.
+        Amounts that are added to the log odds of the classes for the prior.
     weights : (m,) float
         Weights of the rows.
 
@@ -440,7 +440,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
     change : (p, m) or (p, 1) float
         Change of the rows in the frame per unit of the column.
     shift : (K,) float
-        Change of the log odds by the prior.
+        Amounts that are added to the log odds of the classes for the prior.
     weights : (m,) float
         Weights of the rows.
 
