@@ -536,9 +536,8 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
 def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic, float]:
     """Compute partial eta squared, the explained proportion of variation, of a hypothesis by four statistics.
 
-    With s = min(p, q) roots: Pillai's trace / s, 1 - lambda^(1/s) for Wilks' lambda, trace / (trace + s)
-    for the
-    Hotelling-Lawley trace, and root / (1 + root) for Roy's root.
+    With s = min(p, q) roots: Pillai's trace / s, 1 - lambda^(1/s) for Wilks' lambda, trace / (trace + s) for
+    the Hotelling-Lawley trace, and root / (1 + root) for Roy's root.
 
     Parameters
     ----------

@@ -148,8 +148,7 @@ def two_class_error_rate(
     """Estimate the error rate or mean cost of LDA from the normal model, for two classes.
 
     The estimates D, DS, O and OS are defined in the module docstring. The standard error is by the delta
-    method. The interval is normal on the logit scale, or on the log scale
-    for mean costs.
+    method. The interval is normal on the logit scale, or on the log scale for mean costs.
 
     Parameters
     ----------

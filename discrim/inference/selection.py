@@ -317,9 +317,8 @@ class SelectedColumns:
     def tolerances(self) -> Floats:
         """Return the tolerances (m,) of the chosen columns.
 
-        The tolerance of a column is the proportion of its within-class variance that the other chosen
-        columns do not
-        explain.
+        The tolerance of a column is the proportion of its within-class variance that the other chosen columns
+        do not explain.
         """
         return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 
@@ -334,9 +333,8 @@ class SelectedColumns:
         Returns
         -------
         term_tolerance, min_tolerance : float
-            Smallest tolerance of the columns of the term, and of all chosen columns including them; zero if
-            a column
-            is constant or collinear.
+            Smallest tolerance of the columns of the term, and of all chosen columns including them; zero if a
+            column is constant or collinear.
         """
         if self._is_constant[columns].any() or len(self._within.residuals(columns)) < len(columns):
             return 0.0, 0.0

@@ -569,7 +569,7 @@ class PLSFit(NoLikelihood):
 
     @property
     def chosen_algorithm(self) -> dict[str, int]:
-        """Number of orthogonal components as {"n": number}, for a refit; empty if there are none."""
+        """Value chosen for the option `algorithm`: {"n": number of orthogonal components} or {}."""
         return {"n": self.orthogonal} if self.orthogonal else {}
 
     @property

@@ -1036,7 +1036,6 @@ def fit_sparse(
         Maximum number of directions; None for min(K - 1, p).
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
-        Whether the prior was estimated from the rows.
 
     Returns
     -------

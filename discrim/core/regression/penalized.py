@@ -135,7 +135,7 @@ class PenalizedFit:
 
     @property
     def chosen_penalty(self) -> dict[str, float]:
-        """The strength, which may have been selected, as keyword argument of a refit."""
+        """Value chosen for the option `penalty`, as {"strength": strength}."""
         return {"strength": self.strength}
 
     @property
