@@ -401,8 +401,8 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
     --------
     >>> turn = np.array([[0.8, -0.6], [0.6, 0.8]])
     >>> roots = np.stack([np.diag(np.sqrt(line)) @ turn.T for line in ([5.0, 1.0], [2.0, 3.0])])
-    >>> components, lengths = fit_common_components(roots, np.array([20.0, 10.0]))
-    >>> abs(components).round(12).tolist(), lengths.round(12).tolist()
+    >>> components, variances = fit_common_components(roots, np.array([20.0, 10.0]))
+    >>> abs(components).round(12).tolist(), variances.round(12).tolist()
     ([[0.8, 0.6], [0.6, 0.8]], [[5.0, 1.0], [2.0, 3.0]])
     """
     proportions = counts / counts.sum()

@@ -60,7 +60,7 @@ def f_noncentrality_limits(f: Any, df1: Any, df2: Any, level: float) -> tuple[Fl
 
     Examples
     --------
-    >>> [limit.round(6).tolist() for limit in f_noncentrality(10.0, 2.0, 30.0, 0.95)]
+    >>> [limit.round(6).tolist() for limit in f_noncentrality_limits(10.0, 2.0, 30.0, 0.95)]
     [4.010038, 43.790765]
     """
     check_level(level)

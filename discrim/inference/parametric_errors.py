@@ -101,7 +101,7 @@ def two_class_errors(
 
     Examples
     --------
-    >>> error_by_class(4.0, np.array([50.0, 50.0]), 98, 4, 0.0, shrunk=False, expected=False).round(4)
+    >>> two_class_errors(4.0, np.array([50.0, 50.0]), 98, 4, 0.0, shrunk=False, expected=False).round(4)
     array([0.1587, 0.1587])
     """
     if shrunk:
