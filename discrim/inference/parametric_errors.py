@@ -455,8 +455,8 @@ def common_covariance(
 ) -> ScoreCovariance:
     """Compute the covariances of the scores of LDA, which has a common covariance matrix.
 
-    Because 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l, products with a vector need
-    only three products with `mean_distances`, and no matrix per row is formed.
+    Products of the covariance with a vector are computed from the squared distances, because with whitened
+    deviations u_k from mean k, 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l.
 
     Parameters
     ----------

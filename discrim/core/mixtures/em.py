@@ -925,7 +925,7 @@ def run_em(
     min_variances = min_component_variances(rows)
 
     def e_step(components: Components) -> EStep:
-        """E step with the precomputed minimum variances."""
+        """Perform the E step for the rows, with the minimum variances computed once."""
         return _e_step(components, rows, form, min_variances)
 
     return iterate_em(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)

@@ -295,7 +295,7 @@ def run_em_incomplete(
     batches = [_batch_rows(row) for row in rows]
 
     def e_step(current: Components) -> EStep:
-        """E step for rows with missing values."""
+        """Perform the E step for the incomplete rows."""
         pairs = zip(current.class_slices(), batches, strict=True)
         class_results = [
             _class_sums(current, component_slice, class_batches, axial=axial)
@@ -309,7 +309,7 @@ def run_em_incomplete(
         )
 
         def m_step(axes: em.Axes) -> Components | Degenerate:
-            """M step from the sufficient statistics."""
+            """Perform the M step from the sufficient statistics of the E step."""
             degenerate = em.find_empty_component(rows, sizes, sums.counts)
             if degenerate is not None:
                 return degenerate

@@ -583,9 +583,10 @@ def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats
 
 
 def _starting_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Return the starts of the paths, without coefficients.
+    """Return starting directions for the paths, with scores but without coefficients.
 
-    Their scores are the score vector of the first column to enter, and principal axes of the class means.
+    The scores of the first one belong to the column that enters first; the others are principal axes of the
+    class means.
     """
     free_means = problem.orthogonalize(problem.means, earlier_scores)
     norms = np.sqrt((free_means**2).sum(axis=0))
@@ -650,7 +651,7 @@ def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Directi
 
 
 def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Return directions without a penalty in the space of the free scores, by decreasing correlation."""
+    """Return the unpenalized directions orthogonal to earlier ones, in order of decreasing correlation."""
     all_columns = np.arange(problem.means.shape[1])
     basis = _free_score_basis(problem, earlier_scores)
     zero_coef = SparseVector(all_columns, np.zeros(len(all_columns)))

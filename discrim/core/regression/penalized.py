@@ -307,7 +307,7 @@ def penalized_path(
     similar_path: Sequence[PenalizedResult] = (),
     progress: Callable[[float], object] = lambda share: None,
 ) -> list[PenalizedResult]:
-    """Fit at decreasing strengths with warm starts.
+    """Fit a penalized logistic regression at decreasing strengths, each starting at the previous solution.
 
     A ridge search starts at the extrapolation of the last step of the path, or of the step of a similar path.
 
@@ -362,14 +362,14 @@ def fit_at(
     maxiter: int,
     start: Floats | None = None,
 ) -> PenalizedResult:
-    """Fit at one strength to the precision of float64.
+    """Fit a penalized logistic regression at one strength, until rounding stops the search.
 
     Parameters
     ----------
     model : Likelihood
         Likelihood of standardized rows.
     l1_ratio, strength : float
-        The values of a and lambda.
+        Proportion a of the L1 penalty, and strength lambda of the penalty.
     tol : float
         Violation of the conditions, in units of lambda, that counts as converged.
     maxiter : int
