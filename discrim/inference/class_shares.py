@@ -46,6 +46,7 @@ IDENTIFICATION_TOLERANCE = 1e-9
 """Relative norm of a difference of two classes below which the rows do not identify their proportions."""
 
 EPS = float(np.finfo(np.float64).eps)
+"""Machine epsilon of float64."""
 
 MAX_HALVINGS = 40
 """Maximum number of step halvings."""

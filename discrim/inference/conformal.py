@@ -37,6 +37,7 @@ from discrim.core.rules.rules import log_posteriors
 from discrim.inference.calibration import log_odds_against_rest
 
 SetScore = Literal["lac", "aps", "margin"]
+"""Kinds of nonconformity scores, see `nonconformity_scores`."""
 
 
 def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Floats | None = None) -> Floats:

@@ -68,6 +68,7 @@ from discrim.errors import ConvergenceWarning, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 
+# Assumptions that the tests state.
 ASSUMPTIONS = "Normal classes; equal covariance matrices under the hypothesis. Sensitive to long tails."
 
 POINTS_PER_CHUNK = 64
@@ -288,8 +289,10 @@ MAX_INNER_STEPS = 60
 """Maximum number of conjugate gradient iterations for one Newton step."""
 
 ROUGH_GAIN = 1e-5
+"""Expected gain in log-likelihood per row at which searches from different starts are compared."""
+
 FINE_GAIN = 1e-14
-"""Expected gain in log-likelihood per row at which starts are compared (ROUGH), or a fit ends (FINE)."""
+"""Expected gain in log-likelihood per row at which a fit ends."""
 
 CANDIDATE_ANGLES = np.arange(1, 8) * np.pi / 16
 """Rotations of a pair of axes that are tried after convergence; a right angle exchanges the two."""

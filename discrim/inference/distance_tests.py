@@ -51,6 +51,7 @@ from discrim.inference.resampling import MAX_CHUNK_ELEMENTS, LabelPermutation
 Metric = Literal[
     "euclidean", "manhattan", "bray-curtis", "jaccard", "gower", "canberra", "hellinger", "cosine"
 ]
+"""Metrics, see `pairwise_distances`."""
 
 STATISTIC_TOLERANCE = 1e-8
 """Relative difference up to which two statistics count as equal, the value of R's vegan."""
@@ -649,6 +650,7 @@ def _statistics_from_correlations(squared_correlations: Floats) -> Floats:
 
 
 Centre = Literal["median", "centroid"]
+"""Centre of a class: spatial median or mean."""
 
 
 def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floats, int]:

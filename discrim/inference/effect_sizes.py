@@ -37,6 +37,7 @@ from discrim.core.numerics.special import f_sf, t_isf, t_sf
 from discrim.inference.error_rates import check_level
 
 Simultaneous = Literal["scheffe", "roy", "bonferroni", "sidak"]
+"""Methods of simultaneous intervals, see the module docstring."""
 
 
 MAX_SCIPY_NONCENTRALITY = 1e5

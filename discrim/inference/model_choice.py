@@ -33,6 +33,7 @@ from discrim.inference.calibration import EvaluatedRows
 from discrim.inference.resampling import random_generator
 
 Select = Literal["1se", "min"]
+"""Rules of the choice: one standard error, or smallest mean loss."""
 
 ROUNDING_TOLERANCE = 1e-12
 """Relative increase of a mean loss that is attributed to rounding."""

@@ -37,6 +37,7 @@ from discrim.core.numerics.special import chi2_sf, f_sf
 from discrim.inference.manova import Hypothesis, LeastSquares
 
 HuynhFeldt = Literal["lecoutre", "1976"]
+"""Variants of the Huynh-Feldt estimate, see the module docstring."""
 
 MAX_COSINE = 1e-9
 """Cosine above which two within-subject contrasts are not orthogonal."""

@@ -45,6 +45,7 @@ from discrim.inference.error_rates import exact_interval
 
 SampledRule = Literal["lda", "diagonal", "qda"]
 RULES: tuple[SampledRule, ...] = get_args(SampledRule)
+"""Rules whose expected error can be simulated."""
 
 MAX_NUMBERS_PER_CHUNK = 2**22
 """Maximum number of random numbers that are drawn at once."""

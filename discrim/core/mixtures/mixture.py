@@ -33,6 +33,7 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, raise_if_method
 
 ProgressCallback = Callable[[float], None]
+"""Function that is called with the number of completed steps since the last call."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

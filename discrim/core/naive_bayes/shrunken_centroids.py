@@ -34,6 +34,7 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, raise_if_method
 
 Offset = float | Literal["median"]
+"""The offset s_0, or "median" for the median of the standard deviations."""
 
 MAX_BLOCK_VALUES = 2**18
 """Number of values of a column-by-row array per block in leave-one-out."""

@@ -316,10 +316,10 @@ MAX_UPDATES = 500
 """Maximum number of alternating updates of coefficients and scores."""
 
 MIN_DECREASE = 1e-16
+"""Decrease of the objective that counts as zero."""
+
 MAX_IDLE_UPDATES = 10
-"""MIN_DECREASE is the decrease of the objective that counts as zero; the search ends after MAX_IDLE_UPDATES
-such updates in a row.
-"""
+"""Number of successive updates without a decrease after which the search ends."""
 
 MIN_SCORE_CHANGE = 1e-13
 """Change of the unit-norm scores that counts as zero."""
@@ -337,10 +337,10 @@ MAX_PATHS = 4
 """Maximum number of paths."""
 
 COLUMN_SEARCH_RATIO = 0.8
+"""Ratio of successive penalties on a path to a given number of columns."""
+
 PENALTY_RATIO = 0.25
-"""Ratios of successive penalties on a path to a number of columns (COLUMN_SEARCH_RATIO) and to a penalty
-(PENALTY_RATIO).
-"""
+"""Ratio of successive penalties on a path to a given penalty."""
 
 MAX_BISECTIONS = 60
 """Maximum number of bisection steps between two penalties."""
@@ -826,6 +826,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
 
 
 TuningType = Literal["penalty", "nonzero"]
+"""Tuning of each direction by its penalty, or by its number of columns."""
 
 MIN_RELATIVE_SD = 64 * EPS
 """Relative within-class standard deviation of a direction, given the others, that counts as zero."""
