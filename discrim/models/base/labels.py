@@ -182,10 +182,8 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
         return ""
     return (
         f"The variance of {join_labels(terms[outside])} is out of the range of double precision in the units "
-        "of "
-        "the "
-        "columns. It, or a covariance with it, is shown as infinite or zero. Use other units, for example by "
-        "standardize(). Posteriors are valid in any units."
+        "of the columns. It, or a covariance with it, is shown as infinite or zero. Use other units, for "
+        "example by standardize(). Posteriors are valid in any units."
     )
 
 

@@ -463,8 +463,7 @@ def drop_constant_columns(
     is_single = len(constant) == 1
     warn_user(
         f"Left out {join_labels((terms[j] for j in constant), max_labels=20)}: constant over all rows, so "
-        "that "
-        f"{'it does' if is_single else 'they do'} not separate classes.",
+        f"that {'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
     remaining_blocks = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
@@ -703,8 +702,8 @@ def warn_of_near_dependencies(
         return
     descriptions = [
         f"{terms[dependency.column]!r} is a linear combination of "
-        f"{join_labels(terms[j] for j in dependency.predictors)} "
-        f"except for {dependency.residual_ratio:.1e} of its standard deviation"
+        f"{join_labels(terms[j] for j in dependency.predictors)} except for {dependency.residual_ratio:.1e} "
+        "of its standard deviation"
         for dependency in near_collinear[:4]
     ]
     more = f" (and {len(near_collinear) - 4} more)" if len(near_collinear) > 4 else ""
@@ -712,9 +711,8 @@ def warn_of_near_dependencies(
     warn_user(
         f"Columns are nearly collinear {where}: {'; '.join(descriptions)}{more}. Their coefficients may be "
         f"{1 / min(dependency.residual_ratio for dependency in near_collinear):.0e} times the coefficients "
-        "of single "
-        f"columns and nearly cancel. Drop {'it' if is_single else 'them'} from the formula, or replace "
-        f"{'it' if is_single else 'them'} by the residual, such as the difference of two columns.",
+        f"of single columns and nearly cancel. Drop {'it' if is_single else 'them'} from the formula, or "
+        f"replace {'it' if is_single else 'them'} by the residual, such as the difference of two columns.",
         CollinearWarning,
     )
 
@@ -750,8 +748,7 @@ def drop_columns(
         )
     warn_user(
         f"Dropped {join_labels((terms[j] for j in sorted(dropped)), max_labels=20)}: constant or a linear "
-        "combination "
-        f"of other columns {where}.{separation_text}",
+        f"combination of other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
     left_out = (*design_rows.collinear, *(terms[j] for j in sorted(dropped)))
@@ -924,8 +921,8 @@ def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float 
     if required_bytes > available_bytes:
         raise NotSupportedError(
             f"{reason} in memory: {rows:,.0f} rows of {columns:,} columns require "
-            f"{required_bytes / 2**30:.1f} "
-            f"GiB while they are read, and {available_bytes / 2**30:.1f} GiB are available.",
+            f"{required_bytes / 2**30:.1f} GiB while they are read, and {available_bytes / 2**30:.1f} GiB "
+            "are available.",
             hint=(
                 "Use a sample of the rows or fewer columns, or lda(), qda() or logistic(), which read the "
                 "rows block by block."

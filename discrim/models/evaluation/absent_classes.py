@@ -112,6 +112,5 @@ def absent_note(absent: pd.Index) -> str:
     label = "Class" if len(absent) == 1 else "Each of the classes"
     return (
         f"{label} {join_labels(absent)} has no observation but those left out together: the rule without "
-        "them "
-        "cannot predict the class, and they count as errors."
+        "them cannot predict the class, and they count as errors."
     )

@@ -142,8 +142,7 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
     if prior is not None and not (prior[class_index] > 0).any():
         raise DataError(
             f"The rows have only classes with a prior of zero, {join_labels(classes[class_index])}, and the "
-            "error "
-            "rates are weighted by the prior.",
+            "error rates are weighted by the prior.",
             hint="Pass rows of other classes, or another prior=.",
             classes=classes[class_index],
         )
@@ -836,9 +835,8 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
     if len(rows):
         warn_user(
             f"{len(rows)} rows have no label under some bootstrap rule (first row "
-            f"{design_rows.table.label(int(rows[0]))!r}): their probability is zero in every class. "
-            "632+ omits "
-            "these predictions. Fit with laplace=1, for example.",
+            f"{design_rows.table.label(int(rows[0]))!r}): their probability is zero in every class. 632+ "
+            "omits these predictions. Fit with laplace=1, for example.",
             MissingPredictionWarning,
         )
     prior = fit.prior_values() if plan.prior is None else plan.prior

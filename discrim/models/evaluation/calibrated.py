@@ -157,8 +157,7 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
         if len(uncalibrated_classes):
             raise PriorError(
                 f"The posteriors of {join_labels(uncalibrated_classes)} are not calibrated, because the fit "
-                "has "
-                "a prior of zero.",
+                "has a prior of zero.",
                 hint="Fit with a positive prior for each class.",
                 classes=uncalibrated_classes,
             )

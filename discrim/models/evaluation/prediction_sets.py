@@ -151,9 +151,8 @@ def warn_of_small_classes(
         warn_user(
             f"level={level:.15g} requires {min_rows} calibration rows in each class. "
             f"{join_labels(classes[small_classes])} {'has' if len(small_classes) == 1 else 'have'} "
-            f"{counts_text} and "
-            f"{'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a lower level, or "
-            "more calibration rows."
+            f"{counts_text} and {'is' if len(small_classes) == 1 else 'are'} therefore in every set. Pass a "
+            "lower level, or more calibration rows."
         )
 
 
@@ -386,9 +385,8 @@ def calibrate_sets(
         min_rows = min_calibration_rows(plan.level)
         if counts.sum() < min_rows:
             warn_user(
-                f"level={plan.level:.15g} requires {min_rows} calibration rows. There are "
-                f"{counts.sum():g}, and "
-                "every set therefore has all classes. Pass a lower level, or more calibration rows."
+                f"level={plan.level:.15g} requires {min_rows} calibration rows. There are {counts.sum():g}, "
+                "and every set therefore has all classes. Pass a lower level, or more calibration rows."
             )
     return SetCalibration(plan, references, possible, _set_notes(fit, plan, counts)), left_out
 

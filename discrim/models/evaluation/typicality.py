@@ -451,9 +451,8 @@ def typicality_of_new(
         if min_ranks[k] >= bound > 0:
             warn_user(
                 f"outlier={bound:g} finds no outliers: a p-value by ranks among the {fit.counts[k]:g} rows "
-                "of "
-                f"class {fit.classes[k]!r} is at least {min_ranks[k]:.2g}. Pass a larger bound, or another "
-                "typicality=."
+                f"of class {fit.classes[k]!r} is at least {min_ranks[k]:.2g}. Pass a larger bound, or "
+                "another typicality=."
             )
         return rank_new_rows
     _tail_probability_function(fit, method)

@@ -326,9 +326,8 @@ def warn_of_no_rule(design_rows: DesignRows, rows: list[int]) -> None:
     if rows:
         warn_user(
             f"{len(rows)} row{'s have' if len(rows) > 1 else ' has'} no leave-one-out rule (first row "
-            f"{design_rows.table.label(rows[0])!r}): without the row a covariance is singular, the "
-            "classes are "
-            "separated, or a level of a category does not occur. The labels of such rows are missing.",
+            f"{design_rows.table.label(rows[0])!r}): without the row a covariance is singular, the classes "
+            "are separated, or a level of a category does not occur. The labels of such rows are missing.",
             MissingPredictionWarning,
         )
 

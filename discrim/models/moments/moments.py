@@ -539,8 +539,7 @@ class Moments:
             k = int(np.argmax(is_out_of_range))
             raise DataError(
                 f"After multiplication by {weight:g}, class {format_value(self._design.levels[k])} would "
-                "have the "
-                f"sum of weights {sums.counts[k]:g}, which is out of range.",
+                f"have the sum of weights {sums.counts[k]:g}, which is out of range.",
                 hint="Subtract the rows of the class with -, or compute the moments again.",
                 classes=(self._design.levels[k],),
             )
@@ -687,8 +686,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
         pass
     raise DataError(
         f"The common order of the classes {join_labels(a.levels)} of the first and {join_labels(b.levels)} "
-        "of the "
-        "second moments is ambiguous.",
+        "of the second moments is ambiguous.",
         hint="Pass levels= for both.",
     )
 

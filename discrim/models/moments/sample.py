@@ -64,8 +64,7 @@ class UnreadMoments:
         if needs_rows is not None:
             raise NotSupportedError(
                 f"{needs_rows.message} {capitalize_first(self.source.description)} can be read only once and "
-                "is reduced to "
-                "moments.",
+                "is reduced to moments.",
                 hint="Pass a function that creates the source again, or a table in memory.",
             )
 

@@ -571,8 +571,7 @@ def _header(assessment: Assessment) -> Pairs:
         is_single = len(assessment.absent) == 1
         notes.append(
             f"No observation is of class {join_labels(assessment.absent)}: its figures are missing, and "
-            "means "
-            "over classes omit it."
+            "means over classes omit it."
             if is_single
             else f"No observation is of the classes {join_labels(assessment.absent)}: their figures are "
             "missing, "

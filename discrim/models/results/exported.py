@@ -752,8 +752,8 @@ class _Query:
         one = self.number(1.0)
         one_plus_x = f"({one} + {inner})"
         return (
-            f"CASE WHEN {one_plus_x} = {one} THEN {inner} "
-            f"WHEN {one_plus_x} > {zero} THEN LN({one_plus_x}) * ({inner} / ({one_plus_x} - {one})) END"
+            f"CASE WHEN {one_plus_x} = {one} THEN {inner} WHEN {one_plus_x} > {zero} THEN LN({one_plus_x}) * "
+            f"({inner} / ({one_plus_x} - {one})) END"
         )
 
     def exponential(self, inner: str) -> str:

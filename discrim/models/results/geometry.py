@@ -437,9 +437,8 @@ def plane_rows(
     is_constant = np.ptp(moments.means, axis=0) + moments.scatters.sum(axis=0) == 0
     if is_constant.any():
         raise CollinearError(
-            f"{join_labels(np.array(design_rows.terms)[is_constant].tolist())} is constant and does "
-            "not separate "
-            "classes.",
+            f"{join_labels(np.array(design_rows.terms)[is_constant].tolist())} is constant and does not "
+            "separate classes.",
             hint="Drop it from the formula.",
             columns=np.array(design_rows.terms)[is_constant].tolist(),
         )
@@ -636,8 +635,7 @@ class ClassCovariances(GroupSummary):
         if not self.prior.iloc[[i, j]].to_numpy().any():
             raise DataError(
                 f"{format_value(a)} and {format_value(b)} both have a prior of zero. The odds between them "
-                "are not "
-                "defined.",
+                "are not defined.",
                 hint="Name a class with a positive prior, or fit with another prior=.",
             )
         self._raise_if_extreme(i, j)
@@ -660,8 +658,7 @@ class ClassCovariances(GroupSummary):
         if is_out_of_range.any():
             raise DataError(
                 f"A quadratic coefficient of {join_labels(self.terms[is_out_of_range])} is out of the range "
-                "of "
-                "double precision.",
+                "of double precision.",
                 hint="Scale the column and fit again. Posteriors are valid in any units.",
             )
 

@@ -400,9 +400,8 @@ def _balance_note(fit: FittedModel[Any]) -> str:
         return ""
     return (
         "Leave-one-out is pessimistic with so few observations in so many columns, because the class mean "
-        "moves "
-        f"away from a left-out observation; error_rates(['cv'], folds={min_count:.0f}) leaves out one of "
-        "each class."
+        f"moves away from a left-out observation; error_rates(['cv'], folds={min_count:.0f}) leaves out one "
+        "of each class."
     )
 
 
@@ -426,8 +425,7 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
     adverb = "extreme" if slope < 1 else "cautious"
     return (
         f"Leave-one-out posteriors are too {adverb}: slope {slope:.2f} (se {se:.2f}, independent "
-        "observations); see "
-        'method="calibrated".'
+        'observations); see method="calibrated".'
     )
 
 

@@ -327,8 +327,8 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
         if fit_moments is None:
             raise NotSupportedError(
                 "update(batch) requires the moments of all columns. This fit, which was loaded, unpickled, "
-                "made by "
-                "an estimator or computed from moments, lacks them for dropped columns or categories.",
+                "made by an estimator or computed from moments, lacks them for dropped columns or "
+                "categories.",
                 hint=(
                     f"Store discrim.moments() of the rows, and fit {row.verb}(moments=total + "
                     "total.of(batch))."
