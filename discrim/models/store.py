@@ -8,10 +8,10 @@ from typing import Any, TypeVar, overload
 
 from discrim.core.numerics.atomic_write import validate_path
 from discrim.errors import DataError
-from discrim.models.base.fit_file import fit_of_file
+from discrim.models.base.fit_file import fit_from_file
 from discrim.models.base.reading import format_argument, with_public_errors
 from discrim.models.base.tensor_file import read_file
-from discrim.models.moments.moments import MOMENTS_NAME, moments_of_file
+from discrim.models.moments.moments import MOMENTS_NAME, moments_from_file
 from discrim.models.results.results import ClassifierResults
 
 Loaded = TypeVar("Loaded")
@@ -87,9 +87,9 @@ def load(
     file_path = validate_path(path)
     about, tensors = read_file(file_path)
     if about.get("model") == MOMENTS_NAME:
-        contents: Any = moments_of_file(file_path, about, tensors, functions)
+        contents: Any = moments_from_file(file_path, about, tensors, functions)
     else:
-        fit = fit_of_file(file_path, about, tensors, functions)
+        fit = fit_from_file(file_path, about, tensors, functions)
         contents = fit.spec.results_class(fit)
     if results is not None and not isinstance(contents, results):
         raise DataError(

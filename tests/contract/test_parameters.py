@@ -17,7 +17,7 @@ import pytest
 
 import discrim
 import discrim.sklearn
-from discrim.models.base.available import Conditional
+from discrim.models.base.available import ConditionalAttribute
 from discrim.models.base.fitted_results import FitComponent
 from discrim.models.results.geometry import Boundary
 
@@ -62,7 +62,7 @@ def methods() -> dict[str, Callable[..., Any]]:
         f"{owner.__name__}.{name}": method
         for owner in owners()
         for name, held in vars(owner).items()
-        for method in [held.function if isinstance(held, Conditional) else held]
+        for method in [held.function if isinstance(held, ConditionalAttribute) else held]
         if inspect.isfunction(method) and not name.startswith("_") and arguments(method)
     }
 

@@ -23,7 +23,7 @@ from sphinx.util.nodes import make_refnode
 import discrim
 import discrim.sklearn
 from discrim import covariance, datasets, errors, penalty, subspace
-from discrim.models.base.available import Conditional
+from discrim.models.base.available import ConditionalAttribute
 from discrim.models.registry import MODELS, plot_kinds, resolve
 from discrim.models.results.results import ClassifierResults
 from discrim.report.result_table import ResultTable
@@ -221,7 +221,7 @@ LINES = {
 def unwrapped(held: Any) -> Any:
     """Return the function of a method or property, with or without a condition."""
     held = getattr(held, "fget", None) or getattr(held, "__func__", held)
-    return held.function if isinstance(held, Conditional) else held
+    return held.function if isinstance(held, ConditionalAttribute) else held
 
 
 def members(kind: type, base: type) -> Iterator[str]:

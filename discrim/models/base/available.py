@@ -30,7 +30,7 @@ COMPONENTS = ("covariance_model", "subspace", "covariate_model")
 """Attributes of a fit that are a `FitComponent`."""
 
 
-class Conditional:
+class ConditionalAttribute:
     """A method, or the getter of a property, that only some objects have; made by `available_if`.
 
     Parameters
@@ -71,9 +71,9 @@ class Conditional:
             return False
         return True
 
-    def wrapping(self, function: Callable[..., Any]) -> Conditional:
+    def with_function(self, function: Callable[..., Any]) -> ConditionalAttribute:
         """Return the same condition for another function."""
-        return Conditional(function, self.checks)
+        return ConditionalAttribute(function, self.checks)
 
 
 def available_if(check: Check | None = None, message: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
@@ -106,28 +106,32 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         checks = [] if check is None else [(check, message)]
-        if isinstance(function, Conditional):
-            return cast("Callable[P, T]", Conditional(function.function, [*checks, *function.checks]))
-        return cast("Callable[P, T]", Conditional(function, checks))
+        if isinstance(function, ConditionalAttribute):
+            return cast(
+                "Callable[P, T]", ConditionalAttribute(function.function, [*checks, *function.checks])
+            )
+        return cast("Callable[P, T]", ConditionalAttribute(function, checks))
 
     return decorate
 
 
-_CONDITIONAL: dict[type, dict[str, Conditional]] = {}
+_CONDITIONAL_ATTRIBUTES: dict[type, dict[str, ConditionalAttribute]] = {}
 
 
-def conditional_attributes(results_class: type) -> dict[str, Conditional]:
+def conditional_attributes(results_class: type) -> dict[str, ConditionalAttribute]:
     """Return the conditional attributes of a class by name."""
-    if results_class not in _CONDITIONAL:
+    if results_class not in _CONDITIONAL_ATTRIBUTES:
         attributes = {name: getattr_static(results_class, name) for name in dir(results_class)}
         getters = {
             name: attribute.fget if isinstance(attribute, property) else attribute
             for name, attribute in attributes.items()
         }
-        _CONDITIONAL[results_class] = {
-            name: attribute for name, attribute in getters.items() if isinstance(attribute, Conditional)
+        _CONDITIONAL_ATTRIBUTES[results_class] = {
+            name: attribute
+            for name, attribute in getters.items()
+            if isinstance(attribute, ConditionalAttribute)
         }
-    return _CONDITIONAL[results_class]
+    return _CONDITIONAL_ATTRIBUTES[results_class]
 
 
 class PublicAttributes:
@@ -171,7 +175,7 @@ class PublicAttributes:
             raise error
 
 
-_PREPARED: set[type] = set()
+_PREPARED_CLASSES: set[type] = set()
 
 
 def prepare_attributes(results_class: type) -> None:
@@ -181,30 +185,30 @@ def prepare_attributes(results_class: type) -> None:
     that are annotated to return a DataFrame return a ResultTable.
     """
     for base in results_class.__mro__:
-        if base.__module__.startswith("discrim.") and base not in _PREPARED:
-            _PREPARED.add(base)
+        if base.__module__.startswith("discrim.") and base not in _PREPARED_CLASSES:
+            _PREPARED_CLASSES.add(base)
             for name, value in list(vars(base).items()):
                 if name.startswith("_"):
                     continue
                 if isfunction(value):
-                    setattr(base, name, _prepared_method(value))
-                elif isinstance(value, Conditional):
-                    setattr(base, name, value.wrapping(_prepared_method(value.function)))
+                    setattr(base, name, _prepare_method(value))
+                elif isinstance(value, ConditionalAttribute):
+                    setattr(base, name, value.with_function(_prepare_method(value.function)))
                 elif isinstance(value, property) and value.fget and _returns_table(value.fget):
-                    setattr(base, name, value.getter(_prepared_getter(value.fget)))
+                    setattr(base, name, value.getter(_prepare_getter(value.fget)))
                 elif isinstance(value, cached_property) and _returns_table(value.func):
                     value.func = returning_result_table(value.func)
 
 
-def _prepared_method(function: Callable[..., Any]) -> Callable[..., Any]:
+def _prepare_method(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method with public errors and, if it returns a DataFrame, with a ResultTable."""
     return with_public_errors(returning_result_table(function) if _returns_table(function) else function)
 
 
-def _prepared_getter(getter: Callable[..., Any]) -> Callable[..., Any]:
+def _prepare_getter(getter: Callable[..., Any]) -> Callable[..., Any]:
     """Return the getter of a property with a ResultTable; a condition on its availability is kept."""
-    if isinstance(getter, Conditional):
-        return getter.wrapping(returning_result_table(getter.function))
+    if isinstance(getter, ConditionalAttribute):
+        return getter.with_function(returning_result_table(getter.function))
     return returning_result_table(getter)
 
 

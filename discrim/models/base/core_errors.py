@@ -14,15 +14,17 @@ from discrim.core.errors import CoreError
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError
 
 
-def _singular_scores(values: Mapping[str, Any]) -> tuple[str, str]:
-    return _fewer_axes(values, "components", "principal axes", 'covariance="shrunk"')
+def _describe_singular_principal_scores(values: Mapping[str, Any]) -> tuple[str, str]:
+    return _describe_singular_scores(values, "components", "principal axes", 'covariance="shrunk"')
 
 
-def _singular_scores_of_ncomp(values: Mapping[str, Any]) -> tuple[str, str]:
-    return _fewer_axes(values, "ncomp", "axes of ncomp=", 'covariance="shrunk" without ncomp=')
+def _describe_singular_ncomp_scores(values: Mapping[str, Any]) -> tuple[str, str]:
+    return _describe_singular_scores(values, "ncomp", "axes of ncomp=", 'covariance="shrunk" without ncomp=')
 
 
-def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -> tuple[str, str]:
+def _describe_singular_scores(
+    values: Mapping[str, Any], option: str, axes: str, other: str
+) -> tuple[str, str]:
     """Return message and hint for scores whose covariance is singular.
 
     Parameters
@@ -50,7 +52,7 @@ def _fewer_axes(values: Mapping[str, Any], option: str, axes: str, other: str) -
     )
 
 
-def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     """Return the message and the hint of signal dimensions that leave none for the noise."""
     dimension = values["dimension"]
     rank = values["rank"]
@@ -64,7 +66,7 @@ def _no_noise_dimension(values: Mapping[str, Any]) -> tuple[str, str]:
     )
 
 
-def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     """Return the message and the hint of a form that makes a signal variance smaller than the noise."""
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
@@ -76,7 +78,7 @@ def _signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     )
 
 
-def _no_likelihood_of_covariance(values: Mapping[str, Any]) -> tuple[str, str]:
+def _describe_missing_likelihood(values: Mapping[str, Any]) -> tuple[str, str]:
     name = COVARIANCE_NAMES.get(values["name"], f'covariance="{values["name"]}"')
     return (
         f"A likelihood requires a maximum likelihood estimate, which {name} is not.",
@@ -93,15 +95,15 @@ COVARIANCE_NAMES: Mapping[str, str] = {
 """Names of covariance models that are not values of covariance=."""
 
 DESCRIPTIONS: Mapping[str, tuple[str, str] | Callable[[Mapping[str, Any]], tuple[str, str]]] = {
-    "singular_scores": _singular_scores,
-    "singular_scores_of_ncomp": _singular_scores_of_ncomp,
-    "no_noise": _no_noise_dimension,
-    "signal_below_noise": _signal_below_noise,
+    "singular_scores": _describe_singular_principal_scores,
+    "singular_scores_of_ncomp": _describe_singular_ncomp_scores,
+    "no_noise": _describe_missing_noise,
+    "signal_below_noise": _describe_signal_below_noise,
     "few_degrees_of_freedom": (
         "Nonlinear shrinkage requires {least} degrees of freedom {where}. There are {df:g}.",
         'Pass covariance="shrunk".',
     ),
-    "no_likelihood_of_covariance": _no_likelihood_of_covariance,
+    "no_likelihood_of_covariance": _describe_missing_likelihood,
     "reduced_likelihood": (
         "The log-likelihood is not defined for a fit with reduced rank (ncomp=).",
         "Fit without ncomp=.",

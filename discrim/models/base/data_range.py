@@ -79,14 +79,14 @@ def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
     sizes = np.concatenate([sd, extent])
     if (moments.scale == 1).all() and sd.min() > 1 / SUSPECT_SD and sizes.max() < SUSPECT_SD:
         return
-    _check_sizes(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), design_rows.terms)
+    _check_column_variation(np.log10(np.maximum(sd, extent)) - np.log10(moments.scale), design_rows.terms)
     distant = np.flatnonzero(extent / MAX_DEVIATIONS > sd)
     if len(distant):
         _raise_distant_classes(moments, int(distant[0]), design_rows)
     log_sd = np.log10(sd) - np.log10(moments.scale)
     suspect = np.flatnonzero(np.abs(log_sd) > np.log10(SUSPECT_SD))
     if len(suspect) and design_rows.table.nrows:
-        _check_rows(design_rows, suspect)
+        _raise_if_distant_rows(design_rows, suspect)
 
 
 def _variances(moments: ClassMoments) -> Floats:
@@ -110,7 +110,7 @@ def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
     return np.sqrt(np.where(np.isfinite(within), within, np.where(overall > 0, overall, 1.0)))
 
 
-def _check_sizes(log_sizes: Floats, terms: tuple[str, ...]) -> None:
+def _check_column_variation(log_sizes: Floats, terms: tuple[str, ...]) -> None:
     """Raise a DataError for a column whose variation, a decimal logarithm (p,), is too small or too large."""
     # Sizes of columns whose values differ by more than the largest float64 are not finite.
     log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
@@ -154,7 +154,7 @@ def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: Desi
     )
 
 
-def _check_rows(design_rows: DesignRows, columns: Codes) -> None:
+def _raise_if_distant_rows(design_rows: DesignRows, columns: Codes) -> None:
     """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
     sample = []
     n_sampled = 0

@@ -85,7 +85,9 @@ def with_display_formats(
                 object.__setattr__(
                     table,
                     "_formatted_html",
-                    partial(_html, name=function.__name__, formats=formats, lines=row_formats or {}),
+                    partial(
+                        _table_html, name=function.__name__, formats=formats, row_formats=row_formats or {}
+                    ),
                 )
             return table
 
@@ -94,8 +96,8 @@ def with_display_formats(
     return decorate
 
 
-def _html(
-    table: pd.DataFrame, name: str, formats: dict[str, Format], lines: Mapping[str, Format]
+def _table_html(
+    table: pd.DataFrame, name: str, formats: dict[str, Format], row_formats: Mapping[str, Format]
 ) -> str | None:
     """Return the HTML of a table; None for an empty table or one with too many index levels.
 
@@ -106,7 +108,7 @@ def _html(
         Title of the table.
     formats : dict of str to Format
         Formats of columns.
-    lines : mapping of str to Format
+    row_formats : mapping of str to Format
         Formats of rows by the last level of their label.
     """
     if table.index.nlevels > 2 or table.columns.nlevels > 1 or not table.size:
@@ -115,8 +117,8 @@ def _html(
     from discrim.report.html import frame_html
 
     forms = {column: _column_format(table.iloc[:, j], formats) for j, column in enumerate(table.columns)}
-    ends = zip(table.index, table.index.get_level_values(-1), strict=True) if lines else ()
-    rows = {label: lines[end] for label, end in ends if end in lines}
+    ends = zip(table.index, table.index.get_level_values(-1), strict=True) if row_formats else ()
+    rows = {label: row_formats[end] for label, end in ends if end in row_formats}
     names = list(table.index.names)
     if names[-1] is not None and table.columns.name is not None:
         names[-1] = f"{names[-1]} \\ {table.columns.name}"

@@ -43,7 +43,7 @@ from discrim.models.base.data_range import column_range
 from discrim.models.base.labels import codes_to_labels, lower_first_letter, whole_counts
 from discrim.models.base.reading import check_word, class_moments, prior_vector
 from discrim.models.base.scores import Decision, predicted_codes, score_frame
-from discrim.models.base.stored import StoredEstimates, store
+from discrim.models.base.stored import StoredEstimates, encode_estimates
 
 register_descriptions(describe)
 
@@ -539,7 +539,7 @@ class ModelSpec(Refits[E]):
 
     def to_arrays(self, estimates: E) -> StoredEstimates:
         """Return the values and arrays that a file stores in addition to the moments and the prior."""
-        return store(self.constructor, estimates)
+        return encode_estimates(self.constructor, estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns; -1 stands for any length."""
@@ -701,14 +701,14 @@ class FittedModel(Generic[N]):
     def classes(self) -> pd.Index:
         """Labels of the classes."""
         design = self.design_rows.design
-        return self._lazily("classes", lambda: pd.Index(list(design.levels), name=design.response))
+        return self._cached_value("classes", lambda: pd.Index(list(design.levels), name=design.response))
 
     @property
     def terms(self) -> pd.Index:
         """Names of the columns."""
-        return self._lazily("terms", lambda: pd.Index(list(self.design_rows.terms)))
+        return self._cached_value("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
-    def _lazily(self, name: str, make: Callable[[], T]) -> T:
+    def _cached_value(self, name: str, make: Callable[[], T]) -> T:
         """Return a value that depends on this fit alone, computed at its first use."""
         if name not in self._derived:
             self._derived[name] = make()
@@ -718,7 +718,7 @@ class FittedModel(Generic[N]):
     @property
     def column_range(self) -> ColumnRange:
         """Range of the columns in new rows."""
-        return self._lazily("column_range", lambda: column_range(self.estimates.moments))
+        return self._cached_value("column_range", lambda: column_range(self.estimates.moments))
 
     @property
     def title(self) -> str:
@@ -829,7 +829,7 @@ class FittedModel(Generic[N]):
 
         is_cached = len(self.prior) * len(self.design_rows.terms) <= MAX_CACHED_RULE_SIZE
         as_fitted = prior is None and convention is None and method == "plugin"
-        return self._lazily("rule", make) if is_cached and as_fitted else make()
+        return self._cached_value("rule", make) if is_cached and as_fitted else make()
 
     def rule_for(self, design_rows: DesignRows, prior: Any = None) -> Rule:
         """Return the rule for some rows, which integrates missing columns out if the rows require it."""

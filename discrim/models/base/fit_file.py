@@ -37,8 +37,8 @@ from discrim.design.design_rows import design_without_rows
 from discrim.errors import DamagedFileError, DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
 from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
-from discrim.models.base.refits import as_json, read_options
-from discrim.models.base.stored import StoredEstimates, restore, stored_names
+from discrim.models.base.refits import read_options, to_json
+from discrim.models.base.stored import StoredEstimates, decode_arguments, stored_parameter_names
 from discrim.models.base.tensor_file import check_finite, damaged_file_error, write_file
 from discrim.models.registry import BY_MODEL, spec_of
 
@@ -111,19 +111,19 @@ _ESTIMATE_RANGES = {
 """Smallest and largest values of numbers among the estimates, by name."""
 
 
-def check_values(path: Any, about: Any) -> None:
+def check_values(path: Any, description: Any) -> None:
     """Raise DamagedFileError for a number or text in a description that `save` cannot write.
 
     JSON can contain infinite numbers, integers of any length, and lone surrogates.
     """
-    remaining = [about]
+    remaining = [description]
     while remaining:
         value = remaining.pop()
         if isinstance(value, dict):
             remaining.extend(value)
             remaining.extend(value.values())
         elif isinstance(value, list):
-            if not _is_harmless(value):
+            if not _has_only_valid_values(value):
                 remaining.extend(value)
         elif isinstance(value, str):
             if _LONE_SURROGATE.search(value):
@@ -136,7 +136,7 @@ def check_values(path: Any, about: Any) -> None:
             )
 
 
-def _is_harmless(values: list[Any]) -> bool:
+def _has_only_valid_values(values: list[Any]) -> bool:
     """Return whether a list is valid, by a fast test for long lists of names or numbers."""
     kinds = set(map(type, values))
     # Flatten pairs of numbers and lists of such pairs.
@@ -232,7 +232,7 @@ INCONSISTENCY_ERRORS = (
 """Exceptions that inconsistent parts of a file may cause."""
 
 
-def _spec_in_file(name: Any) -> ModelSpec[Any] | None:
+def _spec_by_file_name(name: Any) -> ModelSpec[Any] | None:
     """Return the specification of a model by its name in a file; None if unknown or not supported."""
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
@@ -253,17 +253,17 @@ def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
             f"{fit.title} cannot be saved.", hint="Pickle the fit, or store the call that creates it."
         )
     about, tensors = _description_and_arrays(fit)
-    read = partial(fit_of_file, functions=fit.design_rows.functions)
+    read = partial(fit_from_file, functions=fit.design_rows.functions)
     refusal = f"{fit.title} cannot be saved, because its file could not be loaded"
     write_loadable(path, about, tensors, read, refusal, "Pickle the fit, or store the call that creates it.")
 
 
 def write_loadable(
     path: str | os.PathLike[str],
-    about: dict[str, Any],
+    description: dict[str, Any],
     tensors: dict[str, Floats],
     read: Callable[[Path, dict[str, Any], dict[str, Floats]], Any],
-    refusal: str,
+    message: str,
     hint: str,
 ) -> None:
     """Write description and arrays to a file if they can be read again.
@@ -271,22 +271,22 @@ def write_loadable(
     Parameters
     ----------
     path : path
-    about : dict
+    description : dict
         Description, which is written as JSON.
     tensors : dict of str to array
     read : callable
         Function of path, description and arrays that loads the file.
-    refusal, hint : str
+    message, hint : str
         Message and hint of the NotSupportedError that is raised if `read` fails.
     """
     output_path = validate_output_path(path)
     try:
         check_finite(output_path, tensors)
-        read(output_path, json.loads(json.dumps(about)), dict(tensors))
+        read(output_path, json.loads(json.dumps(description)), dict(tensors))
     except Exception as error:
         reason = error.reason if isinstance(error, DamagedFileError) else str(error).rstrip(".")
-        raise NotSupportedError(f"{refusal}: {reason}.", hint=hint) from error
-    write_file(output_path, about, tensors)
+        raise NotSupportedError(f"{message}: {reason}.", hint=hint) from error
+    write_file(output_path, description, tensors)
 
 
 def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
@@ -294,7 +294,7 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
     estimates = fit.estimates
     design_rows = fit.design_rows
     stored = fit.spec.to_arrays(estimates)
-    arguments = {name: as_json(value) for name, value in fit.options.items()}
+    arguments = {name: to_json(value) for name, value in fit.options.items()}
     about = {
         "model": fit.spec.name,
         "arguments": arguments,
@@ -309,10 +309,10 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
         about["selection"] = {"kind": fit.selection.target, "words": fit.selection.description}
     # Loading rescales the moments again.
     moments = getattr(estimates, "unscaled", None) or estimates.moments
-    tensors = moment_buffers(moments) | {"prior": estimates.prior}
+    tensors = moment_arrays(moments) | {"prior": estimates.prior}
     tensors |= {ESTIMATE_PREFIX + name: array for name, array in stored.arrays.items()}
     if CALIBRATOR in fit.cache:
-        about["calibration"], tensors["calibration"] = _stored_calibrator(fit.cache[CALIBRATOR])
+        about["calibration"], tensors["calibration"] = _encode_calibrator(fit.cache[CALIBRATOR])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
 
@@ -332,9 +332,9 @@ def _is_argument(name: str, value: Any, arguments: Mapping[str, Any]) -> bool:
     return is_equal and not isinstance(value, dict | list)
 
 
-def fit_of_file(
+def fit_from_file(
     path: Path,
-    about: dict[str, Any],
+    description: dict[str, Any],
     tensors: dict[str, Floats],
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> FittedModel[Any]:
@@ -344,27 +344,27 @@ def fit_of_file(
     ----------
     path : Path
         The file, for error messages.
-    about : dict
+    description : dict
         Description in the file.
     tensors : dict of str to array
         Arrays in the file.
     functions : mapping or None
         Functions that the formula calls, by name.
     """
-    check_values(path, about)
+    check_values(path, description)
     tensors = dict(tensors)
     try:
-        name = about["model"]
-        spec = _spec_in_file(name)
-        design = Design.from_dict(about["design"])
-        values = about["estimates"]
-        keep = about["keep"]
-        left_out = about["left_out"]
-        stored_arguments = about["arguments"]
-        dropped = about["dropped"]
-        weighted = about["weighted"]
-        selection = read_selection(path, about.get("selection"))
-        calibrator = _read_calibrator(path, about.get("calibration"), tensors, len(design.levels))
+        name = description["model"]
+        spec = _spec_by_file_name(name)
+        design = Design.from_dict(description["design"])
+        values = description["estimates"]
+        keep = description["keep"]
+        left_out = description["left_out"]
+        stored_arguments = description["arguments"]
+        dropped = description["dropped"]
+        weighted = description["weighted"]
+        selection = read_selection(path, description.get("selection"))
+        calibrator = _read_calibrator(path, description.get("calibration"), tensors, len(design.levels))
     except FormulaError:
         raise
     except INCONSISTENCY_ERRORS as error:
@@ -374,7 +374,7 @@ def fit_of_file(
     arguments = read_options(name, stored_arguments, partial(damaged_file_error, path))
     check_description(path, design, keep, dropped, weighted)
     names = read_dropped_names(path, left_out)
-    check_functions_given(design, functions)
+    raise_if_missing_functions(design, functions)
     k = len(design.levels)
     p = len(design.terms) if keep is None else len(keep)
     model_arrays = {
@@ -384,10 +384,10 @@ def fit_of_file(
     }
     try:
         _check_shapes_of_model(path, spec.array_shapes(k, p), model_arrays)
-        values = _with_arguments(spec, stored_arguments, values, model_arrays)
-        restored = restore(spec.constructor, StoredEstimates(values, model_arrays))
+        values = _add_argument_values(spec, stored_arguments, values, model_arrays)
+        restored = decode_arguments(spec.constructor, StoredEstimates(values, model_arrays))
         _check_ranges(path, restored, k)
-        moments = _moments_of_model(path, spec, restored, tensors, (k, p), weighted=weighted)
+        moments = _read_moments(path, spec, restored, tensors, (k, p), weighted=weighted)
         prior = tensors["prior"]
         if prior.shape != moments.counts.shape or not (prior >= 0).all() or abs(prior.sum() - 1) > 1e-12:
             raise damaged_file_error(path, "its prior is not a probability distribution over the classes")
@@ -415,7 +415,7 @@ def fit_of_file(
     return replace(fit, selection=selection)
 
 
-def _stored_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
+def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
     """Convert a calibrator to description and array, in which infinite intercepts are flagged."""
     is_finite = calibrator.intercepts > -np.inf
     lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
@@ -425,30 +425,30 @@ def _stored_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
     return about, np.stack(lines)
 
 
-def _read_calibrator(path: Any, about: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
+def _read_calibrator(path: Any, description: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
     """Create a calibrator from its description and array, which is removed from `tensors`.
 
     Parameters
     ----------
     path : path
         The file, for error messages.
-    about : object
+    description : object
         Description, or None without a calibrator.
     tensors : dict of str to array
     k : int
         Number of classes.
     """
-    if about is None:
+    if description is None:
         return None
-    is_complete = isinstance(about, dict) and set(about) == {"kind", "slope", "ceiling"}
-    parameters = [about["slope"], about["ceiling"]] if is_complete else []
+    is_complete = isinstance(description, dict) and set(description) == {"kind", "slope", "ceiling"}
+    parameters = [description["slope"], description["ceiling"]] if is_complete else []
     if (
         not is_complete
-        or about["kind"] not in CALIBRATIONS
+        or description["kind"] not in CALIBRATIONS
         or not all(type(parameter) is float for parameter in parameters)
     ):
-        raise damaged_file_error(path, f"its calibration is {_short_repr(about)}")
-    calibration_type, slope, ceiling = about["kind"], *parameters
+        raise damaged_file_error(path, f"its calibration is {_short_repr(description)}")
+    calibration_type, slope, ceiling = description["kind"], *parameters
     lines = tensors.pop("calibration", np.empty(0))
     shape = (k + 2 if calibration_type in MIXING_KINDS else 2, k)
     if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
@@ -457,7 +457,7 @@ def _read_calibrator(path: Any, about: Any, tensors: dict[str, Floats], k: int) 
     return Calibrator(calibration_type, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
 
 
-def check_functions_given(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
+def raise_if_missing_functions(design: Design, functions: Mapping[str, Callable[..., Any]] | None) -> None:
     """Raise DataError if the formula in a file calls a function that was not passed."""
     missing = [name for name in design.functions if name not in (functions or {})]
     if missing:
@@ -467,7 +467,7 @@ def check_functions_given(design: Design, functions: Mapping[str, Callable[..., 
         )
 
 
-def _with_arguments(
+def _add_argument_values(
     spec: ModelSpec[Any], arguments: Mapping[str, Any], values: Any, arrays: Mapping[str, Floats]
 ) -> dict[str, Any]:
     """Return the values in a file together with the values that are stored as arguments of the verb.
@@ -482,7 +482,7 @@ def _with_arguments(
     arrays : mapping of str to array
         Arrays of the estimates.
     """
-    names = stored_names(spec.constructor)
+    names = stored_parameter_names(spec.constructor)
     shared = {name: arguments[name] for name in names if name in arguments and name not in arrays}
     return {name: v for name, v in shared.items() if not isinstance(v, dict | list)} | dict(values)
 
@@ -506,7 +506,7 @@ def _check_shapes_of_model(
                 raise damaged_file_error(path, f"{key!r} has shape {actual} instead of {shape}")
 
 
-def _moments_of_model(
+def _read_moments(
     path: Any,
     spec: ModelSpec[Any],
     arguments: Mapping[str, Any],
@@ -565,7 +565,7 @@ SCATTER_TOLERANCE = 1e-6
 """Tolerance for the relative difference of a scatter matrix and the square of its root."""
 
 
-def moment_buffers(moments: ClassMoments) -> dict[str, Floats]:
+def moment_arrays(moments: ClassMoments) -> dict[str, Floats]:
     """Return the arrays of moments by name."""
     names = ("counts", "rows", "centres", "rests", "scale", "scatters")
     tensors = {key: getattr(moments, key) for key in names}
@@ -617,8 +617,8 @@ def validated_moments(
     with np.errstate(all="ignore"):
         _check_counts(path, counts, rows, weighted=weighted, is_partial=is_partial)
         if is_partial:
-            _check_empty(path, tensors, by_class=required_moments != "pooled")
-        _check_sizes(path, tensors)
+            _check_empty_classes(path, tensors, by_class=required_moments != "pooled")
+        _check_means_and_sds(path, tensors)
         _check_variation(path, tensors, singular=singular, constant=constant)
         if roots is not None:
             is_triangular = singular or np.diagonal(roots, axis1=1, axis2=2).all()
@@ -627,7 +627,8 @@ def validated_moments(
             # Squares of columns with far smaller units may underflow.
             min_norm = MIN_ROOT_NORM if singular and not is_partial else 0.0
             if not all(
-                _is_square(scatter, root, min_norm) for scatter, root in zip(scatters, roots, strict=True)
+                _is_scatter_of_root(scatter, root, min_norm)
+                for scatter, root in zip(scatters, roots, strict=True)
             ):
                 raise damaged_file_error(path, "its scatters are not the squares of its roots")
         elif required_moments != "diagonal":
@@ -696,7 +697,7 @@ def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is
         raise damaged_file_error(path, "its class counts differ from its numbers of rows by class")
 
 
-def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
+def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
     """Raise DamagedFileError if moments of a class without rows are not zero."""
     empty = tensors["rows"] == 0
     names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
@@ -706,7 +707,7 @@ def _check_empty(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) ->
         raise damaged_file_error(path, "it has moments without rows")
 
 
-def _check_sizes(path: Any, tensors: Mapping[str, Floats]) -> None:
+def _check_means_and_sds(path: Any, tensors: Mapping[str, Floats]) -> None:
     """Raise DamagedFileError if means or their rounding errors are out of range."""
     centres, rounding_errors, scale, scatters = (
         tensors[key] for key in ("centres", "rests", "scale", "scatters")
@@ -736,7 +737,7 @@ def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool
         raise damaged_file_error(path, "one of its columns is constant")
 
 
-def _is_square(scatter: Floats, root: Floats, min_norm: float) -> bool:
+def _is_scatter_of_root(scatter: Floats, root: Floats, min_norm: float) -> bool:
     """Return whether a scatter matrix is R'R, apart from columns that underflow.
 
     Parameters

@@ -426,7 +426,7 @@ def usable_rows(
     if design_rows.dropped and na_action == "raise":
         design_rows.raise_if_missing()
     if not moments.total:
-        _raise_no_row(design_rows)
+        _raise_no_complete_rows(design_rows)
     check_data_range(moments, design_rows)
     if design_rows.weighted:
         warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
@@ -459,7 +459,7 @@ def drop_constant_columns(
         return design_rows, moments
     terms = design_rows.terms
     if len(constant) == len(terms):
-        _raise_if_all(terms, "over all rows")
+        _raise_all_columns_constant(terms, "over all rows")
     is_single = len(constant) == 1
     warn_user(
         f"Left out {join_labels((terms[j] for j in constant), max_labels=20)}: constant over all rows, so "
@@ -467,10 +467,10 @@ def drop_constant_columns(
         DroppedColumnsWarning,
     )
     remaining_blocks = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
-    return _drop_columns_at(remaining_blocks, moments, constant, rooted=rooted)
+    return _drop_columns_by_position(remaining_blocks, moments, constant, rooted=rooted)
 
 
-def _drop_columns_at(
+def _drop_columns_by_position(
     design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop columns by position. Rows with missing values only in these columns are then used.
@@ -495,7 +495,7 @@ def _drop_columns_at(
     return remaining_blocks, moments.columns(kept_positions)
 
 
-def _raise_no_row(design_rows: DesignRows) -> NoReturn:
+def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
     """Raise a DataError that names the columns without any value, or all columns if each has some."""
     table = design_rows.table
     columns = design_rows.design.columns
@@ -516,7 +516,7 @@ def _raise_no_row(design_rows: DesignRows) -> NoReturn:
     )
 
 
-def _raise_if_all(terms: tuple[str, ...], where: str) -> None:
+def _raise_all_columns_constant(terms: tuple[str, ...], where: str) -> None:
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
         f"There is no column to fit: {join_labels(terms)} {verb} constant {where}.",
@@ -737,7 +737,7 @@ def drop_columns(
     dropped = {dependency.column for dependency in collinear_columns}
     terms = design_rows.terms
     if len(dropped) == len(terms):
-        _raise_if_all(terms, where)
+        _raise_all_columns_constant(terms, where)
     separating = [dependency for dependency in collinear_columns if dependency.separates_classes]
     separation_text = ""
     if where == "within classes" and separating:
@@ -752,7 +752,7 @@ def drop_columns(
         DroppedColumnsWarning,
     )
     left_out = (*design_rows.collinear, *(terms[j] for j in sorted(dropped)))
-    return _drop_columns_at(replace(design_rows, collinear=left_out), moments, dropped)
+    return _drop_columns_by_position(replace(design_rows, collinear=left_out), moments, dropped)
 
 
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
@@ -796,7 +796,7 @@ def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
     p = len(design_rows.terms)
     k = len(design_rows.design.levels)
     if n_rows and n_rows - k < p:
-        _raise_if_wide(n_rows, k, design_rows.terms, hint)
+        _raise_too_few_rows(n_rows, k, design_rows.terms, hint)
 
 
 def raise_if_too_few_df(
@@ -817,7 +817,7 @@ def raise_if_too_few_df(
     rows = int(moments.rows.sum())
     k = moments.n_classes
     if rows - k < (1 if diagonal else len(terms)):
-        _raise_if_wide(rows, k, terms, hint)
+        _raise_too_few_rows(rows, k, terms, hint)
 
 
 def raise_if_no_within_variance(moments: ClassMoments) -> None:
@@ -830,7 +830,7 @@ def raise_if_no_within_variance(moments: ClassMoments) -> None:
         )
 
 
-def _raise_if_wide(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
+def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
     """Raise CollinearError for too few rows for a covariance within classes.
 
     Parameters

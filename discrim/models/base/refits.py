@@ -141,35 +141,35 @@ def default_options(model: ModelEntry) -> dict[str, Any]:
     }
 
 
-def as_json(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Convert an option to its form in a file: dicts to lists of pairs, other objects to a description."""
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float) and math.isfinite(value):
         return value
     if isinstance(value, list):
-        return [as_json(item) for item in value]
+        return [to_json(item) for item in value]
     if isinstance(value, dict):
-        return {"dict": [[as_json(key), as_json(item)] for key, item in value.items()]}
+        return {"dict": [[to_json(key), to_json(item)] for key, item in value.items()]}
     if isinstance(value, Specification):
-        parameters = {name: as_json(item) for name, item in verb_options(value.parameters()).items()}
-        return {"specification": _name_of(type(value)), "parameters": parameters}
+        parameters = {name: to_json(item) for name, item in verb_options(value.parameters()).items()}
+        return {"specification": _specification_name(type(value)), "parameters": parameters}
     return {"text": one_line_repr(value)}
 
 
-def _name_of(specification_class: type[Specification]) -> str:
+def _specification_name(specification_class: type[Specification]) -> str:
     """Return the name of a class of specifications in files, such as "covariance.Shrunk"."""
     return f"{specification_class.__module__.rpartition('.')[2]}.{specification_class.__name__}"
 
 
 SPECIFICATIONS: dict[str, type[Specification]] = {
-    _name_of(kind): kind
+    _specification_name(kind): kind
     for kind in (*COVARIANCES, Regularized, *SUBSPACES, *FEATURES, *PLS, *PENALTIES.values())
 }
 """Classes of specifications by their names in files."""
 
 
-def read_options(model: str, written: Any, damaged: DamagedErrorFactory) -> dict[str, Any]:
+def read_options(model: str, stored_options: Any, make_error: DamagedErrorFactory) -> dict[str, Any]:
     """Read the options of a verb from a file.
 
     Their values are validated when the verb is called again.
@@ -178,23 +178,25 @@ def read_options(model: str, written: Any, damaged: DamagedErrorFactory) -> dict
     ----------
     model : str
         Name of the model.
-    written : object
+    stored_options : object
         Entry of the file.
-    damaged : callable
+    make_error : callable
         Function of a reason that returns the error to raise if an option is unknown, missing or malformed.
 
     Returns
     -------
     dict of str to object
     """
-    if not isinstance(written, dict):
-        raise damaged("the arguments of its verb are not a dict")
-    for name in sorted(set(written) ^ set(default_options(BY_MODEL[model]))):
-        raise damaged(f"the argument {name!r} of its verb is {'unknown' if name in written else 'missing'}")
-    return {name: _of_json(name, value, damaged) for name, value in written.items()}
+    if not isinstance(stored_options, dict):
+        raise make_error("the arguments of its verb are not a dict")
+    for name in sorted(set(stored_options) ^ set(default_options(BY_MODEL[model]))):
+        raise make_error(
+            f"the argument {name!r} of its verb is {'unknown' if name in stored_options else 'missing'}"
+        )
+    return {name: _from_json(name, value, make_error) for name, value in stored_options.items()}
 
 
-def _of_json(name: str, value: Any, damaged: DamagedErrorFactory, depth: int = 0) -> Any:
+def _from_json(name: str, value: Any, make_error: DamagedErrorFactory, depth: int = 0) -> Any:
     """Convert an option from its form in a file.
 
     Parameters
@@ -203,7 +205,7 @@ def _of_json(name: str, value: Any, damaged: DamagedErrorFactory, depth: int = 0
         Name of the option for error messages.
     value : object
         Its form in the file.
-    damaged : callable
+    make_error : callable
         Function of a reason that returns the error to raise.
     depth : int
         Number of lists and dicts around the value.
@@ -211,24 +213,24 @@ def _of_json(name: str, value: Any, damaged: DamagedErrorFactory, depth: int = 0
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if depth < MAX_NESTING_DEPTH and isinstance(value, list):
-        return [_of_json(name, item, damaged, depth + 1) for item in value]
+        return [_from_json(name, item, make_error, depth + 1) for item in value]
     if (
         depth < MAX_NESTING_DEPTH
         and isinstance(value, dict)
         and set(value) == {"specification", "parameters"}
     ):
-        return _specification_of(name, value["specification"], value["parameters"], damaged)
+        return _specification_from_json(name, value["specification"], value["parameters"], make_error)
     if depth < MAX_NESTING_DEPTH and isinstance(value, dict) and len(value) == 1:
         ((form, content),) = value.items()
         if form == "text" and isinstance(content, str):
             return UnsavedObject(content)
-        if form == "dict" and isinstance(content, list) and all(map(_is_item, content)):
-            return {key: _of_json(name, item, damaged, depth + 1) for key, item in content}
-    raise damaged(f"its argument {name!r} has an unknown form")
+        if form == "dict" and isinstance(content, list) and all(map(_is_key_value_pair, content)):
+            return {key: _from_json(name, item, make_error, depth + 1) for key, item in content}
+    raise make_error(f"its argument {name!r} has an unknown form")
 
 
-def _specification_of(
-    name: str, class_name: Any, parameters: Any, damaged: DamagedErrorFactory
+def _specification_from_json(
+    name: str, class_name: Any, parameters: Any, make_error: DamagedErrorFactory
 ) -> Specification:
     """Create a specification from its form in a file; its class validates the parameters.
 
@@ -240,22 +242,22 @@ def _specification_of(
         Name of the class, a key of `SPECIFICATIONS`.
     parameters : object
         Dict of its parameters in the form of a file.
-    damaged : callable
+    make_error : callable
         Function of a reason that returns the error to raise.
     """
     specification_class = SPECIFICATIONS.get(class_name) if isinstance(class_name, str) else None
     if specification_class is None or not isinstance(parameters, dict):
-        raise damaged(f"its argument {name!r} is an unknown specification")
+        raise make_error(f"its argument {name!r} is an unknown specification")
     if not {field.name for field in fields(specification_class)}.issuperset(parameters):
-        raise damaged(f"its argument {name!r} has an unknown parameter of {class_name}")
-    values = {parameter: _of_json(name, value, damaged, 1) for parameter, value in parameters.items()}
+        raise make_error(f"its argument {name!r} has an unknown parameter of {class_name}")
+    values = {parameter: _from_json(name, value, make_error, 1) for parameter, value in parameters.items()}
     try:
         return specification_class(**values)
     except (DiscrimError, TypeError) as error:
-        raise damaged(f"its argument {name!r} is not valid: {str(error).rstrip('.')}") from None
+        raise make_error(f"its argument {name!r} is not valid: {str(error).rstrip('.')}") from None
 
 
-def _is_item(pair: Any) -> bool:
+def _is_key_value_pair(pair: Any) -> bool:
     """Return whether a value is a list of a key and a value."""
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float | None)
 

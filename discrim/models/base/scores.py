@@ -222,13 +222,11 @@ def predicted_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decisio
     (n,) int
         -1 if a value is missing.
     """
-    task = partial(_predicted_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
+    task = partial(_predict_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
     return design_rows.rows.map_rows(design_rows, task)
 
 
-def _predicted_codes_of_chunk(
-    design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision
-) -> Codes:
+def _predict_codes_of_chunk(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Return the predicted classes of the rows of a chunk."""
     codes = np.empty(design_rows.table.nrows, dtype=np.intp)
     for row_slice, scores in score_chunks(design_rows, rule, n_classes):
@@ -237,7 +235,7 @@ def _predicted_codes_of_chunk(
 
 
 def transformed_scores(
-    design_rows: DesignRows, rule: Rule, n_classes: int, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, n_classes: int, transform: Callable[[Floats], Floats]
 ) -> Floats:
     """Apply a function such as `posteriors` to the scores of all rows.
 
@@ -246,7 +244,7 @@ def transformed_scores(
     design_rows : DesignRows
     rule : Rule
     n_classes : int
-    finish : callable
+    transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
     Returns
@@ -261,15 +259,15 @@ def transformed_scores(
     )
     out = np.empty(shape, order="C" if shape[1] > rules.MIN_CLASSES_FOR_PANELS else "F")
     for row_slice, scores in score_chunks(design_rows, rule, n_classes):
-        if finish is rules.posteriors:
+        if transform is rules.posteriors:
             rules.posteriors(scores, out=out[row_slice])
         else:
-            out[row_slice] = finish(scores)
+            out[row_slice] = transform(scores)
     return out
 
 
 def posterior_frame(
-    design_rows: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, classes: pd.Index, transform: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
     """Return a DataFrame of a function of the scores of all rows, such as `posteriors`.
 
@@ -278,14 +276,14 @@ def posterior_frame(
     design_rows : DesignRows
     rule : Rule
     classes : Index of length K
-    finish : callable
+    transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
     Returns
     -------
     DataFrame (n, K)
     """
-    values = transformed_scores(design_rows, rule, len(classes), finish)
+    values = transformed_scores(design_rows, rule, len(classes), transform)
     return pd.DataFrame(values, index=design_rows.table.index, columns=classes, copy=False)
 
 
@@ -313,7 +311,7 @@ def transformed_rows(
 
 
 def score_frame(
-    design_rows: DesignRows, rule: Rule, classes: pd.Index, finish: Callable[[Floats], Floats]
+    design_rows: DesignRows, rule: Rule, classes: pd.Index, transform: Callable[[Floats], Floats]
 ) -> pd.DataFrame | pd.Series:
     """Apply a function to the scores of all rows; for two classes return the difference of the columns.
 
@@ -322,7 +320,7 @@ def score_frame(
     design_rows : DesignRows
     rule : Rule
     classes : Index of length K
-    finish : callable
+    transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
     Returns
@@ -331,10 +329,10 @@ def score_frame(
         For two classes the value of the second minus the value of the first.
     """
     if len(classes) > 2:
-        return posterior_frame(design_rows, rule, classes, finish)
+        return posterior_frame(design_rows, rule, classes, transform)
     out = np.empty(design_rows.table.nrows)
     for row_slice, scores in score_chunks(design_rows, rule, 2):
-        values = finish(scores)
+        values = transform(scores)
         # Minus infinity in both: the row is impossible, and its log odds are missing.
         with np.errstate(invalid="ignore"):
             out[row_slice] = values[:, 1] - values[:, 0]

@@ -59,7 +59,7 @@ class StoredEstimates:
     arrays: dict[str, Floats]
 
 
-def store(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
+def encode_estimates(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
     """Return the values and arrays from which a constructor creates the same estimates.
 
     Parameters
@@ -79,7 +79,7 @@ def store(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
     return StoredEstimates(values, arrays)
 
 
-def restore(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[str, Any]:
+def decode_arguments(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[str, Any]:
     """Return the arguments of a constructor from the form of a file.
 
     Parameters
@@ -103,7 +103,7 @@ def restore(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[st
         if name not in parameters:
             raise InvalidStateError(f"{name!r} is not an option of the model")
     arguments = {
-        name: reader.value(value_type, stored.values.get(name, ARRAY_NODE), name)
+        name: reader.read_value(value_type, stored.values.get(name, ARRAY_NODE), name)
         for name, value_type in parameters.items()
     }
     if reader.arrays:
@@ -111,7 +111,7 @@ def restore(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[st
     return arguments
 
 
-def stored_names(constructor: Callable[..., Any]) -> list[str]:
+def stored_parameter_names(constructor: Callable[..., Any]) -> list[str]:
     """Return the names of the parameters that a file stores."""
     return [name for name, _ in _parameters(constructor)]
 
@@ -236,7 +236,7 @@ class _Reader:
     def __init__(self, arrays: dict[str, Floats]) -> None:
         self.arrays = arrays
 
-    def value(self, value_type: Any, node: Any, path: str) -> Any:
+    def read_value(self, value_type: Any, node: Any, path: str) -> Any:
         """Return the value of a type.
 
         Parameters
@@ -250,14 +250,14 @@ class _Reader:
         """
         origin = get_origin(value_type)
         if origin in (Union, UnionType):
-            return self._any_of(get_args(value_type), node, path)
+            return self._read_union(get_args(value_type), node, path)
         if origin is Literal:
             if type(node) is str and node in get_args(value_type):
                 return node
         elif origin is np.ndarray:
-            return self._array(get_args(get_args(value_type)[1])[0], node, path)
+            return self._read_array(get_args(get_args(value_type)[1])[0], node, path)
         elif origin is tuple:
-            return self._tuple(get_args(value_type), node, path)
+            return self._read_tuple(get_args(value_type), node, path)
         elif value_type is float:
             if type(node) in (float, int):
                 return float(node)
@@ -265,12 +265,12 @@ class _Reader:
             if type(node) is value_type:
                 return node
         elif value_type is Covariance:
-            return _covariance(self._array(np.float64, node, path), path)
+            return _covariance_from_root(self._read_array(np.float64, node, path), path)
         else:
-            return self._object(value_type, node, path)
-        raise _invalid(node, path)
+            return self._read_object(value_type, node, path)
+        raise _invalid_value_error(node, path)
 
-    def _any_of(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
+    def _read_union(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
         """Return the value of the first of several types that accepts it."""
         if node is None and NoneType in types:
             return None
@@ -278,9 +278,9 @@ class _Reader:
         for candidate in possible[:-1]:
             if type(node) is candidate:
                 return node
-        return self.value(possible[-1], node, path)
+        return self.read_value(possible[-1], node, path)
 
-    def _array(self, dtype: type, node: Any, path: str) -> Any:
+    def _read_array(self, dtype: type, node: Any, path: str) -> Any:
         if node is not ARRAY_NODE or path not in self.arrays:
             raise InvalidStateError(f"its array {path!r} is missing")
         array = self.arrays.pop(path)
@@ -290,7 +290,7 @@ class _Reader:
             raise InvalidStateError(f"its array {path!r} has values other than zero and one")
         return array.astype(dtype, copy=False)
 
-    def _tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
+    def _read_tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
         """Return a tuple, whose items share joined arrays if they have any.
 
         Parameters
@@ -306,23 +306,23 @@ class _Reader:
         readers = None
         if isinstance(node, dict) and set(node) == {"items", "shapes"}:
             nodes = node["items"]
-            readers = self._split(node, path)
+            readers = self._item_readers(node, path)
         if not isinstance(nodes, list) or (types[-1] is not Ellipsis and len(nodes) != len(types)):
-            raise _invalid(node, path)
+            raise _invalid_value_error(node, path)
         item_types = types * len(nodes) if types[-1] is not Ellipsis else types[:1] * len(nodes)
         if readers is None:
             return tuple(
-                self.value(item_type, item, f"{path}.{i}")
+                self.read_value(item_type, item, f"{path}.{i}")
                 for i, (item_type, item) in enumerate(zip(item_types, nodes, strict=False))
             )
         values = []
         for item_type, item, reader in zip(item_types, nodes, readers, strict=False):
-            values.append(reader.value(item_type, ARRAY_NODE if item is None else item, ""))
+            values.append(reader.read_value(item_type, ARRAY_NODE if item is None else item, ""))
             if reader.arrays:
                 raise InvalidStateError(f"its option {path!r} has unknown arrays")
         return tuple(values)
 
-    def _split(self, node: Any, path: str) -> list[_Reader]:
+    def _item_readers(self, node: Any, path: str) -> list[_Reader]:
         """Return a reader of the arrays of each item."""
         shapes = node["shapes"]
         count = len(node["items"])
@@ -330,7 +330,7 @@ class _Reader:
             raise InvalidStateError(f"its option {path!r} has different numbers of arrays and items")
         arrays_by_item: list[dict[str, Floats]] = [{} for _ in range(count)]
         for name, shapes_of_items in shapes.items():
-            joined = self._array(np.float64, ARRAY_NODE, path + name)
+            joined = self._read_array(np.float64, ARRAY_NODE, path + name)
             start = 0
             for item_arrays, shape in zip(arrays_by_item, shapes_of_items, strict=True):
                 if shape is None:
@@ -346,7 +346,7 @@ class _Reader:
                 raise InvalidStateError(f"the arrays of {path!r} do not match their shapes")
         return [_Reader(item_arrays) for item_arrays in arrays_by_item]
 
-    def _object(self, value_type: Any, node: Any, path: str) -> Any:
+    def _read_object(self, value_type: Any, node: Any, path: str) -> Any:
         """Return a dataclass or a named tuple; one of its subclasses if it has any.
 
         Parameters
@@ -358,7 +358,7 @@ class _Reader:
             Path of the object in the file.
         """
         if not isinstance(node, dict):
-            raise _invalid(node, path)
+            raise _invalid_value_error(node, path)
         node = dict(node)
         if subclasses := _stored_subclasses(value_type):
             name = node.pop("class", None)
@@ -371,7 +371,7 @@ class _Reader:
         if not set(node) <= set(field_types):
             raise InvalidStateError(f"its option {path!r} has an unknown field of {value_type.__name__}")
         arguments = {
-            name: self.value(field_type, node.get(name, ARRAY_NODE), f"{path}.{name}")
+            name: self.read_value(field_type, node.get(name, ARRAY_NODE), f"{path}.{name}")
             for name, field_type in field_types.items()
         }
         value = value_type(**arguments)
@@ -380,7 +380,7 @@ class _Reader:
         return value
 
 
-def _covariance(root: Floats, path: str) -> Covariance:
+def _covariance_from_root(root: Floats, path: str) -> Covariance:
     """Return the covariance of a triangular root (p, p), or of standard deviations (p,)."""
     diagonal = root if root.ndim == 1 else np.diagonal(root)
     triangular = root.ndim == 1 or (root.ndim == 2 and not np.tril(root, -1).any())
@@ -389,7 +389,7 @@ def _covariance(root: Floats, path: str) -> Covariance:
     return Covariance.from_root(root)
 
 
-def _invalid(node: Any, path: str) -> InvalidStateError:
+def _invalid_value_error(node: Any, path: str) -> InvalidStateError:
     """Return the error for a value that is missing or has another type than its annotation."""
     if node is ARRAY_NODE:
         return InvalidStateError(f"{path!r} is missing among its estimates")

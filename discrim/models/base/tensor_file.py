@@ -38,13 +38,13 @@ MAX_REASON_LENGTH = 500
 """Largest number of characters of a reason in an error message."""
 
 
-def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
+def write_file(path: Path, description: Mapping[str, Any], tensors: Mapping[str, Floats]) -> None:
     """Write a description and arrays atomically.
 
     Parameters
     ----------
     path : Path
-    about : mapping
+    description : mapping
         Description, which is written as JSON.
     tensors : mapping of str to array
 
@@ -60,7 +60,7 @@ def write_file(path: Path, about: Mapping[str, Any], tensors: Mapping[str, Float
         start = end
         end = end + tensor.nbytes
         entries[key] = {"dtype": "F64", "shape": list(tensor.shape), "data_offsets": [start, end]}
-    fit = json.dumps(about, sort_keys=True)
+    fit = json.dumps(description, sort_keys=True)
     checksum = hashlib.sha256(fit.encode() + b"\0")
     for tensor in buffers.values():
         checksum.update(tensor.data)

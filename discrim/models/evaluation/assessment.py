@@ -250,7 +250,7 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
 
 
 def confusion(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> pd.DataFrame:
     """Return the confusion matrix, actual by predicted classes; see `ClassifierResults.confusion`.
 
@@ -259,14 +259,14 @@ def confusion(
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    actual, predicted, weights = evaluate_predictions(fit, data, method, plan)
+    actual, predicted, weights = evaluate_predictions(fit, data, method, options)
     return confusion_table(actual, predicted, fit.classes, weights)
 
 
 def evaluate_predictions(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> tuple[Codes, Codes, Floats | None]:
     """Return the actual class, the predicted class and the weight of each row.
 
@@ -276,7 +276,7 @@ def evaluate_predictions(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
 
     Returns
     -------
@@ -285,7 +285,7 @@ def evaluate_predictions(
     weights : (n,) float or None
     """
     check_word("method", method, CountingMethod)
-    decision = Decision(plan.costs)
+    decision = Decision(options.costs)
     if decision.costs is not None:
         fit.require_posteriors("costs=")
     if data is None and method == "apparent":
@@ -300,16 +300,16 @@ def evaluate_predictions(
         return read_labelled_rows(
             fit,
             data,
-            plan.missing_policy,
-            plan.weights,
+            options.missing_policy,
+            options.weights,
             lambda blocks: fit.predict_codes(blocks, None, decision),
         )[:3]
     if method == "loo":
         design_rows = fit.require_rows('method="loo"')
-        predicted = validation.left_out_codes(fit, decision, plan.refit_prior)
+        predicted = validation.left_out_codes(fit, decision, options.refit_prior)
         if predicted is not None:
             return design_rows.codes, predicted, row_weights(design_rows)
-    actual, scores, weights, _ = evaluate_scores(fit, data, method, plan)
+    actual, scores, weights, _ = evaluate_scores(fit, data, method, options)
     return actual, decision.codes(scores), weights
 
 
@@ -326,16 +326,16 @@ class PassPredictions:
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
-        self._fit, self._blocks = fit, fit.require_rows("leave_one_out()").with_classes()
-        self._rule, self._numerics = fit.rule_for(self._blocks), np.geterr()
-        self._codes = np.empty(self._blocks.table.nrows, dtype=np.intp)
+        self._fit, self._design_rows = fit, fit.require_rows("leave_one_out()").with_classes()
+        self._rule, self._numerics = fit.rule_for(self._design_rows), np.geterr()
+        self._codes = np.empty(self._design_rows.table.nrows, dtype=np.intp)
         self._left_out: LeftOutTable | None = None
         # The scores of more rows are not stored: `left_out_codes` computes only the labels.
-        is_small = self._blocks.table.nrows * len(fit.classes) <= validation.MAX_CACHED_SCORES
+        is_small = self._design_rows.table.nrows * len(fit.classes) <= validation.MAX_CACHED_SCORES
         with suppress(NotSupportedError):
             if is_small:
                 self._left_out = LeftOutTable(
-                    fit, self._blocks, reestimate_prior=validation.refits_prior(fit, None)
+                    fit, self._design_rows, reestimate_prior=validation.refits_prior(fit, None)
                 )
         self._read = 0
 
@@ -344,7 +344,7 @@ class PassPredictions:
 
         Blocks of rows on workers are returned unchanged.
         """
-        return _BlocksWithCallback(design_rows, self._predict) if design_rows.is_local else design_rows
+        return _BlocksWithCallback(design_rows, self._predict_block) if design_rows.is_local else design_rows
 
     def store(self) -> None:
         """Store the results in the cache of the fit if all rows were read."""
@@ -353,13 +353,13 @@ class PassPredictions:
             if self._left_out is not None:
                 self._left_out.finish()
 
-    def _predict(self, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+    def _predict_block(self, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
-            for rows, scores in score_block(self._blocks, self._rule, k, row_slice, x, missing):
+            for rows, scores in score_block(self._design_rows, self._rule, k, row_slice, x, missing):
                 self._codes[rows] = Decision().codes(scores)
-            used = select_used_rows(self._blocks, row_slice, x, missing)
+            used = select_used_rows(self._design_rows, row_slice, x, missing)
             if used is not None and self._left_out is not None:
                 self._left_out.add(used)
         self._read = row_slice.stop
@@ -377,7 +377,7 @@ class _BlocksWithCallback(Iterable[Block]):
 
 
 def evaluate_scores(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> LabelledRows:
     """Return rows with scores (n, K) as an array; see `evaluate_distributed_scores`.
 
@@ -386,14 +386,14 @@ def evaluate_scores(
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, plan)
+    actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, options)
     return LabelledRows(actual, scores.value(), weights, index)
 
 
 def evaluate_distributed_scores(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """Score new rows, or the rows of the fit, which stay on the workers that have the rows.
 
@@ -403,7 +403,7 @@ def evaluate_distributed_scores(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
 
     Returns
     -------
@@ -421,16 +421,16 @@ def evaluate_distributed_scores(
                 hint="Leave out method= or data=.",
             )
         actual, answer, weights, index = read_labelled_rows(
-            fit, data, plan.missing_policy, plan.weights, _BlockScorer(fit)
+            fit, data, options.missing_policy, options.weights, _BlockScorer(fit)
         )
         return actual, StoredValue(answer), weights, index
     design_rows = fit.require_rows(
         f'method="{method}"', "pass data=" if method == "apparent" else "fit formula and data"
     )
     if method == "loo":
-        scores = validation.distributed_left_out_scores(fit, plan.refit_prior)
+        scores = validation.distributed_left_out_scores(fit, options.refit_prior)
     elif method == "cv":
-        scores = _cross_validated_scores(fit, plan)
+        scores = _cross_validated_scores(fit, options)
     elif design_rows.is_local:
         scores = StoredValue(_BlockScorer(fit)(design_rows))
     else:
@@ -442,31 +442,31 @@ def evaluate_distributed_scores(
     return design_rows.codes, scores, row_weights(design_rows), design_rows.table.index
 
 
-def _cross_validated_scores(fit: FittedModel[Any], plan: EvaluationOptions) -> StoredValue[Floats]:
+def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -> StoredValue[Floats]:
     """Return the scores (n, K) of the rows under the rules fitted without their fold.
 
     The fit caches them if a seed is set, because several plots show the same scores.
     """
-    key = f"scores of {plan.folds} folds, seed {plan.seed}, refit_prior {plan.refit_prior}, {plan.nested}"
+    key = f"scores of {options.folds} folds, seed {options.seed}, refit_prior {options.refit_prior}, {options.nested}"
     cached = fit.cache.get(key)
     if cached is not None:
         return StoredValue(cached)
-    unselected_fit = fit.before_selection() if plan.nested else fit
-    fold_ids = validation.assign_folds(unselected_fit, plan.folds, plan.seed)
-    with Progress(plan.folds, "cross-validation") as progress:
+    unselected_fit = fit.before_selection() if options.nested else fit
+    fold_ids = validation.assign_folds(unselected_fit, options.folds, options.seed)
+    with Progress(options.folds, "cross-validation") as progress:
         scores = validation.distributed_fold_scores(
             unselected_fit,
             fold_ids,
-            plan.folds,
+            options.folds,
             progress=progress,
-            nested=plan.nested,
-            refit_prior=plan.refit_prior,
+            nested=options.nested,
+            refit_prior=options.refit_prior,
         )
     is_small = (
         unselected_fit.design_rows.is_local
         and len(fold_ids) * len(fit.classes) <= validation.MAX_CACHED_SCORES
     )
-    if is_small and plan.seed is not None:
+    if is_small and options.seed is not None:
         fit.cache[key] = scores.value()
     return scores
 
@@ -501,7 +501,7 @@ def error_rates(
     fit: FittedModel[Any],
     methods: Sequence[ErrorMethod],
     data: Any,
-    plan: EvaluationOptions,
+    options: EvaluationOptions,
     *,
     by_class: bool,
 ) -> pd.DataFrame:
@@ -513,20 +513,20 @@ def error_rates(
     methods : sequence of str
     data : table or None
         New rows, whose error is an additional row.
-    plan : EvaluationOptions
+    options : EvaluationOptions
     by_class : bool
         Whether to add the error within each class.
     """
     compute_rates: dict[str, Callable[[], Rates]] = {
-        "632+": lambda: _bootstrap_error(fit, plan),
-        "posterior": lambda: _posterior_error(fit, plan, stratified=False),
-        "posterior-stratified": lambda: _posterior_error(fit, plan, stratified=True),
+        "632+": lambda: _bootstrap_error(fit, options),
+        "posterior": lambda: _posterior_error(fit, options, stratified=False),
+        "posterior-stratified": lambda: _posterior_error(fit, options, stratified=True),
     }
     for method_name in COUNTING_METHODS:
-        compute_rates[method_name] = partial(counted_rates, fit, method_name, plan)
+        compute_rates[method_name] = partial(counted_rates, fit, method_name, options)
     for name in ("D", "DS", "O", "OS"):
-        compute_rates[name] = partial(_normal_model_error, fit, name, plan)
-    rates_of.check_level(plan.level)
+        compute_rates[name] = partial(_normal_model_error, fit, name, options)
+    rates_of.check_level(options.level)
     check_flag("by_class", by_class)
     if not isinstance(methods, Iterable):
         raise DataError(
@@ -536,20 +536,20 @@ def error_rates(
     requested_methods = [methods] if isinstance(methods, str) else list(methods)
     for method in requested_methods:
         check_word("methods", method, tuple(compute_rates))
-        if plan.prior is not None and method not in METHODS_WITH_PRIOR:
+        if options.prior is not None and method not in METHODS_WITH_PRIOR:
             raise NotSupportedError(
                 f'method "{method}" uses the posteriors or the distribution of the fit, with the prior of '
                 "the fit.",
                 hint=f"Leave out prior=, or use {join_labels(METHODS_WITH_PRIOR)}.",
             )
-    _raise_if_own_weights(data, plan)
+    _raise_if_weights_without_data(data, options)
     rates = [(method, compute_rates[method]()) for method in dict.fromkeys(requested_methods)]
     if data is not None:
-        rates.append((NEW_ROWS, _new_rows_error(fit, data, plan)))
-    validation.refits_prior(fit, plan.refit_prior)
+        rates.append((NEW_ROWS, _new_rows_error(fit, data, options)))
+    validation.refits_prior(fit, options.refit_prior)
     table = rates_table(rates)
     table["prior"] = [
-        validation.refit_prior_source(fit, plan.refit_prior) if method_name in ("loo", "cv") else ""
+        validation.refit_prior_source(fit, options.refit_prior) if method_name in ("loo", "cv") else ""
         for method_name in table.index
     ]
     if fit.choice:
@@ -578,7 +578,7 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
     )
 
 
-def leave_one_out_is_fast(fit: FittedModel[Any]) -> bool:
+def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out has a closed form or the rows are few enough for refits."""
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_CACHE_KEYS.values())
@@ -605,7 +605,7 @@ def evaluation_methods(fit: FittedModel[Any]) -> tuple[CountingMethod, ...]:
     this choice. The later methods are for fits that the earlier ones do not support, for example because a
     class has all of its rows in one fold.
     """
-    if leave_one_out_is_fast(fit) and not has_chosen_columns(fit):
+    if has_fast_leave_one_out(fit) and not has_chosen_columns(fit):
         return "loo", "cv", "apparent"
     return "cv", "loo", "apparent"
 
@@ -621,9 +621,9 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     return "anew" if method in ("cv", "632+") or (method == "loo" and always_chooses) else "held"
 
 
-def _raise_if_own_weights(data: Any, plan: EvaluationOptions) -> None:
+def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> None:
     """Raise DataError if `weights=` is passed without new rows; rows of the fit keep their own weights."""
-    if data is None and plan.weights is not None:
+    if data is None and options.weights is not None:
         raise DataError(
             "weights= are the weights of the rows of data=, which were not passed.",
             hint="Leave out weights=.",
@@ -651,14 +651,14 @@ def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
 
     The default methods are "apparent" and "loo", or an empty list with a table.
     """
-    if methods is None and _are_methods(data):
+    if methods is None and _is_methods_argument(data):
         data, methods = None, data
     if methods is None:
         return data, ("apparent", "loo") if data is None else ()
     return data, methods
 
 
-def _are_methods(argument: Any) -> bool:
+def _is_methods_argument(argument: Any) -> bool:
     """Return whether an argument is the name of a method or a list of names, and not a file name."""
     if not isinstance(argument, str | list | tuple | set | frozenset):
         return False
@@ -666,7 +666,7 @@ def _are_methods(argument: Any) -> bool:
     return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
 
 
-def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -> Rates:
+def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions) -> Rates:
     """Return the error rate of new rows; a warning counts rows that cannot be evaluated.
 
     Parameters
@@ -674,40 +674,42 @@ def _new_rows_error(fit: FittedModel[Any], data: Any, plan: EvaluationOptions) -
     fit : FittedModel
     data : table
         New rows with their response.
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    decision = Decision(plan.costs)
+    decision = Decision(options.costs)
     rows = read_labelled_rows(
         fit,
         data,
-        plan.missing_policy,
-        plan.weights,
+        options.missing_policy,
+        options.weights,
         lambda blocks: fit.predict_codes(blocks, None, decision),
     )
     is_evaluated = (
         (rows.actual >= 0) & (rows.predictions >= 0) & (True if rows.weights is None else rows.weights > 0)
     )
     raise_if_no_evaluated_rows(is_evaluated)
-    prior = fit.prior_values() if plan.prior is None and not fit.estimates.estimated_prior else plan.prior
+    prior = (
+        fit.prior_values() if options.prior is None and not fit.estimates.estimated_prior else options.prior
+    )
     raise_if_zero_prior(rows.actual[is_evaluated], prior, fit.classes)
     warn_of_uncounted_rows(rows.actual, rows.predictions >= 0, rows.table_index)
-    return _rates(fit, *rows[:3], plan)
+    return _rates_of_predictions(fit, *rows[:3], options)
 
 
-def counted_rates(fit: FittedModel[Any], method: CountingMethod, plan: EvaluationOptions) -> Rates:
+def counted_rates(fit: FittedModel[Any], method: CountingMethod, options: EvaluationOptions) -> Rates:
     """Return the error rate of the rows of a fit by a method that counts errors.
 
     Parameters
     ----------
     fit : FittedModel
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    return _rates(fit, *evaluate_predictions(fit, None, method, plan), plan)
+    return _rates_of_predictions(fit, *evaluate_predictions(fit, None, method, options), options)
 
 
-def _rates(
-    fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, plan: EvaluationOptions
+def _rates_of_predictions(
+    fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, options: EvaluationOptions
 ) -> Rates:
     """Return the error rate of predicted classes, weighted by the prior.
 
@@ -717,41 +719,43 @@ def _rates(
     actual, predicted : (n,) int
         Classes, -1 if missing.
     weights : (n,) float or None
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    estimated_prior = plan.prior is None and fit.estimates.estimated_prior
-    prior = fit.prior_values() if plan.prior is None else plan.prior
-    if plan.costs is None and len(fit.classes) > MAX_CONFUSION_CLASSES:
+    estimated_prior = options.prior is None and fit.estimates.estimated_prior
+    prior = fit.prior_values() if options.prior is None else options.prior
+    if options.costs is None and len(fit.classes) > MAX_CONFUSION_CLASSES:
         return rates_of.error_rate_from_labels(
-            actual, predicted, prior, weights, plan.level, sampled=estimated_prior
+            actual, predicted, prior, weights, options.level, sampled=estimated_prior
         )
     counts = confusion_counts(actual, predicted, len(fit.classes), weights).astype(np.float64)
-    return rates_of.error_rate_from_counts(counts, prior, plan.costs, plan.level, sampled=estimated_prior)
+    return rates_of.error_rate_from_counts(
+        counts, prior, options.costs, options.level, sampled=estimated_prior
+    )
 
 
-def _posterior_error(fit: FittedModel[Any], plan: EvaluationOptions, *, stratified: bool) -> Rates:
+def _posterior_error(fit: FittedModel[Any], options: EvaluationOptions, *, stratified: bool) -> Rates:
     """Return the error rate that is estimated from the posteriors of the rows.
 
     Parameters
     ----------
     fit : FittedModel
-    plan : EvaluationOptions
+    options : EvaluationOptions
     stratified : bool
         Whether posteriors are averaged within each actual class and weighted by the prior.
     """
-    if plan.costs is not None:
+    if options.costs is not None:
         raise NotSupportedError(
             "The posterior-based error rates cannot be combined with costs=.", hint="Leave out costs=."
         )
     fit.require_posteriors('method="posterior"')
     fit.require_rows('method="posterior"')
-    actual, scores, weights, _ = evaluate_scores(fit, None, "apparent", plan)
+    actual, scores, weights, _ = evaluate_scores(fit, None, "apparent", options)
     return rates_of.posterior_error_rate(
         posteriors(scores), actual, fit.prior_values(), weights, stratified=stratified
     )
 
 
-def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOptions) -> Rates:
+def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationOptions) -> Rates:
     """Return an error rate of a linear discriminant analysis that follows from the normal model.
 
     Parameters
@@ -759,7 +763,7 @@ def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOpti
     fit : FittedModel
     method : {"D", "DS", "O", "OS"}
         Plug-in (D) or expected (O) error rate; S with a shrunk distance between the classes.
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
     estimates = fit.estimates
     if not (isinstance(estimates, LDAFit) and estimates.has_distances and estimates.reduced_axes() is None):
@@ -774,7 +778,7 @@ def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOpti
     whitened = estimates.unbiased().whiten(moments.means.T).T
     # With divisor N, log odds are N/(N - K) times the log odds of the unbiased covariance.
     log_odds_factor = estimates.divisor / nu
-    rule_arguments = fit.log_prior(), plan.costs, plan.level
+    rule_arguments = fit.log_prior(), options.costs, options.level
     if moments.n_classes == 2:
         mean_difference = whitened[0] - whitened[1]
         distance_arguments = float(mean_difference @ mean_difference), moments.counts, nu, moments.n_columns
@@ -795,7 +799,7 @@ def _normal_model_error(fit: FittedModel[Any], method: str, plan: EvaluationOpti
     )
 
 
-def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
+def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> Rates:
     """Return the .632+ bootstrap estimate; samples are stratified by class."""
     original_fit = fit
     fit = fit.before_selection()
@@ -810,10 +814,10 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
             'method="632+" samples single rows and cannot be combined with groups of rows.',
             hint='Use method "cv".',
         )
-    decision = Decision(plan.costs)
-    samples = BootstrapSamples(design_rows, plan.replicates, plan.seed)
+    decision = Decision(options.costs)
+    samples = BootstrapSamples(design_rows, options.replicates, options.seed)
     used = samples.codes >= 0
-    sample_shape = plan.replicates, int(used.sum())
+    sample_shape = options.replicates, int(used.sum())
     check_memory(
         2.0 * BYTES_PER_DRAW * sample_shape[0] * sample_shape[1],
         f"{sample_shape[0]:,} bootstrap samples of {sample_shape[1]:,} rows",
@@ -822,8 +826,8 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
     draw_counts = np.zeros(sample_shape, dtype=np.int32)
     predicted = np.full(sample_shape, -1, dtype=np.int32)
     unlabelled = np.zeros(len(used))
-    with Progress(plan.replicates, ".632+ bootstrap") as progress:
-        for b in range(plan.replicates):
+    with Progress(options.replicates, ".632+ bootstrap") as progress:
+        for b in range(options.replicates):
             sample_counts, out_of_sample = _score_out_of_sample(fit, samples)
             labels = np.full(len(used), -1)
             for positions, scores in out_of_sample:
@@ -839,14 +843,14 @@ def _bootstrap_error(fit: FittedModel[Any], plan: EvaluationOptions) -> Rates:
             "omits these predictions. Fit with laplace=1, for example.",
             MissingPredictionWarning,
         )
-    prior = fit.prior_values() if plan.prior is None else plan.prior
-    apparent = evaluate_predictions(original_fit, None, "apparent", plan)[1]
+    prior = fit.prior_values() if options.prior is None else options.prior
+    apparent = evaluate_predictions(original_fit, None, "apparent", options)[1]
     return rates_of.bootstrap_632_plus(
         rates_of.OutOfBagPredictions(samples.codes[used], apparent[used], draw_counts, predicted),
         prior,
-        plan.costs,
-        plan.level,
-        sampled=plan.prior is None and fit.estimates.estimated_prior,
+        options.costs,
+        options.level,
+        sampled=options.prior is None and fit.estimates.estimated_prior,
     )
 
 
@@ -882,7 +886,7 @@ class AssessedRows:
         Whether the user passed weights.
     prior : (K,) float or None
         Prior by which figures are weighted; None for the class proportions of the rows.
-    unlabelled, unpredicted : int
+    n_unlabelled, n_unpredicted : int
         Rows that were left out without a class, or with a class and without a prediction.
     method_description : str
         Description of how rows were predicted.
@@ -898,8 +902,8 @@ class AssessedRows:
     weights: Floats
     has_weights: bool
     prior: Floats | None
-    unlabelled: int
-    unpredicted: int
+    n_unlabelled: int
+    n_unpredicted: int
     method_description: str
     method: str
     folds: int
@@ -913,7 +917,7 @@ class AssessedRows:
 
 
 def assess_rows(
-    fit: FittedModel[Any], data: Any, method: CountingMethod | None, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod | None, options: EvaluationOptions
 ) -> StoredValue[AssessedRows]:
     """Predict the rows of a table, or of the fit, for an assessment; see `ClassifierResults.assess`.
 
@@ -923,10 +927,10 @@ def assess_rows(
     data : table or None
     method : {"apparent", "loo", "cv"} or None
         By default leave-one-out, or folds if it would require too many fits.
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
-    check_level(plan.level)
-    _raise_if_own_weights(data, plan)
+    check_level(options.level)
+    _raise_if_weights_without_data(data, options)
     left_out = None
     if method is None and data is not None:
         method = "apparent"
@@ -934,16 +938,20 @@ def assess_rows(
         fit.require_rows("assess()", "pass data=")
         try:
             method = "loo"
-            left_out = evaluate_distributed_scores(fit, None, "loo", plan)
+            left_out = evaluate_distributed_scores(fit, None, "loo", options)
         except NotSupportedError:
             method = "cv"
     if method == "cv":
-        plan = replace(plan, seed=seed_or_random(plan.seed))
-    actual, scores, weights, _ = left_out or evaluate_distributed_scores(fit, data, method, plan)
-    prior = plan.prior
+        options = replace(options, seed=seed_or_random(options.seed))
+    actual, scores, weights, _ = left_out or evaluate_distributed_scores(fit, data, method, options)
+    prior = options.prior
     if prior is None and not fit.estimates.estimated_prior:
         prior = fit.prior_values()
-    description = _describe_method(fit, data, method, plan), method if data is None else "new", plan.folds
+    description = (
+        _describe_method(fit, data, method, options),
+        method if data is None else "new",
+        options.folds,
+    )
     codes = actual.astype(np.min_scalar_type(-len(fit.classes)))
     return scores.map(
         partial(
@@ -1009,7 +1017,7 @@ def _select_assessed_rows(
 
 
 def _describe_method(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> str:
     """Describe how rows are predicted.
 
@@ -1019,17 +1027,17 @@ def _describe_method(
     data : table or None
         New rows; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
     if data is not None:
         return "new rows"
     if method == "apparent":
         return "observations of the fit by the rule fitted to them (resubstitution), which is optimistic"
-    prior = validation.refit_prior_source(fit, plan.refit_prior)
+    prior = validation.refit_prior_source(fit, options.refit_prior)
     choice = choice_treatment(fit, method)
     details = f", prior {prior}" if prior else ""
     if choice:
         details += f"; the choice of {fit.choice} is " + ("repeated" if choice == "anew" else "fixed")
     if method == "loo":
         return f"observations of the fit, each by the rule without it{details}"
-    return f"observations of the fit, by rules without their fold of {plan.folds}, seed {plan.seed}{details}"
+    return f"observations of the fit, by rules without their fold of {options.folds}, seed {options.seed}{details}"

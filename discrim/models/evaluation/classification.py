@@ -35,7 +35,7 @@ METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cr
 
 
 def classification(
-    fit: FittedModel[Any], data: Any, method: CountingMethod, plan: EvaluationOptions
+    fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> Classification:
     """Predict labelled rows; see `ClassifierResults.classification`.
 
@@ -44,14 +44,14 @@ def classification(
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"}
-    plan : EvaluationOptions
+    options : EvaluationOptions
     """
     fit.require_posteriors("classification()")
-    actual, scores, weights, index = evaluate_scores(fit, data, method, plan)
+    actual, scores, weights, index = evaluate_scores(fit, data, method, options)
     prior = pd.Series(fit.prior_values(), index=fit.classes)
     title = METHOD_TITLES[method] if data is None else "new rows"
     if method != "apparent":
-        title += f", prior {refit_prior_source(fit, plan.refit_prior)}"
+        title += f", prior {refit_prior_source(fit, options.refit_prior)}"
     labels = fit.design_rows.design.labels
     return Classification(actual, posteriors(scores), weights, prior, index, title, labels)
 
@@ -201,7 +201,7 @@ class Classification(SummarizedResults):
         return summarize(f"Classification, {self._title}", section_functions, sections)
 
 
-def check_distances(fit: FittedModel[Any]) -> None:
+def raise_if_no_distances(fit: FittedModel[Any]) -> None:
     """Raise NotSupportedError if the distribution of the distances to the classes is not available."""
     if not has_distance_distribution(fit, "chi2"):
         raise NotSupportedError(
@@ -261,7 +261,7 @@ def _score_new_rows(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[Cod
     return actual, scores
 
 
-def _distances(
+def _squared_distances(
     fit: FittedModel[Any], design_rows: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
 ) -> Floats:
     """Return squared distances (n, K) to the centroids.
@@ -278,7 +278,9 @@ def _distances(
     d2 = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
     estimates = fit.estimates
     if axes is None:
-        for row_slice, values in typicality_blocks(fit, design_rows, lambda d2, *_: d2, seen=left_out):
+        for row_slice, values in typicality_blocks(
+            fit, design_rows, lambda d2, *_: d2, are_fit_rows=left_out
+        ):
             d2[row_slice] = values.T
         return d2
     # The axes have unit variance by the divisor of the fit, and distances are by N - K.
@@ -310,7 +312,7 @@ def _casewise_table(
     left_out : bool
         Whether each row is left out.
     """
-    d2 = _distances(fit, design_rows, axes, left_out=left_out)
+    d2 = _squared_distances(fit, design_rows, axes, left_out=left_out)
     p = posteriors(scores)
     df = len(fit.terms) if axes is None else axes.shape[1]
     index = design_rows.table.index

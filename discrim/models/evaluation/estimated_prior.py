@@ -130,7 +130,7 @@ def estimate_prior(
     rule = fit.rule("equal")
     bootstrap = None
     if options.interval == "bootstrap":
-        _raise_if_bootstrap(fit, data, missing_policy)
+        _raise_if_bootstrap_unsupported(fit, data, missing_policy)
         bootstrap = partial(_bootstrap_proportions, fit, data, missing_policy, weights, options)
     return estimate_proportions(
         _score_batch(fit, rule, data, missing_policy, weights),
@@ -141,7 +141,7 @@ def estimate_prior(
     )
 
 
-def _raise_if_bootstrap(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
+def _raise_if_bootstrap_unsupported(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
     """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
 
     Parameters
@@ -572,12 +572,12 @@ class PriorEstimate(SummarizedResults):
         from discrim.report.tables import summarize
 
         section_functions: dict[str, Callable[[], Section | Pairs]] = {
-            "header": self._header,
-            "shares": self._section,
+            "header": self._header_section,
+            "shares": self._shares_section,
         }
         return summarize(f"Class shares of a batch: {self._title}", section_functions, sections)
 
-    def _header(self) -> Pairs:
+    def _header_section(self) -> Pairs:
         """Return the header of the summary."""
         from discrim.report.grid import HeaderItem, Pairs
 
@@ -597,7 +597,7 @@ class PriorEstimate(SummarizedResults):
             note = f"Test that the shares equal the prior of the fit: {line}. {self.test.assumes}"
         return Pairs("Maximum likelihood estimates of the class shares", items, note)
 
-    def _section(self) -> Section:
+    def _shares_section(self) -> Section:
         """Return the section of the shares with their intervals."""
         from discrim.report.grid import SHARED_HEADINGS, Section
 

@@ -220,7 +220,7 @@ class Permutations:
         Hit rate of the true labels.
     pvalue : float
         (1 + b) / (1 + P), with b the number of rates that are as large or larger.
-    least : float
+    min_pvalue : float
         Approximate lower bound of p: 1 / (1 + P), or one over the number of labellings if these are so few
         that the true one is often drawn. If m classes of equal size can exchange their names, m! labellings
         have the same hit rate, and p is at least m! times the bound.
@@ -228,7 +228,7 @@ class Permutations:
         Number of different labellings that a permutation can produce.
     shuffled : str
         Description of the units that exchanged labels.
-    redrawn : int
+    n_redrawn : int
         Number of shuffles that were drawn again, because the model could not be fitted without some fold.
     seed : int
         Seed of the shuffles.
@@ -237,10 +237,10 @@ class Permutations:
     rates: pd.Series
     estimate: float
     pvalue: float
-    least: float
+    min_pvalue: float
     labellings: float
     shuffled: str
-    redrawn: int
+    n_redrawn: int
     seed: int
 
     @property
@@ -252,25 +252,25 @@ class Permutations:
             "by_chance": float(self.rates.mean()),
             "quantile_95": float(self.rates.quantile(0.95)),
             "p": self.pvalue,
-            "least_p": self.least,
+            "least_p": self.min_pvalue,
             "permutations": len(self.rates),
         }
         return pd.DataFrame([row], index=["hit rate"])
 
     def notes(self) -> list[str]:
         """Return sentences on the permuted units and the assumptions of the p-value."""
-        is_limited = self.least > 1 / (1 + len(self.rates))
+        is_limited = self.min_pvalue > 1 / (1 + len(self.rates))
         sentences = [
             f"Labels are permuted among {self.shuffled}. Each permutation has new folds and new fits."
         ]
         if is_limited:
             sentences.append(
-                f"There are only {self.labellings:.0f} labellings: p is at least about {self.least:.2g}, or "
+                f"There are only {self.labellings:.0f} labellings: p is at least about {self.min_pvalue:.2g}, or "
                 "twice that if two classes of equal size can exchange their labels."
             )
-        if self.redrawn:
+        if self.n_redrawn:
             sentences.append(
-                f"{self.redrawn} permutations for which the model could not be fitted in some fold were "
+                f"{self.n_redrawn} permutations for which the model could not be fitted in some fold were "
                 "drawn again."
             )
         sentences.append("p = (1 + as good or better) / (1 + permutations).")
@@ -312,7 +312,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     used = used_codes(design_rows)
     shuffle, units = _permutation_scheme(fit, used, design)
     log_labellings = shuffle.log_labellings()
-    members = None if design.groups is None else number_labels(design.groups, design_rows.table, "groups")
+    group_codes = None if design.groups is None else number_labels(design.groups, design_rows.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
     rates = np.empty(design.permutations)
@@ -323,7 +323,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
                 codes = used.copy()
                 codes[used >= 0] = shuffle.codes(rng)
                 try:
-                    rates[i] = _permuted_hit_rate(fit, codes, members, design, rng)
+                    rates[i] = _permuted_hit_rate(fit, codes, group_codes, design, rng)
                     break
                 except (NotSupportedError, DataError) as error:
                     redrawn += 1
@@ -346,20 +346,20 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
 
 
 def _permutation_scheme(
-    fit: FittedModel[Any], used: Codes, design: PermutationDesign
+    fit: FittedModel[Any], row_codes: Codes, design: PermutationDesign
 ) -> tuple[resampling.LabelPermutation, str]:
     """Return the permutation scheme that `groups` and `within` describe, and its description.
 
     Parameters
     ----------
     fit : FittedModel
-    used : (n,) int
+    row_codes : (n,) int
         Class of each row, -1 for rows that are not used.
     design : PermutationDesign
     """
     table = fit.design_rows.table
-    is_used = used >= 0
-    codes = used[is_used]
+    is_used = row_codes >= 0
+    codes = row_codes[is_used]
 
     def label_codes(vector: Any, option: str) -> Codes | None:
         return None if vector is None else number_labels(vector, table, option, is_used)[is_used]
@@ -439,7 +439,7 @@ def _raise_if_nested_folds(design: PermutationDesign, codes: Codes, is_used: NDA
 def _permuted_hit_rate(
     fit: FittedModel[Any],
     codes: Codes,
-    members: Codes | None,
+    group_codes: Codes | None,
     design: PermutationDesign,
     rng: np.random.Generator,
 ) -> float:
@@ -450,7 +450,7 @@ def _permuted_hit_rate(
     fit : FittedModel
     codes : (n,) int
         Permuted classes, -1 for rows that are not used.
-    members : (n,) int or None
+    group_codes : (n,) int or None
         Groups whose rows stay in one fold.
     design : PermutationDesign
     rng : numpy.random.Generator
@@ -461,7 +461,7 @@ def _permuted_hit_rate(
     counts = np.bincount(codes[used], _row_weights_or_ones(design_rows)[used], len(fit.classes))
     if fit.estimates.estimated_prior and fit.prior_in_refits != "none":
         refitted = refitted.with_prior(counts / counts.sum())
-    partitions = _permuted_folds(fit, codes, members, design, rng)
+    partitions = _permuted_folds(fit, codes, group_codes, design, rng)
     required = fit.refits.required_moments(fit)
     if len(design.labels) == int(used.sum()) and required is not None:
         # Leave-one-out has a closed form, which requires the estimates for these labels.
@@ -483,7 +483,7 @@ def _permuted_hit_rate(
 def _permuted_folds(
     fit: FittedModel[Any],
     codes: Codes,
-    members: Codes | None,
+    group_codes: Codes | None,
     design: PermutationDesign,
     rng: np.random.Generator,
 ) -> Codes:
@@ -494,7 +494,7 @@ def _permuted_folds(
     fit : FittedModel
     codes : (n,) int
         Permuted classes, -1 for rows that are not used.
-    members : (n,) int or None
+    group_codes : (n,) int or None
         Groups whose rows stay in one fold.
     design : PermutationDesign
     rng : numpy.random.Generator
@@ -503,10 +503,10 @@ def _permuted_folds(
         return design.folds[None]
     classes = np.where(codes >= 0, codes, response_codes_of_all_rows(fit.design_rows))
     n_folds = len(design.labels)
-    if members is None:
+    if group_codes is None:
         fold_ids = resampling.assign_folds(classes, n_folds, design.repeats, rng)
     else:
-        fold_ids = resampling.assign_group_folds(classes, members, n_folds, design.repeats, rng)
+        fold_ids = resampling.assign_group_folds(classes, group_codes, n_folds, design.repeats, rng)
     return np.where(codes >= 0, fold_ids, -1)
 
 

@@ -67,7 +67,7 @@ def posterior_intervals(
             )
         raise_if_small_classes(fit, 1, 'method="delta"')
         rule = fit.rule()
-        covariance = _score_covariance(fit)
+        covariance = _score_covariance_function(fit)
         # Number of array elements per row for the covariances of its scores.
         elements_per_row = len(fit.classes) * (
             len(fit.terms) + 1 if isinstance(fit.estimates, LogisticFit) else 1
@@ -94,7 +94,7 @@ def posterior_intervals(
     )
 
 
-def _score_covariance(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
+def _score_covariance_function(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
     """Return a function of rows (m, p) that computes the covariances of their scores."""
     if isinstance(fit.estimates, LogisticFit):
         score_covariances = fit.estimates.score_covariances()

@@ -52,7 +52,7 @@ class CalibrationRows(NamedTuple):
     codes: Codes
     weights: Floats | None
 
-    def among(self, class_mask: NDArray[np.bool_]) -> CalibrationRows:
+    def select_classes(self, class_mask: NDArray[np.bool_]) -> CalibrationRows:
         """Return the rows whose class is in a mask of classes (K,)."""
         row_mask = class_mask[self.codes]
         return CalibrationRows(
@@ -61,7 +61,7 @@ class CalibrationRows(NamedTuple):
             None if self.weights is None else self.weights[row_mask],
         )
 
-    def counts(self, n_classes: int) -> Floats:
+    def class_counts(self, n_classes: int) -> Floats:
         """Return the number of rows, or sum of weights, (K,) by class."""
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
@@ -131,7 +131,7 @@ def calibration_rows(
 
 
 def warn_of_small_classes(
-    counts: Floats, classes: pd.Index, level: float, possible: NDArray[np.bool_]
+    counts: Floats, classes: pd.Index, level: float, possible_mask: NDArray[np.bool_]
 ) -> None:
     """Warn of classes with too few calibration rows for the level: they are in every set.
 
@@ -141,11 +141,11 @@ def warn_of_small_classes(
         Numbers of calibration rows.
     classes : Index of length K
     level : float
-    possible : (K,) bool
+    possible_mask : (K,) bool
         Classes with a positive prior; no others are checked.
     """
     min_rows = min_calibration_rows(level)
-    small_classes = np.flatnonzero(possible & (counts < min_rows))
+    small_classes = np.flatnonzero(possible_mask & (counts < min_rows))
     if len(small_classes):
         counts_text = ", ".join(f"{counts[k]:g}" for k in small_classes[:6].tolist())
         warn_user(
@@ -191,7 +191,7 @@ class PredictionSetOptions:
     seed: int | None = None
     missing_policy: MissingPolicy = AS_FITTED
 
-    def checked(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
+    def with_defaults(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
         """Return the options with defaults filled in; raise an error for an option that cannot be used."""
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
@@ -236,20 +236,20 @@ class PredictionSetOptions:
 class SetCalibration:
     """Calibration of prediction sets: options and sorted scores, without rows of the fit.
 
-    `references` has one distribution of scores, or one for each class. `possible` (K,) marks classes with a
+    `references` has one distribution of scores, or one for each class. `possible_mask` (K,) marks classes with a
     positive prior. `notes` are stored in the `attrs` of a table of sets.
     """
 
     options: PredictionSetOptions
     references: list[Reference]
-    possible: NDArray[np.bool_]
+    possible_mask: NDArray[np.bool_]
     notes: dict[str, Any]
 
-    def reference(self, k: int) -> Reference:
+    def reference_of_class(self, k: int) -> Reference:
         """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
-    def sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
+    def predict_sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
         """Return the table of prediction sets of new rows."""
         k = len(fit.classes)
         raise_if_many_scores(design_rows.table.nrows, k, "Prediction sets")
@@ -258,15 +258,15 @@ class SetCalibration:
         rng = self.options.generator()
         for row_slice, scores in score_chunks(design_rows, fit.rule_for(design_rows, self.options.prior), k):
             nonconformity, tie_shares = _nonconformity(scores, self.options, rng)
-            for j in np.flatnonzero(self.possible).tolist():
+            for j in np.flatnonzero(self.possible_mask).tolist():
                 p[row_slice, j] = conformal_pvalues(
-                    self.reference(j), nonconformity[:, j], tie_weights=tie_shares
+                    self.reference_of_class(j), nonconformity[:, j], tie_weights=tie_shares
                 )
-            p[row_slice, ~self.possible] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
+            p[row_slice, ~self.possible_mask] = np.where(np.isnan(nonconformity[:, :1]), np.nan, -1.0)
             predicted[row_slice] = best_class(scores)
-        return self.frame(fit, design_rows, p, predicted)
+        return self.to_frame(fit, design_rows, p, predicted)
 
-    def frame(
+    def to_frame(
         self, fit: FittedModel[Any], design_rows: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
         """Return the table of sets.
@@ -294,7 +294,7 @@ class SetCalibration:
         is_in_set[missing] = False
         size = is_in_set.sum(axis=1)
         size_code = np.where(size > 1, 2, size)
-        size_code[size == self.possible.sum()] = 3
+        size_code[size == self.possible_mask.sum()] = 3
         size_code[missing] = -1
         index = design_rows.table.index
         columns = {
@@ -331,13 +331,13 @@ class LeftOutRows:
             self.nonconformity[used, codes], codes, None if self.weights is None else self.weights[used]
         )
 
-    def sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
+    def predict_sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
         """Return the table of prediction sets of these rows, each calibrated by the others."""
         n, k = self.nonconformity.shape
         own_classes = np.maximum(self.codes, 0)
         own_scores = self.nonconformity[np.arange(n), own_classes]
         own_scores = np.where(np.isnan(own_scores), np.inf, own_scores)
-        removed_weights = np.where((self.codes >= 0) & calibration.possible[own_classes], 1.0, 0.0)
+        removed_weights = np.where((self.codes >= 0) & calibration.possible_mask[own_classes], 1.0, 0.0)
         if self.weights is not None:
             removed_weights = np.minimum(removed_weights, self.weights)
         p = np.full((n, k), np.nan, order="F")
@@ -348,56 +348,60 @@ class LeftOutRows:
                 else np.where(self.codes == j, removed_weights, 0.0)
             )
             p[:, j] = conformal_pvalues(
-                calibration.reference(j),
+                calibration.reference_of_class(j),
                 self.nonconformity[:, j],
                 left_out=(own_scores, removed),
                 tie_weights=self.tie_shares,
             )
-        p[:, ~calibration.possible] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
-        return calibration.frame(fit, self.design_rows, p, best_class(self.scores))
+        p[:, ~calibration.possible_mask] = np.where(np.isnan(self.nonconformity[:, :1]), np.nan, -1.0)
+        return calibration.to_frame(fit, self.design_rows, p, best_class(self.scores))
 
 
 def calibrate_sets(
-    fit: FittedModel[Any], plan: PredictionSetOptions
+    fit: FittedModel[Any], options: PredictionSetOptions
 ) -> tuple[SetCalibration, LeftOutRows | None]:
     """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
     k = len(fit.classes)
-    if plan.prior is not None:
+    if options.prior is not None:
         fit.require_posteriors("prior=")
-    prior = fit.prior_values(plan.prior) if fit.has_posteriors else None
+    prior = fit.prior_values(options.prior) if fit.has_posteriors else None
     possible = np.ones(k, dtype=bool) if prior is None else prior > 0
     left_out = None
-    if plan.method == "split":
-        score_blocks = partial(_nonconformity_blocks, fit, plan, plan.generator())
+    if options.method == "split":
+        score_blocks = partial(_nonconformity_blocks, fit, options, options.generator())
         calibration = calibration_rows(
-            fit, plan.calibration, score_blocks, weights=plan.weights, missing_policy=plan.missing_policy
+            fit,
+            options.calibration,
+            score_blocks,
+            weights=options.weights,
+            missing_policy=options.missing_policy,
         )
     else:
-        left_out = _left_out_rows(fit, plan, prior)
+        left_out = _left_out_rows(fit, options, prior)
         calibration = left_out.to_calibration_rows()
-    calibration = calibration.among(possible)
-    counts = calibration.counts(k)
-    if plan.by == "class":
+    calibration = calibration.select_classes(possible)
+    counts = calibration.class_counts(k)
+    if options.by == "class":
         references = references_by_class(calibration, k)
-        warn_of_small_classes(counts, fit.classes, plan.level, possible)
+        warn_of_small_classes(counts, fit.classes, options.level, possible)
     else:
         references = [Reference.from_values(calibration.values, calibration.weights)]
-        min_rows = min_calibration_rows(plan.level)
+        min_rows = min_calibration_rows(options.level)
         if counts.sum() < min_rows:
             warn_user(
-                f"level={plan.level:.15g} requires {min_rows} calibration rows. There are {counts.sum():g}, "
+                f"level={options.level:.15g} requires {min_rows} calibration rows. There are {counts.sum():g}, "
                 "and every set therefore has all classes. Pass a lower level, or more calibration rows."
             )
-    return SetCalibration(plan, references, possible, _set_notes(fit, plan, counts)), left_out
+    return SetCalibration(options, references, possible, _set_notes(fit, options, counts)), left_out
 
 
-def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
+def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
     """Score the rows of the fit by rules that are fitted without them.
 
     Parameters
     ----------
     fit : FittedModel
-    plan : PredictionSetOptions
+    options : PredictionSetOptions
     prior : (K,) float or None
         Values of `plan.prior`.
     """
@@ -407,21 +411,21 @@ def _left_out_rows(fit: FittedModel[Any], plan: PredictionSetOptions, prior: Flo
             "A fit that was loaded or computed from moments has no rows to leave out.",
             hint=f"Pass calibration=, {calibration_hint}",
         )
-    method: Any = plan.method
+    method: Any = options.method
     evaluation = EvaluationOptions(
-        folds=plan.folds, seed=plan.seed, refit_prior=None if plan.prior is None else False
+        folds=options.folds, seed=options.seed, refit_prior=None if options.prior is None else False
     )
     try:
         design_rows = fit.require_rows(f'method="{method}"')
         _, scores, weights, _ = evaluate_scores(fit, None, method, evaluation)
     except NotSupportedError as error:
-        cv_hint = 'method="cv", or ' if plan.method == "loo" else ""
+        cv_hint = 'method="cv", or ' if options.method == "loo" else ""
         raise error.with_message(
             error.message, hint=f"{error.hint} For sets: {cv_hint}calibration=, {calibration_hint}"
         ) from None
-    if plan.prior is not None and prior is not None:
+    if options.prior is not None and prior is not None:
         scores = scores + _prior_score_shift(fit, prior)
-    nonconformity, tie_shares = _nonconformity(scores, plan, plan.generator())
+    nonconformity, tie_shares = _nonconformity(scores, options, options.generator())
     return LeftOutRows(design_rows, scores, nonconformity, used_codes(design_rows), weights, tie_shares)
 
 
@@ -441,7 +445,7 @@ def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
 
 def _nonconformity_blocks(
     fit: FittedModel[Any],
-    plan: PredictionSetOptions,
+    options: PredictionSetOptions,
     rng: np.random.Generator | None,
     design_rows: DesignRows,
 ) -> Iterator[tuple[slice, Floats]]:
@@ -450,64 +454,66 @@ def _nonconformity_blocks(
     Parameters
     ----------
     fit : FittedModel
-    plan : PredictionSetOptions
+    options : PredictionSetOptions
     rng : Generator or None
         Generator that breaks ties of smoothed sets.
     design_rows : DesignRows
     """
     for row_slice, scores in score_chunks(
-        design_rows, fit.rule_for(design_rows, plan.prior), len(fit.classes)
+        design_rows, fit.rule_for(design_rows, options.prior), len(fit.classes)
     ):
-        yield row_slice, _nonconformity(scores, plan, rng)[0]
+        yield row_slice, _nonconformity(scores, options, rng)[0]
 
 
 def _nonconformity(
-    scores: Floats, plan: PredictionSetOptions, rng: np.random.Generator | None
+    scores: Floats, options: PredictionSetOptions, rng: np.random.Generator | None
 ) -> tuple[Floats, Floats | None]:
     """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
-    score: Any = plan.score
+    score: Any = options.score
     if rng is None:
         return nonconformity_scores(scores, score), None
     draws = rng.random((len(scores), 2))
     return nonconformity_scores(scores, score, draws[:, 0]), draws[:, 1]
 
 
-def _set_notes(fit: FittedModel[Any], plan: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
+def _set_notes(fit: FittedModel[Any], options: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
     """Return the notes in the `attrs` of a table of sets: the coverage that holds, and the options.
 
     Parameters
     ----------
     fit : FittedModel
-    plan : PredictionSetOptions
+    options : PredictionSetOptions
     counts : (K,) float
         Numbers of calibration rows by class.
     """
-    within = " within each class" if plan.by == "class" else ""
-    statement = COVERAGE_STATEMENTS[str(plan.method)].format(level=plan.level, within=within)
-    if plan.by is None and plan.prior is not None:
+    within = " within each class" if options.by == "class" else ""
+    statement = COVERAGE_STATEMENTS[str(options.method)].format(level=options.level, within=within)
+    if options.by is None and options.prior is not None:
         statement += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
     return {
         "promise": f"{statement[0].upper()}{statement[1:]}.",
-        "level": float(plan.level),
-        "method": plan.method,
-        "by": plan.by,
-        "score": plan.score,
+        "level": float(options.level),
+        "method": options.method,
+        "by": options.by,
+        "score": options.score,
         "calibration_rows": dict(zip(fit.classes.tolist(), counts.tolist(), strict=True)),
     }
 
 
 def prediction_set_function(
-    fit: FittedModel[Any], data: Any, plan: PredictionSetOptions
+    fit: FittedModel[Any], data: Any, options: PredictionSetOptions
 ) -> Callable[[Any, Any], pd.DataFrame]:
     """Return a function of results and a table that returns prediction sets; checks all options first."""
-    plan = plan.checked(fit, data)
-    calibration, left_out = calibrate_sets(fit, plan)
+    options = options.with_defaults(fit, data)
+    calibration, left_out = calibrate_sets(fit, options)
     # The function may be sent to workers and must not contain the table.
-    calibration = replace(calibration, options=replace(plan, calibration=None, weights=None))
-    return partial(_sets, calibration, left_out if data is None else None)
+    calibration = replace(calibration, options=replace(options, calibration=None, weights=None))
+    return partial(_predict_sets, calibration, left_out if data is None else None)
 
 
-def _sets(calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any) -> pd.DataFrame:
+def _predict_sets(
+    calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any
+) -> pd.DataFrame:
     """Return the table of prediction sets of the left-out rows of the fit, or of new rows if there are none.
 
     Parameters
@@ -520,5 +526,5 @@ def _sets(calibration: SetCalibration, left_out: LeftOutRows | None, results: An
     """
     fit = results._fit
     if left_out is not None:
-        return left_out.sets(fit, calibration)
-    return calibration.sets(fit, fit.new_rows(rows, calibration.options.missing_policy))
+        return left_out.predict_sets(fit, calibration)
+    return calibration.predict_sets(fit, fit.new_rows(rows, calibration.options.missing_policy))

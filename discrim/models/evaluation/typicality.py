@@ -63,7 +63,9 @@ class TypicalityMeasure:
     measure_type: MeasureType
     total_distribution: PooledNormal | DistributionOnAxes | None = None
 
-    def compute_new(self, fit: FittedModel[Any], design_rows: DesignRows) -> Iterator[tuple[slice, Floats]]:
+    def compute_new_rows(
+        self, fit: FittedModel[Any], design_rows: DesignRows
+    ) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of rows that the fit has not seen and their values (m, K)."""
         if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
@@ -73,7 +75,7 @@ class TypicalityMeasure:
                 else estimates.distances()
             )
             for row_slice, x, _ in design_rows.iter_all_rows():
-                yield row_slice, self._relative(distances.squared(x).T, x, None)
+                yield row_slice, self._subtract_total_distances(distances.squared(x).T, x, None)
             return
         rule = fit.rule_for(design_rows, None if self.measure_type == "scores" else "equal")
         for row_slice, scores in score_chunks(design_rows, rule, len(fit.classes)):
@@ -82,20 +84,20 @@ class TypicalityMeasure:
             else:
                 values = -2.0 * (scores + np.log(len(fit.classes)))
                 if self.total_distribution is not None:
-                    values = self._relative(
+                    values = self._subtract_total_distances(
                         values,
                         design_rows.rows_at_positions(np.arange(row_slice.start, row_slice.stop)),
                         None,
                     )
                 yield row_slice, values
 
-    def _relative(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
+    def _subtract_total_distances(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
         """Subtract distances to all rows from values (m, K); `left_out` (m,) if each row is left out."""
         if self.total_distribution is None:
             return values
         return values - (self.total_distribution.squared(x) if left_out is None else left_out)[:, None]
 
-    def compute_left_out(self, fit: FittedModel[Any]) -> Floats:
+    def compute_left_out_rows(self, fit: FittedModel[Any]) -> Floats:
         """Return values (n, K) of the rows of the fit, each from estimates without it."""
         design_rows = fit.require_rows(
             "typicality()", "pass calibration=, a table of rows with their response"
@@ -150,7 +152,7 @@ class TypicalityMeasure:
                     if self.total_distribution is None
                     else self.total_distribution.leave_one_out_scores(x, weights)
                 )
-                out[rows] = self._relative(values, x, left_out_total)
+                out[rows] = self._subtract_total_distances(values, x, left_out_total)
         return out
 
 
@@ -158,7 +160,7 @@ def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
     return nonconformity_scores(scores, "lac" if fit.has_posteriors else "margin")
 
 
-def _measure_type(fit: FittedModel[Any]) -> MeasureType:
+def _select_measure_type(fit: FittedModel[Any]) -> MeasureType:
     estimates = fit.estimates
     if getattr(estimates, "has_distances", False):
         return "distance"
@@ -175,12 +177,12 @@ def _measure_type(fit: FittedModel[Any]) -> MeasureType:
     return "scores"
 
 
-def distance_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeasure:
+def typicality_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeasure:
     """Return the measure by which rows are compared with the classes.
 
     Raises NotSupportedError if relative distances are requested and are not defined for the fit.
     """
-    measure_type = _measure_type(fit)
+    measure_type = _select_measure_type(fit)
     if not relative:
         return TypicalityMeasure(measure_type)
     adjusts = getattr(fit.estimates, "covariates", 0) > 0
@@ -217,7 +219,7 @@ class TypicalityRanks:
         """Return p-values (n, K) of rows that the fit has not seen."""
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
         out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
-        for row_slice, values in self.measure.compute_new(fit, design_rows):
+        for row_slice, values in self.measure.compute_new_rows(fit, design_rows):
             for k, reference in enumerate(self.references):
                 out[row_slice, k] = conformal_pvalues(reference, values[:, k])
         return out
@@ -247,7 +249,7 @@ class TypicalityRanks:
         return out
 
 
-def fit_row_ranks(fit: FittedModel[Any], method: str) -> TypicalityRanks:
+def ranks_among_fit_rows(fit: FittedModel[Any], method: str) -> TypicalityRanks:
     """Return ranks among the rows of the fit left out, to label outliers in new rows."""
     hint = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
@@ -281,11 +283,14 @@ def _reference_ranks(
     positions : (m,) int
         Positions of these rows in the fit; empty with calibration rows.
     """
-    measure = distance_measure(fit, relative=method == "relative")
+    measure = typicality_measure(fit, relative=method == "relative")
     k = len(fit.classes)
     if calibration is not None:
         reference_rows = calibration_rows(
-            fit, calibration, lambda blocks: measure.compute_new(fit, blocks), missing_policy=missing_policy
+            fit,
+            calibration,
+            lambda blocks: measure.compute_new_rows(fit, blocks),
+            missing_policy=missing_policy,
         )
         return (
             TypicalityRanks(measure, references_by_class(reference_rows, k)),
@@ -300,7 +305,7 @@ def _reference_ranks(
             hint=hint,
         )
     try:
-        values = measure.compute_left_out(fit)
+        values = measure.compute_left_out_rows(fit)
     except NotSupportedError as error:
         raise error.with_message(error.message, hint=f"{error.hint} {hint}".strip()) from None
     codes = used_codes(fit.design_rows)
@@ -312,7 +317,7 @@ def _reference_ranks(
     return TypicalityRanks(measure, references_by_class(reference_rows, k)), values, reference_rows, positions
 
 
-def rank_typicality(
+def typicality_by_ranks(
     fit: FittedModel[Any],
     data: Any,
     method: str,
@@ -370,11 +375,11 @@ def relative_distances(
     -------
     DataFrame of n rows by K classes
     """
-    measure = distance_measure(fit, relative=True)
+    measure = typicality_measure(fit, relative=True)
     if data is None:
         design_rows = fit.require_rows("relative_distances()", "pass data=")
         try:
-            distances = measure.compute_left_out(fit)
+            distances = measure.compute_left_out_rows(fit)
         except NotSupportedError as error:
             raise error.with_message(
                 error.message,
@@ -384,7 +389,7 @@ def relative_distances(
         design_rows = fit.new_rows(data, missing_policy)
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Relative distances")
         distances = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
-        for row_slice, values in measure.compute_new(fit, design_rows):
+        for row_slice, values in measure.compute_new_rows(fit, design_rows):
             distances[row_slice] = values
     return pd.DataFrame(distances, index=design_rows.table.index, columns=fit.classes, copy=False)
 
@@ -417,7 +422,7 @@ def typicality(
     DataFrame of n rows by K classes
     """
     if method in ("relative", "conformal"):
-        return rank_typicality(fit, data, method, calibration, missing_policy)
+        return typicality_by_ranks(fit, data, method, calibration, missing_policy)
     if calibration is not None:
         raise DataError(
             f'calibration= cannot be combined with method="{method}", which does not use rows.',
@@ -426,11 +431,11 @@ def typicality(
     design_rows = (
         fit.require_rows("typicality()", "pass data=") if data is None else fit.new_rows(data, missing_policy)
     )
-    pvalues = _parametric_typicality(fit, design_rows, method, seen=data is None)
+    pvalues = _parametric_typicality(fit, design_rows, method, are_fit_rows=data is None)
     return pd.DataFrame(pvalues, index=design_rows.table.index, columns=fit.classes, copy=False)
 
 
-def typicality_of_new(
+def typicality_function(
     fit: FittedModel[Any], method: str, bound: float
 ) -> Callable[[FittedModel[Any], DesignRows], Floats]:
     """Return a function that computes typicality (n, K) of new rows.
@@ -445,7 +450,7 @@ def typicality_of_new(
         Typicality below which a row is an outlier.
     """
     if method in ("relative", "conformal"):
-        rank_new_rows = fit_row_ranks(fit, method).rank_new_rows
+        rank_new_rows = ranks_among_fit_rows(fit, method).rank_new_rows
         min_ranks = 1 / (fit.counts + 1)
         k = int(min_ranks.argmax())
         if min_ranks[k] >= bound > 0:
@@ -456,7 +461,7 @@ def typicality_of_new(
             )
         return rank_new_rows
     _tail_probability_function(fit, method)
-    return partial(_parametric_typicality, method=method, seen=False)
+    return partial(_parametric_typicality, method=method, are_fit_rows=False)
 
 
 def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
@@ -484,7 +489,7 @@ def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.boo
 
 
 def _parametric_typicality(
-    fit: FittedModel[Any], design_rows: DesignRows, method: str, *, seen: bool
+    fit: FittedModel[Any], design_rows: DesignRows, method: str, *, are_fit_rows: bool
 ) -> Floats:
     """Return typicality (n, K) from the distribution of the squared distances, NaN if missing.
 
@@ -493,14 +498,16 @@ def _parametric_typicality(
     fit : FittedModel
     design_rows : DesignRows
     method : {"exact", "chi2"}
-    seen : bool
+    are_fit_rows : bool
         Whether the rows are rows of the fit, which are left out.
     """
     tail_probability = _tail_probability_function(fit, method)
     raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
     out = np.full((len(fit.classes), design_rows.table.nrows), np.nan)
     with Progress(design_rows.table.nrows, "typicality") as progress:
-        for row_slice, values in typicality_blocks(fit, design_rows, tail_probability, seen=seen):
+        for row_slice, values in typicality_blocks(
+            fit, design_rows, tail_probability, are_fit_rows=are_fit_rows
+        ):
             out[:, row_slice] = values
             progress(values.shape[1])
     return out.T
@@ -538,7 +545,11 @@ def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[.
 
 
 def typicality_blocks(
-    fit: FittedModel[Any], design_rows: DesignRows, tail_probability: Callable[..., Floats], *, seen: bool
+    fit: FittedModel[Any],
+    design_rows: DesignRows,
+    tail_probability: Callable[..., Floats],
+    *,
+    are_fit_rows: bool,
 ) -> Iterator[tuple[Any, Floats]]:
     """Yield positions and typicality (K, m) of rows, block by block.
 
@@ -548,13 +559,13 @@ def typicality_blocks(
     design_rows : DesignRows
     tail_probability : callable
         Function of squared distances (K, m), counts, degrees of freedom and p.
-    seen : bool
+    are_fit_rows : bool
         Whether the rows are rows of the fit. Each is then left out of its class, if distances have a closed
         form.
     """
     p = len(fit.terms)
     estimates = fit.estimates
-    if seen and estimates.has_distances:
+    if are_fit_rows and estimates.has_distances:
         for rows, x, codes, weights in used_rows(design_rows):
             d2, remaining_counts, df = estimates.left_out_distances(x, codes, weights)
             yield rows, tail_probability(d2, remaining_counts, df, p)

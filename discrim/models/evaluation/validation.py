@@ -230,15 +230,15 @@ class _LeftOutScores:
 
     def __init__(self, fit: FittedModel[Any], design_rows: DesignRows, *, reestimate_prior: bool) -> None:
         self._fit = fit
-        self._blocks = design_rows
+        self._design_rows = design_rows
         self._reestimate_prior = reestimate_prior
         self.scores = fit.refits.leave_one_out(fit)
         self.counts = fit.counts if reestimate_prior and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return positions of used rows (n,) that alone have some level and therefore cannot be scored."""
-        design_rows = self._blocks
-        weights = self._blocks.weights
+        design_rows = self._design_rows
+        weights = self._design_rows.weights
         is_unique = used & unique_level_mask(
             design_rows.design, design_rows.table, used, design_rows.functions
         )
@@ -247,7 +247,7 @@ class _LeftOutScores:
 
     def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
         """Return scores (K, s) of rows whose closed form loses all digits, by a second pass or by refits."""
-        design_rows = self._blocks
+        design_rows = self._design_rows
         scores = self.scores
         codes = design_rows.codes[rows]
         weights = None if design_rows.weights is None else design_rows.weights[rows]
@@ -301,7 +301,7 @@ class LeftOutTable(_LeftOutScores):
 
     def finish(self) -> Floats:
         """Return the scores (n, K) after refits of the rows that need one, and store them in the cache."""
-        design_rows = self._blocks
+        design_rows = self._design_rows
         out = self._out
         unique_level_rows = self.rows_with_unique_level(self._used)
         out[:, unique_level_rows] = np.nan
@@ -310,7 +310,7 @@ class LeftOutTable(_LeftOutScores):
             if len(refit_rows):
                 out[:, refit_rows] = self.rescore(refit_rows, progress)
         unscored_rows = refit_rows[np.isnan(out[:, refit_rows]).all(axis=0)]
-        warn_of_no_rule(design_rows, np.union1d(unscored_rows, unique_level_rows).tolist())
+        warn_of_unscored_rows(design_rows, np.union1d(unscored_rows, unique_level_rows).tolist())
         _warn_of_impossible(design_rows, np.flatnonzero(self._used & np.isneginf(out).all(axis=0)))
         self._fit.cache[LEFT_OUT_CACHE_KEYS[self._reestimate_prior]] = out.T
         return out.T
@@ -321,7 +321,7 @@ def row_positions(rows: slice | Codes) -> Codes:
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
-def warn_of_no_rule(design_rows: DesignRows, rows: list[int]) -> None:
+def warn_of_unscored_rows(design_rows: DesignRows, rows: list[int]) -> None:
     """Warn that rows, by position, cannot be left out; the message names the first."""
     if rows:
         warn_user(
@@ -798,7 +798,7 @@ IMPOSSIBLE = -3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _LeftOutLabels:
+class _LeftOutLabelTask:
     """Task for workers: predict the class of each row by the rule without it.
 
     Attributes
@@ -828,11 +828,11 @@ class _LeftOutLabels:
                     chunk = slice(start, min(start + chunk_size, len(x)))
                     w = None if weights is None else weights[chunk]
                     x_chunk = x[chunk] if isinstance(x, np.ndarray) else x.rows(chunk)
-                    codes[positions[chunk]] = self._labels(x_chunk, block_codes[chunk], w)
+                    codes[positions[chunk]] = self._predict_chunk(x_chunk, block_codes[chunk], w)
                     progress(len(block_codes[chunk]))
         return codes
 
-    def _labels(self, x: Any, actual: Codes, weights: Floats | None) -> Codes:
+    def _predict_chunk(self, x: Any, actual: Codes, weights: Floats | None) -> Codes:
         """Return the classes (m,) of rows by the rules without them.
 
         `NEEDS_REFIT` stands for rows without scores, and `IMPOSSIBLE` for rows with probability zero in every
@@ -882,7 +882,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         return None
     sparse = getattr(fit.estimates, "reads_sparse_rows", False)
     codes = design_rows.rows.map_rows(
-        design_rows, _LeftOutLabels(left_out.scores, sparse, decision, left_out.counts)
+        design_rows, _LeftOutLabelTask(left_out.scores, sparse, decision, left_out.counts)
     )
     unique_level_rows = left_out.rows_with_unique_level(codes != -1)
     rescored_rows = np.setdiff1d(np.flatnonzero(codes == NEEDS_REFIT), unique_level_rows)
@@ -892,7 +892,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
         for start in range(0, len(rescored_rows), chunk_size):
             chunk_rows = rescored_rows[start : start + chunk_size]
             codes[chunk_rows] = decision.codes(left_out.rescore(chunk_rows, progress).T)
-    warn_of_no_rule(
+    warn_of_unscored_rows(
         design_rows, np.union1d(rescored_rows[codes[rescored_rows] < 0], unique_level_rows).tolist()
     )
     impossible = np.flatnonzero(codes == IMPOSSIBLE)
@@ -932,19 +932,21 @@ class BootstrapSamples:
             )
         self.codes = used_codes(design_rows)
         self.rng = random_generator(seed)
-        self._blocks = design_rows
-        self._members = [np.flatnonzero(self.codes == k) for k in range(len(design_rows.design.levels))]
+        self._design_rows = design_rows
+        self._class_positions = [
+            np.flatnonzero(self.codes == k) for k in range(len(design_rows.design.levels))
+        ]
 
     def draw(self) -> Floats:
         """Return the number of times (n,) that each row is in the next sample."""
         sample_counts = np.zeros(len(self.codes))
-        for rows in self._members:
-            if self._blocks.weights is None:
+        for rows in self._class_positions:
+            if self._design_rows.weights is None:
                 # 64-bit draws make a seed portable; bincount requires intp.
                 sampled_index = self.rng.integers(len(rows), size=len(rows)).astype(np.intp)
                 sample_counts[rows] = np.bincount(sampled_index, minlength=len(rows))
             else:
-                weights = self._blocks.weights[rows]
+                weights = self._design_rows.weights[rows]
                 sample_counts[rows] = self.rng.multinomial(round(weights.sum()), weights / weights.sum())
         return sample_counts
 
@@ -959,11 +961,11 @@ class BootstrapSamples:
         """
         for _ in range(20):
             weights = self.draw()
-            fitted = fit(self._blocks.with_weights(weights))
+            fitted = fit(self._design_rows.with_weights(weights))
             if fitted is not None:
                 return fitted, weights
         raise NotSupportedError(
             "The model cannot be fitted to bootstrap samples of these observations (a covariance is "
             "singular, or the classes are separated).",
-            hint=f"Fit more observations, or fewer columns than {len(self._blocks.terms)}.",
+            hint=f"Fit more observations, or fewer columns than {len(self._design_rows.terms)}.",
         )

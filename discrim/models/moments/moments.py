@@ -146,7 +146,7 @@ def moments(
                 f"The formula {formula!r} has no predictor.",
                 hint="Name a column on the right side of the formula.",
             )
-        total = moments_of_blocks(
+        total = moments_of_rows(
             design_rows, na_action, scatters=scatters, levels_given=levels is not None, weights=weights
         )
     total.dropped += skipped
@@ -302,7 +302,7 @@ class Moments:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
         self._need("cov", "pooled")
         sums = self._moments
-        return self._frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
+        return self._covariance_frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
 
     @property
     @returning_result_table
@@ -310,7 +310,7 @@ class Moments:
         """Covariance of each class, divisor n_k - 1."""
         self._need("covs", "class")
         class_scatters = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
-        return {label: self._frame(scatter, count - 1) for label, scatter, count in class_scatters}
+        return {label: self._covariance_frame(scatter, count - 1) for label, scatter, count in class_scatters}
 
     @property
     @returning_result_table
@@ -323,7 +323,7 @@ class Moments:
             variances = np.where(df > 0, sums.squares / sums.scale / sums.scale / df, np.nan)
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
-    def _frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
+    def _covariance_frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
         """Return a scatter matrix (p, p), divided and in the units of the columns; NaN if divisor <= 0."""
         unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
@@ -380,13 +380,13 @@ class Moments:
         for chunk, where in table_chunks(source, list(dict.fromkeys(names))):
             with naming_file(where):
                 table = chunk if isinstance(chunk, Table) else Table(chunk, is_chunk=True)
-                moments = self._of_table(table, column, na_action)
+                moments = self._moments_of_table(table, column, na_action)
             total = moments if total is None else total + moments
         if total is None:
             raise no_rows_error(source)
         return total
 
-    def _of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
+    def _moments_of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
         """Compute the moments of a table with the design of these moments.
 
         Parameters
@@ -410,7 +410,7 @@ class Moments:
         codes = response_codes(design, table, self._functions, positive)
         rows = TableRows(table, codes, counts, is_training=True)
         design_rows = DesignRows(design, rows, self._functions)
-        return moments_of_blocks(
+        return moments_of_rows(
             design_rows, na_action, scatters=self._scatters, levels_given=self._levels_given, weights=weights
         )
 
@@ -484,12 +484,12 @@ class Moments:
             "weights": self._weights,
             "decayed": self._decayed,
         }
-        buffers = fit_file.moment_buffers(self._moments) | {
+        buffers = fit_file.moment_arrays(self._moments) | {
             "tables": np.concatenate([np.zeros((len(self._design.levels), 0)), *counts.tables], axis=1),
             "sizes": np.array([table.shape[1] for table in counts.tables], dtype=np.float64),
             "negative": counts.negative.astype(np.float64),
         }
-        read = partial(moments_of_file, functions=self._functions)
+        read = partial(moments_from_file, functions=self._functions)
         refusal = "The moments cannot be saved, because their file could not be loaded"
         fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or store the tables.")
 
@@ -499,8 +499,8 @@ class Moments:
         self._raise_if_other_scatters(other)
         levels = _common_levels(self._design, other._design)
         labels = self._design.labels if self._design.labels == other._design.labels else None
-        a = self._among(levels)
-        b = other._among(levels)
+        a = self._extend_to_classes(levels)
+        b = other._extend_to_classes(levels)
         return replace(
             self,
             _design=replace(self._design, levels=levels, labels=labels),
@@ -565,7 +565,7 @@ class Moments:
             return NotImplemented
         self._raise_if_other_scatters(other)
         _raise_if_different_designs(self._design, other._design)
-        subtracted = other._with_rows()
+        subtracted = other._without_empty_classes()
         levels = self._design.levels
         unknown = [label for label in subtracted._design.levels if label not in levels]
         if unknown:
@@ -581,7 +581,7 @@ class Moments:
                 f"{self.dropped}.",
                 hint="Subtract only moments that were added.",
             )
-        subtracted = subtracted._among(levels)
+        subtracted = subtracted._extend_to_classes(levels)
         counts = self._level_counts.without(subtracted._level_counts)
         remainder = subtract_moments(
             self._moments, subtracted._moments, constant_values_by_class(self._design, counts.tables)
@@ -590,7 +590,7 @@ class Moments:
         less = replace(self, _moments=sums, _level_counts=counts, dropped=self.dropped - other.dropped)
         labels = self._design.labels
         # The classes of a text response are the observed ones: classes without remaining rows are dropped.
-        return less if self._levels_given or (labels and labels.categories) else less._with_rows()
+        return less if self._levels_given or (labels and labels.categories) else less._without_empty_classes()
 
     def __radd__(self, other: Any) -> Moments:
         # sum() starts at 0.
@@ -604,7 +604,7 @@ class Moments:
                 hint="Compute both with the same scatters=.",
             )
 
-    def _among(self, levels: tuple[Any, ...]) -> Moments:
+    def _extend_to_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return a copy over `levels`, which have to contain the classes of these moments."""
         if levels == self._design.levels:
             return self
@@ -617,7 +617,7 @@ class Moments:
             _level_counts=self._level_counts.among(position, len(levels)),
         )
 
-    def _with_rows(self) -> Moments:
+    def _without_empty_classes(self) -> Moments:
         """Return a copy without the classes that lack rows, or self if all of them lack rows."""
         keep = np.flatnonzero(self._moments.rows > 0)
         if len(keep) in (0, len(self._design.levels)):
@@ -631,7 +631,7 @@ class Moments:
 
     def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return a copy over `levels` as declared classes: later tables cannot have other classes."""
-        expanded = self._among(levels)
+        expanded = self._extend_to_classes(levels)
         return replace(expanded, _design=_complete_label_categories(expanded._design), _levels_given=True)
 
     @property
@@ -748,7 +748,7 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
     return remainder.moments
 
 
-def moments_of_blocks(
+def moments_of_rows(
     design_rows: DesignRows, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
     """Compute the moments of rows and the counts of levels in one pass.
@@ -828,8 +828,8 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     )  # fmt: skip
 
 
-def moments_of_file(
-    path: Path, about: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
+def moments_from_file(
+    path: Path, description: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
 ) -> Moments:
     """Create the moments from the contents of a file, with validation of every value.
 
@@ -837,54 +837,54 @@ def moments_of_file(
     ----------
     path : Path
         The file, for error messages.
-    about : dict of str to object
+    description : dict of str to object
         Description in the file.
     tensors : dict of str to array
         Arrays in the file.
     functions : dict or None
         Functions that the formula calls, by name.
     """
-    fit_file.check_values(path, about)
-    if tuple(sorted(about)) != FILE_KEYS:
-        unknown = sorted(set(about) ^ set(FILE_KEYS))
+    fit_file.check_values(path, description)
+    if tuple(sorted(description)) != FILE_KEYS:
+        unknown = sorted(set(description) ^ set(FILE_KEYS))
         raise damaged_file_error(
             path,
             f"parts of its description are unknown or missing: {', '.join(map(repr, unknown[:4]))}",
             "Compute the moments again.",
         )
     try:
-        design = Design.from_dict(about["design"])
+        design = Design.from_dict(description["design"])
     except FormulaError:
         raise
     except fit_file.INCONSISTENCY_ERRORS as error:
         raise damaged_file_error(path, f"its description is incomplete ({error})") from None
-    scatters = about["scatters"]
-    weights = about["weights"]
-    dropped = about["dropped"]
-    decayed = about["decayed"]
-    flags = {type(flag) for flag in (about["levels_given"], about["weighted"], decayed)}
+    scatters = description["scatters"]
+    weights = description["weights"]
+    dropped = description["dropped"]
+    decayed = description["decayed"]
+    flags = {type(flag) for flag in (description["levels_given"], description["weighted"], decayed)}
     if scatters not in get_args(Scatters) or flags != {bool}:
         raise damaged_file_error(path, "its description is not a description of moments")
     if type(dropped) is not int or not 0 <= dropped <= fit_file.MAX_DROPPED_ROWS:
         raise damaged_file_error(path, "its number of dropped rows is not valid")
-    if not (weights is None or (isinstance(weights, str) and about["weighted"])):
+    if not (weights is None or (isinstance(weights, str) and description["weighted"])):
         raise damaged_file_error(path, "its weights are not the name of a column")
-    fit_file.check_functions_given(design, functions)
-    counts = _level_counts(path, tensors, design)
+    fit_file.raise_if_missing_functions(design, functions)
+    counts = _read_level_counts(path, tensors, design)
     sums = fit_file.validated_moments(
         path, tensors, len(design.levels), len(design.terms), scatters, singular=True, constant=True,
-        weighted=about["weighted"] or decayed, is_partial=True,
+        weighted=description["weighted"] or decayed, is_partial=True,
     )  # fmt: skip
     for table in counts.tables:
         if not np.allclose(table.sum(axis=1), sums.counts, rtol=1e-9):
             raise damaged_file_error(path, "its counts of levels do not match its rows")
     return Moments(
-        design, sums, counts, scatters, about["levels_given"], dropped, about["weighted"], weights,
+        design, sums, counts, scatters, description["levels_given"], dropped, description["weighted"], weights,
         dict(functions or {}), decayed,
     )  # fmt: skip
 
 
-def _level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
+def _read_level_counts(path: Path, tensors: dict[str, Floats], design: Design) -> LevelCounts:
     """Create and validate the counts of levels; their arrays are removed from `tensors`.
 
     Parameters

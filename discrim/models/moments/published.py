@@ -19,7 +19,7 @@ from discrim.models.base import reading
 from discrim.models.base.reading import Divisor, check_word, join_labels
 from discrim.models.moments.moments import Moments
 
-SYMMETRY = 1e-8
+SYMMETRY_TOLERANCE = 1e-8
 """How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
 
 
@@ -96,9 +96,9 @@ def from_stats(
             f"means has {len(means)} rows and {len(terms)} columns.",
             hint="Pass two or more classes and one or more columns.",
         )
-    sizes = _class_counts(counts, means.index)
-    centres = _finite(means, "means", (len(means), len(terms)))
-    by_class, matrices = _covariances(covs, means, sizes)
+    sizes = _read_class_counts(counts, means.index)
+    centres = _finite_array(means, "means", (len(means), len(terms)))
+    by_class, matrices = _read_covariances(covs, means, sizes)
     divisors = sizes - (method == "moment")
     if not by_class:
         divisors = np.array([sizes.sum() - (len(sizes) if method == "moment" else 0)])
@@ -120,7 +120,7 @@ def from_stats(
     return Moments(design, sums, counts, "class" if by_class else "pooled", False, 0, weighted)
 
 
-def _class_counts(counts: Any, classes: pd.Index) -> Floats:
+def _read_class_counts(counts: Any, classes: pd.Index) -> Floats:
     if isinstance(counts, pd.Series | Mapping):
         class_counts = dict(counts)
         missing = [c for c in classes if c not in class_counts]
@@ -133,7 +133,7 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
                 classes=((missing or unknown)[0],),
             )
         counts = [class_counts[c] for c in classes]
-    sizes = _finite(counts, "counts", (len(classes),))
+    sizes = _finite_array(counts, "counts", (len(classes),))
     if (sizes < 1).any():
         raise DataError(
             f"Class {format_value(classes[int(np.argmax(sizes < 1))])} has {sizes.min():g} observations.",
@@ -143,7 +143,7 @@ def _class_counts(counts: Any, classes: pd.Index) -> Floats:
     return sizes
 
 
-def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
+def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
     """Return whether there is a covariance for each class, and the matrices (1 or K, p, p).
 
     Parameters
@@ -161,7 +161,7 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
         covs = {label: covs.xs(label) for label in covs.index.unique(level=0)}
     is_matrix = isinstance(covs, list | tuple | np.ndarray) and len(covs) > 0 and np.ndim(covs[0]) == 1
     if isinstance(covs, pd.DataFrame) or is_matrix:
-        return False, _covariance(covs, columns, "covs")[None]
+        return False, _validated_covariance(covs, columns, "covs")[None]
     if isinstance(covs, Mapping | pd.Series):
         class_covariances = dict(covs)
         if set(class_covariances) != set(classes):
@@ -180,15 +180,15 @@ def _covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, F
             classes=classes,
         )
     matrices = [
-        _no_covariance(one, columns, c)
+        _validated_zero_covariance(one, columns, c)
         if size == 1
-        else _covariance(one, columns, f"The covariance of {c!r}")
+        else _validated_covariance(one, columns, f"The covariance of {c!r}")
         for c, one, size in zip(classes, covs, sizes, strict=True)
     ]
     return True, np.stack(matrices)
 
 
-def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
+def _validated_zero_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
     """Validate the covariance of a class of one row, which has to be zero or missing.
 
     Parameters
@@ -205,7 +205,7 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
     """
     elements = np.asarray(matrix, dtype=object)
     filled = np.where(pd.isna(elements), 0.0, elements)
-    values = _finite(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
+    values = _finite_array(filled, f"The covariance of {label!r}", (len(columns), len(columns)))
     if values.any():
         raise DataError(
             f"Class {label!r} has one observation and therefore no covariance.",
@@ -215,7 +215,7 @@ def _no_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
     return values
 
 
-def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
+def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
     """Return a covariance of the user as an array.
 
     Raises DataError if it is not symmetric and positive semidefinite, up to rounding, or has other columns.
@@ -241,7 +241,7 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
                 columns=matrix.columns,
             )
         matrix = matrix.loc[columns, columns]
-    values = _finite(matrix, matrix_name, (len(columns), len(columns)))
+    values = _finite_array(matrix, matrix_name, (len(columns), len(columns)))
     variances = np.diagonal(values)
     if (variances < 0).any():
         j = int(np.argmax(variances < 0))
@@ -252,7 +252,7 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
         )
     unit = np.sqrt(np.where(variances > 0, variances, 1.0))
     asymmetry = np.abs(values - values.T) / (unit[:, None] * unit)
-    if asymmetry.max() > SYMMETRY:
+    if asymmetry.max() > SYMMETRY_TOLERANCE:
         i, j = np.argwhere(asymmetry == asymmetry.max())[0].tolist()
         raise DataError(
             f"{matrix_name} is not symmetric: {float(values[i, j])!r} and {float(values[j, i])!r} for "
@@ -262,7 +262,7 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
         )
     values = (values + values.T) / 2
     min_eigenvalue = float(np.linalg.eigvalsh(values / (unit[:, None] * unit))[0])
-    if min_eigenvalue < -SYMMETRY * len(columns):
+    if min_eigenvalue < -SYMMETRY_TOLERANCE * len(columns):
         raise DataError(
             f"{matrix_name} is not positive semidefinite: the smallest eigenvalue of its correlations is "
             f"{min_eigenvalue:.2g}.",
@@ -271,7 +271,7 @@ def _covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
     return np.asarray(values)
 
 
-def _finite(values: Any, array_name: str, shape: tuple[int, ...]) -> Floats:
+def _finite_array(values: Any, array_name: str, shape: tuple[int, ...]) -> Floats:
     """Return values as a float array; raise DataError if they are not finite numbers of the shape.
 
     Parameters

@@ -47,19 +47,19 @@ class UnreadMoments:
     source : Source
     scatters : {"class", "pooled", "diagonal"}
         Second moments that the verb needs.
-    table : dict
+    table_arguments : dict
         Arguments of the verb that describe the table, by name.
     """
 
     source: Source
     scatters: Scatters
-    table: Mapping[str, Any]
+    table_arguments: Mapping[str, Any]
 
     def read(self) -> Moments:
         """Read the source and return its moments."""
-        return moments(scatters=self.scatters, **{**self.table, "data": self.source})
+        return moments(scatters=self.scatters, **{**self.table_arguments, "data": self.source})
 
-    def refuse(self, needs_rows: NeedsRows | None) -> None:
+    def raise_if_needs_rows(self, needs_rows: NeedsRows | None) -> None:
         """Raise NotSupportedError, before the source is read, if the model needs the rows."""
         if needs_rows is not None:
             raise NotSupportedError(
@@ -106,9 +106,11 @@ class Sample:
 
     def __post_init__(self) -> None:
         if self.moments is None and self.formula is not None and (source := _read_once(self.data)):
-            self.moments = UnreadMoments(source, self.scatters, self._table() | {"na_action": self.na_action})
+            self.moments = UnreadMoments(
+                source, self.scatters, self._table_arguments() | {"na_action": self.na_action}
+            )
 
-    def _table(self) -> dict[str, Any]:
+    def _table_arguments(self) -> dict[str, Any]:
         """Return the arguments that describe a table, by name."""
         names = ("formula", "data", "weights", "levels", "functions")
         return {name: getattr(self, name) for name in names}
@@ -119,7 +121,7 @@ class Sample:
         return self.moments is None
 
     @property
-    def adjusts(self) -> bool:
+    def supports_covariates(self) -> bool:
         """Whether the verb supports covariates after a `|` in the formula."""
         return self.verb == "lda"
 
@@ -138,9 +140,11 @@ class Sample:
             raise DataError(
                 f"{self.verb}() requires a {missing}.", hint="Pass formula and data, or moments=."
             )
-        bar = self.adjusts and isinstance(self.formula, str) and "|" in self.formula
+        bar = self.supports_covariates and isinstance(self.formula, str) and "|" in self.formula
         parser = parse_adjusted_formula if bar else parse_formula
-        return read_rows(**self._table(), in_memory=in_memory, parser=parser, uses_incomplete=incomplete)
+        return read_rows(
+            **self._table_arguments(), in_memory=in_memory, parser=parser, uses_incomplete=incomplete
+        )
 
     def of_moments(
         self, required_moments: ScatterType, needs_rows: NeedsRows | None = None
@@ -185,14 +189,14 @@ class Sample:
         """
         user_moments = self.moments
         if isinstance(user_moments, UnreadMoments):
-            user_moments.refuse(needs_rows)
-            return self._checked_covariates(user_moments.read())
+            user_moments.raise_if_needs_rows(needs_rows)
+            return self._check_covariates(user_moments.read())
         if not isinstance(user_moments, Moments):
             raise DataError(
                 f"moments={user_moments!r} is not valid.",
                 hint="Pass the result of discrim.moments() or discrim.from_stats().",
             )
-        for name, value in self._table().items():
+        for name, value in self._table_arguments().items():
             if value is not None:
                 raise DataError(
                     f"moments= cannot be combined with {name}=.",
@@ -202,10 +206,10 @@ class Sample:
             raise NotSupportedError(
                 needs_rows.message, hint=f"{needs_rows.hint}, or pass formula and data instead of moments=."
             )
-        return self._checked_covariates(user_moments)
+        return self._check_covariates(user_moments)
 
-    def _checked_covariates(self, user_moments: Moments) -> Moments:
-        if user_moments._design.covariates and not self.adjusts:
+    def _check_covariates(self, user_moments: Moments) -> Moments:
+        if user_moments._design.covariates and not self.supports_covariates:
             raise NotSupportedError(
                 f"{self.verb}() does not support covariates, which the moments of {user_moments.formula!r} "
                 "have after the `|`.",

@@ -327,13 +327,13 @@ def _evaluate_rows(
     *preferred, last = (method_option,) if method_option else evaluation_methods(fit)
     for method in preferred:
         with suppress(NotSupportedError):
-            plan = _evaluation_options(fit, method, nested=nested)
+            plan = _options_of_method(fit, method, nested=nested)
             return evaluate(method, plan), _describe_evaluation(fit, method, plan)
-    plan = _evaluation_options(fit, last, nested=nested)
+    plan = _options_of_method(fit, last, nested=nested)
     return evaluate(last, plan), _describe_evaluation(fit, last, plan)
 
 
-def _evaluation_options(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
+def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
     """Return a plan with at most as many folds as rows, which are counted only for "cv"."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return EvaluationOptions(folds=folds, seed=0, nested=nested)

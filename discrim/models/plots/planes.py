@@ -173,7 +173,7 @@ class PlaneSection:
         return {name: value for name, value in self.fixed.items() if name not in names}
 
     def evaluate(
-        self, names: Sequence[str], decide: Callable[[pd.DataFrame], Any]
+        self, names: Sequence[str], evaluate_table: Callable[[pd.DataFrame], Any]
     ) -> Callable[[Floats], Any]:
         """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
 
@@ -181,7 +181,7 @@ class PlaneSection:
         ----------
         names : sequence of str
             Columns that are drawn.
-        decide : callable
+        evaluate_table : callable
             Function of a DataFrame of m rows.
         """
         predict_columns = self.fit_regression(names)
@@ -197,7 +197,7 @@ class PlaneSection:
             with warnings.catch_warnings():
                 # Warnings about rows do not apply to the points of a grid.
                 warnings.simplefilter("ignore", DiscrimWarning)
-                return decide(table)
+                return evaluate_table(table)
 
         return values
 
@@ -497,7 +497,7 @@ def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
     if len(section.columns) == 1:
         return _draw_along_column(section, options)
     if len(section.columns) > 2:
-        return _draw_matrix(results, section, options)
+        return _draw_plane_matrix(results, section, options)
     return draw_section(section, options, results=results)
 
 
@@ -538,7 +538,7 @@ def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: 
 
 
 def _interactive_plane(
-    section: PlaneSection, names: tuple[str, str], options: PlotOptions, title: str, draw: Draw
+    section: PlaneSection, names: tuple[str, str], options: PlotOptions, title: str, draw: DrawFunction
 ) -> Figure:
     """Draw the plane of two columns with plotly, with the posteriors at each point.
 
@@ -570,7 +570,7 @@ def _interactive_plane(
     )
 
 
-def _draw_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> Axes:
+def _draw_plane_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> Axes:
     """Draw the planes of all pairs of columns below the diagonal of a matrix.
 
     Parameters
@@ -597,10 +597,12 @@ def _draw_matrix(results: Any, section: PlaneSection, options: PlotOptions) -> A
 CONTOUR_PROBABILITY = 0.9
 """Posterior probability at the lines next to a border, for models without class densities."""
 
-Draw = Callable[["Axes"], None]
+DrawFunction = Callable[["Axes"], None]
 
 
-def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs: Signs) -> tuple[Draw, str]:
+def _outlines(
+    results: Any, section: PlaneSection, names: tuple[str, str], signs: Signs
+) -> tuple[DrawFunction, str]:
     """Return the function that draws the outlines of a model in a plane, and its description for a title.
 
     For models with densities the outlines are of the classes, their components, or the region that contains
@@ -617,10 +619,10 @@ def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs
         Colours and line styles of the classes.
     """
     fit = section.fit
-    no_outlines: tuple[Draw, str] = (lambda axes: None), ""
+    no_outlines: tuple[DrawFunction, str] = (lambda axes: None), ""
     if results is not None and fit.likelihood_of == "class given row":
-        evaluate = section.evaluate(names, lambda table: _finish_scores(section, table, posteriors))
-        draw: Draw = partial(draw_contours, values=evaluate, level=CONTOUR_PROBABILITY, signs=signs)
+        evaluate = section.evaluate(names, lambda table: _transform_scores(section, table, posteriors))
+        draw: DrawFunction = partial(draw_contours, values=evaluate, level=CONTOUR_PROBABILITY, signs=signs)
         return draw, f", lines at {100 * CONTOUR_PROBABILITY:g} %"
     if (
         results is None
@@ -633,7 +635,7 @@ def _outlines(results: Any, section: PlaneSection, names: tuple[str, str], signs
         return class_outlines(results, fit, names, signs) or no_outlines
     if fit.spec.has_marginals(fit) or fit.spec.integrates_missing or len(fit.terms) == 2:
         # The prior shifts all values of a class and does not move the contour of a share of its density.
-        evaluate = section.evaluate(names, lambda table: _finish_scores(section, table, np.asarray))
+        evaluate = section.evaluate(names, lambda table: _transform_scores(section, table, np.asarray))
         coverage = outline_coverage(fit)
         draw = partial(draw_contours, values=evaluate, proportion=coverage, signs=signs)
         return draw, f", {100 * coverage:g} % of each density"
@@ -672,10 +674,12 @@ def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
 
 def _posteriors_or_scores(section: PlaneSection, table: pd.DataFrame) -> Floats:
     """Return posteriors (m, K) of the rows of a table, or scores for a model without posteriors."""
-    return _finish_scores(section, table, posteriors if section.fit.has_posteriors else np.asarray)
+    return _transform_scores(section, table, posteriors if section.fit.has_posteriors else np.asarray)
 
 
-def _finish_scores(section: PlaneSection, table: pd.DataFrame, finish: Callable[[Floats], Floats]) -> Floats:
+def _transform_scores(
+    section: PlaneSection, table: pd.DataFrame, finish: Callable[[Floats], Floats]
+) -> Floats:
     """Return a function of the scores (m, K) of the rows of a table.
 
     Parameters

@@ -352,7 +352,7 @@ def require_rows_to_draw(fit: FittedModel[Any], options: PlotOptions, plot_kind:
     return rows
 
 
-def no_labels() -> pd.Series:
+def empty_labels() -> pd.Series:
     """Return an empty Series of labels."""
     return pd.Series([], dtype=object)
 

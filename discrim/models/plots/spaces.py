@@ -25,8 +25,8 @@ from discrim.models.plots.plottable import (
     PlottedRows,
     check_columns_option,
     describe_selection,
+    empty_labels,
     hover_data,
-    no_labels,
     numeric_terms,
     plot,
     require_rows_to_draw,
@@ -152,7 +152,7 @@ def draw_discriminant_scores(
         return interactive.scores_figure(
             row_scores, hover_data(fit, rows, options), centroids, **style_options
         )
-    labels = no_labels() if rows is None else rows.labels
+    labels = empty_labels() if rows is None else rows.labels
     signs = options.signs(fit.classes)
     return spaces.draw_scores(row_scores, labels, centroids, ax=options.ax, signs=signs, **style_options)
 
@@ -180,7 +180,7 @@ def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
     row_scores = no_scores if rows is None else canonical.scores(rows.design_rows)[names]
     return spaces.draw_biplot(
         row_scores,
-        no_labels() if rows is None else rows.labels,
+        empty_labels() if rows is None else rows.labels,
         canonical.centroids[names],
         canonical.structure(options.structure or "within")[names],
         fit.rows_by_class,

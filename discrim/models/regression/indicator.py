@@ -297,13 +297,13 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         -------
         DataFrame, rows by classes
         """
-        return self._values(data, unseen)
+        return self._rule_values(data, unseen)
 
     @property
     @available_if(needs_rows("fitted"))
     def fitted(self) -> pd.DataFrame:
         """Fitted values of the rows of the fit, rows by classes."""
-        return self._values(None)
+        return self._rule_values(None)
 
     @property
     @available_if(needs_rows("masked"))
@@ -364,7 +364,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
         """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`)."""
         rows = self._fit.new_rows(data, missing_policy)
-        return self._fit.augment_table(rows, self._values(rows), "score")
+        return self._fit.augment_table(rows, self._rule_values(rows), "score")
 
 
 class IndicatorSpec(ModelSpec[IndicatorFit]):

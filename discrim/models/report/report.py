@@ -157,7 +157,7 @@ def changed_options(results: Any) -> dict[str, Any]:
         name: value for name, value in options.items() if not _equals_default(value, defaults.get(name))
     }
     levels = list(results._fit.design_rows.design.levels)
-    if not _sorted(levels):
+    if not _is_sorted(levels):
         options["levels"] = levels
     return options
 
@@ -172,7 +172,7 @@ def _equals_default(value: Any, default: Any) -> bool:
         return False
 
 
-def _sorted(levels: list[Any]) -> bool:
+def _is_sorted(levels: list[Any]) -> bool:
     """Return whether class labels or levels are in ascending order; True if they cannot be compared."""
     try:
         return levels == sorted(levels)
@@ -189,7 +189,7 @@ def refit_code(results: Any, load: str | None) -> str:
     before = []
     lines = [f"    {fit.formula!r},", "    data=data,"]
     for name, value in options.items():
-        text, needed_imports, note = _literal(value, name)
+        text, needed_imports, note = _code_of_value(value, name)
         imports |= needed_imports
         before += note
         lines.append(f"    {name}={text},")
@@ -204,14 +204,14 @@ def refit_code(results: Any, load: str | None) -> str:
     imports |= {IMPORTS_BY_NAME[name] for name in used if name in IMPORTS_BY_NAME}
     unknown = sorted(used - {*IMPORTS_BY_NAME, "discrim", *dir(builtins)})
     before = [f"# {name} is your own name: import or define it here" for name in unknown] + before
-    table = [f"# {line}" for line in _about_table(fit, load)] + [f"data = {expression}"]
-    table += _repeated_categories(fit) if load is None else []
+    table = [f"# {line}" for line in _table_comments(fit, load)] + [f"data = {expression}"]
+    table += _category_code_lines(fit) if load is None else []
     call = [f"fit = discrim.{verb}(", *lines, ")"]
     import_lines = sorted(imports, key=lambda line: (not line.startswith("import"), line))
     return "\n".join([*import_lines, "", *before, *table, "", *call, "print(fit.summary())"])
 
 
-def _about_table(fit: Any, load: str | None) -> list[str]:
+def _table_comments(fit: Any, load: str | None) -> list[str]:
     """Return comment lines on the table that the code has to load."""
     if load is not None:
         return []
@@ -228,7 +228,7 @@ def _about_table(fit: Any, load: str | None) -> list[str]:
     return [*comments, f"Columns: {columns_text}"]
 
 
-def _repeated_categories(fit: Any) -> list[str]:
+def _category_code_lines(fit: Any) -> list[str]:
     """Return lines of code that restore the order of categories, which a CSV file does not store."""
     design = fit.design_rows.design
     if design.spec is None:
@@ -236,13 +236,13 @@ def _repeated_categories(fit: Any) -> list[str]:
     names = {quote(name): name for name in design.columns}
     lines = []
     for factor in design.spec.factors:
-        if factor.levels is not None and factor.code in names and not _sorted(list(factor.levels)):
+        if factor.levels is not None and factor.code in names and not _is_sorted(list(factor.levels)):
             column = f"data[{names[factor.code]!r}]"
             lines.append(f"{column} = pd.Categorical({column}, {list(factor.levels)!r})")
     return lines
 
 
-def _literal(value: Any, name: str) -> tuple[str, set[str], list[str]]:
+def _code_of_value(value: Any, name: str) -> tuple[str, set[str], list[str]]:
     """Return the code of a value, the imports that it needs, and lines that precede it."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -299,7 +299,7 @@ def option_items(results: Any) -> list[tuple[str, str]]:
         options = changed_options(results)
     except DiscrimError as error:
         return [("Options", str(error))]
-    pairs = [(f"Option {name}", _literal(value, name)[0]) for name, value in options.items()]
+    pairs = [(f"Option {name}", _code_of_value(value, name)[0]) for name, value in options.items()]
     return pairs or [("Options", "the defaults")]
 
 
@@ -377,7 +377,7 @@ def write_report(
             f"interactive=True requires an HTML page, and {output_path.name!r} is not one.",
             hint="Leave out interactive=, or name a file that ends in .html.",
         )
-    gallery = _gallery(results, pictures)._replace(interactive=interactive)
+    gallery = _read_pictures_option(results, pictures)._replace(interactive=interactive)
     page.save(output_path, report_text(page, results, title, load, gallery))
 
 
@@ -411,7 +411,7 @@ class Gallery(NamedTuple):
     interactive: bool = False
 
 
-def _gallery(results: Any, pictures: Any) -> Gallery:
+def _read_pictures_option(results: Any, pictures: Any) -> Gallery:
     """Return the plots in `pictures=`, by default the most important kinds that do not refit the model."""
     known_kinds = available_plot_kinds(results)
     if pictures is None or pictures == "all":
@@ -559,7 +559,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
         outcome, note = outcome.table, outcome.assumes
     table: pd.DataFrame = outcome.to_frame() if isinstance(outcome, pd.Series) else outcome
     table = table.drop(columns=OMITTED_COLUMNS, errors="ignore") if name == "covariance_models" else table
-    formats = _formats(table)
+    formats = _column_formats(table)
     blanked = table.astype(object)
     for j, column in enumerate(table.columns):
         if table[column].isna().any():
@@ -572,7 +572,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
     return Section(title, blanked, formats, headings=headings, note=note, source=f"fit.{name}()")
 
 
-def _formats(table: pd.DataFrame) -> dict[Any, Any]:
+def _column_formats(table: pd.DataFrame) -> dict[Any, Any]:
     """Return the number formats of the columns of a test by their names."""
     formats: dict[Any, Any] = {}
     for column in table.columns:

@@ -99,8 +99,8 @@ class Assessment(SummarizedResults):
         self._figures = rows.map(partial(_Figures, level, bins))
         self._rows, self._confusion, total = self._figures.apply(_detach_rows)
         self.classes = fit.classes
-        self.unlabelled = self._rows.unlabelled
-        self.unpredicted = self._rows.unpredicted
+        self.unlabelled = self._rows.n_unlabelled
+        self.unpredicted = self._rows.n_unpredicted
         self.nobs = total if self._rows.has_weights else round(total)
         self._counts = self._confusion.astype(np.float64)
         self.absent = [label for label, n in zip(fit.classes, self._counts.sum(axis=1), strict=True) if not n]
@@ -135,13 +135,13 @@ class Assessment(SummarizedResults):
             "kappa": measures.kappa(self._counts, prior, level),
         }
         if len(self.classes) <= MAX_PAIRED_CLASSES:
-            estimates["AUC"] = _estimate(self._figures.apply(attrgetter("areas")).mean)
+            estimates["AUC"] = _area_estimate(self._figures.apply(attrgetter("areas")).mean)
         if self._rows.has_posteriors:
             estimates |= self._figures.apply(attrgetter("losses"))
             slope, intercept = self._figures.apply(attrgetter("recalibration"))
-            estimates["calibration slope"] = self._normal(slope)
+            estimates["calibration slope"] = self._normal_estimate(slope)
             if intercept is not None:
-                estimates["calibration intercept"] = self._normal(intercept)
+                estimates["calibration intercept"] = self._normal_estimate(intercept)
         table = pd.DataFrame.from_dict(estimates, orient="index", columns=ESTIMATE_COLUMNS)
         return table.rename_axis("measure")
 
@@ -162,8 +162,8 @@ class Assessment(SummarizedResults):
             estimates |= {
                 (label, name): value for name, value in zip(measures.MEASURES, class_estimates, strict=True)
             }
-            estimates[label, "AUC"] = _estimate(areas[k])
-        return self._indexed(estimates, ["class", "measure"], ESTIMATE_COLUMNS)
+            estimates[label, "AUC"] = _area_estimate(areas[k])
+        return self._indexed_table(estimates, ["class", "measure"], ESTIMATE_COLUMNS)
 
     @property
     @with_display_formats(every="share")
@@ -174,10 +174,10 @@ class Assessment(SummarizedResults):
         """
         areas = self._figures.apply(attrgetter("areas"))
         areas_by_pair = {
-            (self.classes[i], self.classes[j]): _estimate(area)
+            (self.classes[i], self.classes[j]): _area_estimate(area)
             for (i, j), area in zip(areas.pairs, areas.areas, strict=True)
         }
-        return self._indexed(areas_by_pair, ["a", "b"], ["auc", "se", "low", "high"])
+        return self._indexed_table(areas_by_pair, ["a", "b"], ["auc", "se", "low", "high"])
 
     @property
     @with_display_formats(every="share")
@@ -263,7 +263,7 @@ class Assessment(SummarizedResults):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The table of the observations is not pickled.
-        return _unpickled, (vars(self) | {"_classify": None},)
+        return _unpickle_assessment, (vars(self) | {"_classify": None},)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -272,17 +272,17 @@ class Assessment(SummarizedResults):
 
     # ---- computation
 
-    def _assessed(self) -> AssessedRows:
+    def _evaluated_rows(self) -> AssessedRows:
         """Return the evaluated rows, for plots."""
         rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
-    def _normal(self, estimate_and_se: tuple[float, float]) -> Estimate:
+    def _normal_estimate(self, estimate_and_se: tuple[float, float]) -> Estimate:
         """Return an estimate and its standard error with the normal interval."""
         half_width = float(normal_isf((1 - self._level) / 2)) * estimate_and_se[1]
         return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
-    def _indexed(self, values: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
+    def _indexed_table(self, values: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
         index = pd.MultiIndex.from_tuples(list(values), names=names)
         return pd.DataFrame(list(values.values()), index=index, columns=columns)
 
@@ -480,7 +480,7 @@ LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses,
 """Loss functions of posteriors by the name of the measure."""
 
 
-def _unpickled(state: dict[str, Any]) -> Assessment:
+def _unpickle_assessment(state: dict[str, Any]) -> Assessment:
     """Return an assessment from its pickled attributes."""
     assessment = object.__new__(Assessment)
     vars(assessment).update(state)
@@ -509,7 +509,7 @@ def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
     }
 
 
-def _estimate(area: Area) -> Estimate:
+def _area_estimate(area: Area) -> Estimate:
     return Estimate(area.auc, area.se, area.low, area.high)
 
 
@@ -520,15 +520,15 @@ MAX_CLASSES_WITH_INTERVALS = 6
 def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of an assessment; see `Assessment.summary`."""
     section_functions: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _header(assessment),
-        "overall": lambda: _overall(assessment),
-        "classes": lambda: _classes(assessment),
+        "header": lambda: _header_section(assessment),
+        "overall": lambda: _overall_section(assessment),
+        "classes": lambda: _class_section(assessment),
     }
     if 2 < len(assessment.classes) <= MAX_PAIRED_CLASSES:
-        section_functions["pairs"] = lambda: _pairs(assessment)
+        section_functions["pairs"] = lambda: _pair_section(assessment)
     if assessment._rows.has_posteriors:
         section_functions["brier"] = lambda: _brier_section(assessment)
-    table = _calibrated_if_fast(assessment)
+    table = _calibration_table_if_fast(assessment)
     if table is not None:
         section_functions["calibrated"] = partial(_calibrated_section, assessment, table)
     section_functions["confusion"] = lambda: Section(
@@ -540,7 +540,7 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
     return summarize(f"Assessment: {assessment._fit.title_in_sentence}", section_functions, sections)
 
 
-def _header(assessment: Assessment) -> Pairs:
+def _header_section(assessment: Assessment) -> Pairs:
     """Return the header: numbers of rows, and notes on the method, the prior and absent classes."""
     rows = assessment._rows
     prior = "class proportions of the rows" if assessment.prior is None else "another prior, see below"
@@ -580,12 +580,12 @@ def _header(assessment: Assessment) -> Pairs:
     return Pairs(assessment._fit.formula, items, " ".join(filter(None, notes)))
 
 
-def _headings(assessment: Assessment) -> dict[str, str]:
+def _interval_headings(assessment: Assessment) -> dict[str, str]:
     tail = (1 - assessment._level) / 2
     return {"se": "std err", "low": f"[{tail:.4g}", "high": f"{1 - tail:.4g}]"}
 
 
-def _overall(assessment: Assessment) -> Section:
+def _overall_section(assessment: Assessment) -> Section:
     """Return the section of the measures over all classes, with notes on their definitions."""
     table = assessment.overall
     notes = []
@@ -620,7 +620,7 @@ def _overall(assessment: Assessment) -> Section:
         "All classes",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(assessment),
+        headings=_interval_headings(assessment),
         note=" ".join(notes),
         source=".overall",
     )
@@ -630,7 +630,7 @@ MAX_CALIBRATED_SCORES = 2**13
 """Largest number of rows by classes for which a summary shows calibrated posteriors."""
 
 
-def _calibrated_if_fast(assessment: Assessment) -> pd.DataFrame | None:
+def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
     """Return the losses of calibrated posteriors if they are fast to compute, else None."""
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
@@ -653,7 +653,7 @@ def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
         "Posteriors without and with calibration",
         table.rename_axis(None),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(assessment),
+        headings=_interval_headings(assessment),
         note=f'Calibrated as in predict_proba(method="calibrated"), {how}. A negative difference is in '
         "favour of calibration. Standard errors assume independent observations.",
         source=".calibrated",
@@ -664,7 +664,7 @@ def _is_binary(assessment: Assessment) -> bool:
     return len(assessment.classes) == 2
 
 
-def _classes(assessment: Assessment) -> Section:
+def _class_section(assessment: Assessment) -> Section:
     """Return the section of the measures of each class against the rest."""
     table = assessment.by_class
     prior_text = "" if assessment.prior is None else " under this prior"
@@ -688,20 +688,20 @@ def _classes(assessment: Assessment) -> Section:
         "Each class against the rest",
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(assessment),
+        headings=_interval_headings(assessment),
         note=note,
         source=".by_class",
     )
 
 
-def _pairs(assessment: Assessment) -> Section:
+def _pair_section(assessment: Assessment) -> Section:
     """Return the section of the areas under the ROC curves of pairs of classes."""
     table = assessment.pairs
     return Section(
         "Areas under the ROC curves of pairs of classes",
         table.rename_axis([None, None]),
         dict.fromkeys(table.columns, "share"),
-        headings=_headings(assessment),
+        headings=_interval_headings(assessment),
         source=".pairs",
     )
 

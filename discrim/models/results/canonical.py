@@ -239,7 +239,7 @@ class CanonicalResults(SummarizedResults):
         squares += between_squares(self._estimates.moments)
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
-    def _raise_if_total(self, name: str) -> None:
+    def _raise_if_covariates(self, name: str) -> None:
         if self._estimates.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
@@ -266,7 +266,7 @@ class CanonicalResults(SummarizedResults):
         """
         check_word("kind", kind, Structure)
         if kind != "within":
-            self._raise_if_total(f'structure("{kind}")')
+            self._raise_if_covariates(f'structure("{kind}")')
         nu = self._estimates.within_divisor
         roots = self._axes.singular_values**2
         # S a: covariances within classes of columns and scores, whose variance is one.

@@ -93,7 +93,7 @@ class ExportedRule:
     categories : tuple of Category
     features : tuple of length p
         Expressions of the columns.
-    points : tuple of FeatureCentre
+    centres : tuple of FeatureCentre
         One for all classes of a linear rule, or one for each.
     weights : tuple of (p, r) float
         Coefficients of a linear rule, with r classes; or one matrix for each class whose squares of products
@@ -111,7 +111,7 @@ class ExportedRule:
     boolean_columns: frozenset[str]
     categories: tuple[Category, ...]
     features: tuple[Feature, ...]
-    points: tuple[FeatureCentre, ...]
+    centres: tuple[FeatureCentre, ...]
     weights: tuple[Floats, ...]
     constant: Floats
     factor: Floats | None
@@ -122,7 +122,7 @@ class ExportedRule:
     @property
     def limits(self) -> Floats:
         """Absolute values (p,) of features above which results are NULL, because scores might overflow."""
-        slopes = zip(self.points, self.weights, strict=True)
+        slopes = zip(self.centres, self.weights, strict=True)
         steep = np.max(
             [np.abs(point.scale[:, None] * coefficients).max(axis=1) for point, coefficients in slopes],
             axis=0,
@@ -130,7 +130,7 @@ class ExportedRule:
         return np.asarray(MAX_FEATURE_TERM / np.maximum(steep, MAX_FEATURE_TERM / MAX_FEATURE))
 
     @property
-    def possible(self) -> list[int]:
+    def possible_classes(self) -> list[int]:
         """Positions of classes with a positive prior."""
         return np.flatnonzero(np.isfinite(self.constant)).tolist()
 
@@ -157,11 +157,11 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
         log_prior = log_of_prior(fit.prior_values(prior))
         covariances = (fit.estimates.covariance,) * len(log_prior)
         rule = class_plugin_rule(fit.estimates.moments, covariances, log_prior)
-    points, weights, factor, constant = _scores(fit, rule)
+    points, weights, factor, constant = _score_parameters(fit, rule)
     design = fit.design_rows.design
-    categories, all_features = _features(design)
+    categories, all_features = _features_of_design(design)
     all_features = [all_features[j] for j in keep.tolist()]
-    columns_read = {name for covariances in all_features for name in _columns(covariances)}
+    columns_read = {name for covariances in all_features for name in _columns_of_feature(covariances)}
     n_classes = len(fit.classes)
     spec = fit.spec
     return ExportedRule(
@@ -169,7 +169,7 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
         boolean_columns=frozenset(design.boolean_columns),
         categories=categories,
         features=tuple(all_features),
-        points=points,
+        centres=points,
         weights=weights,
         constant=constant,
         factor=factor,
@@ -187,7 +187,7 @@ def _not_exportable(fit: FittedModel[Any], reason: str) -> NotSupportedError:
     )
 
 
-def _scores(
+def _score_parameters(
     fit: FittedModel[Any], rule: Any
 ) -> tuple[tuple[FeatureCentre, ...], tuple[Floats, ...], Floats | None, Floats]:
     """Return the points, weights, factor and constant of a linear or normal rule; see `ExportedRule`."""
@@ -212,7 +212,7 @@ def _scores(
     return tuple(points), tuple(weights), np.asarray(rule.factor), np.asarray(rule.constant)
 
 
-def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
+def _features_of_design(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
     """Return the categories of a design, and its columns as expressions."""
     spec = design.spec
     if spec is None:
@@ -244,14 +244,18 @@ def _features(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
             feature: Feature | None = None
             for (factor_at, coding), j in zip(term_factors, reversed(column_index), strict=True):
                 factor_feature = (
-                    values[factor_at][j] if coding < 0 else _coded(spec, factor_at, coding, j, category_index)
+                    values[factor_at][j]
+                    if coding < 0
+                    else _coded_column(spec, factor_at, coding, j, category_index)
                 )
                 feature = factor_feature if feature is None else FeatureProduct(feature, factor_feature)
             features.append(Number(0.0) if feature is None else feature)
     return tuple(categories), features
 
 
-def _coded(spec: Spec, factor: int, coding: int, j: int, category_index: dict[int, int]) -> LevelValues:
+def _coded_column(
+    spec: Spec, factor: int, coding: int, j: int, category_index: dict[int, int]
+) -> LevelValues:
     """Return column j of the coding of a factor as a number for each level.
 
     Parameters
@@ -273,11 +277,11 @@ def _coded(spec: Spec, factor: int, coding: int, j: int, category_index: dict[in
     )
 
 
-def _columns(feature: Feature) -> Iterator[str]:
+def _columns_of_feature(feature: Feature) -> Iterator[str]:
     """Yield the names of the numeric columns that a feature reads."""
     if isinstance(feature, FeatureProduct):
-        yield from _columns(feature.first)
-        yield from _columns(feature.second)
+        yield from _columns_of_feature(feature.first)
+        yield from _columns_of_feature(feature.second)
     elif not isinstance(feature, LevelValues):
         yield from (node.name for node in iter_nodes(feature) if isinstance(node, Column))
 
@@ -339,7 +343,7 @@ def _lower_node(node: Node, states: Iterator[State], code: str) -> list[Node]:
             state = next(states)
             if len(dict(state.values).get("centres", ())) > MAX_POLY_DEGREE:
                 raise _term_not_exportable(code, f"poly() of a degree above {MAX_POLY_DEGREE}")
-            return _transformed_columns(state, columns)
+            return _expand_transform(state, columns)
     raise _term_not_exportable(code, f"{node.function}()" if isinstance(node, Call) else "A matrix")
 
 
@@ -364,7 +368,7 @@ def _term_not_exportable(code: str, noun: str) -> NotSupportedError:
     )
 
 
-def _transformed_columns(state: State, columns: list[Node]) -> list[Node]:
+def _expand_transform(state: State, columns: list[Node]) -> list[Node]:
     """Return the columns of a stateful transform, such as `scale`, with its estimates as numbers."""
     learnt = dict(state.values)
     if state.function != "poly":
@@ -409,7 +413,7 @@ class SqlDialect(NamedTuple):
         Types of float64, integers and text.
     literal : str
         Format of a float64 literal, from its digits.
-    sign : str
+    name_quote : str
         Quotation mark of names; within a name it is repeated.
     backslash : bool
         Whether a backslash in a string is repeated.
@@ -417,11 +421,11 @@ class SqlDialect(NamedTuple):
         Where quotation marks are escaped by a backslash; elsewhere they are repeated.
     greatest : str
         Function for the largest of several numbers.
-    same : str
+    text_equality : str
         Format of a comparison of text that distinguishes case and trailing blanks.
-    strict : bool
+    rejects_text : bool
         Whether a cast of other text to a number is an error.
-    stage, end : str
+    cte_prefix, cte_suffix : str
         Keyword before and clause at the end of each common table expression. They make the engine compute its
         columns once, instead of substituting the expressions at thousands of places.
     """
@@ -430,14 +434,14 @@ class SqlDialect(NamedTuple):
     integer: str
     text: str
     literal: str = "{}"
-    sign: str = '"'
+    name_quote: str = '"'
     backslash: bool = False
     escaped: str = ""
     greatest: str = "GREATEST"
-    same: str = "{} = {}"
-    strict: bool = True
-    stage: str = "AS"
-    end: str = ""
+    text_equality: str = "{} = {}"
+    rejects_text: bool = True
+    cte_prefix: str = "AS"
+    cte_suffix: str = ""
 
 
 Database = Literal["duckdb", "postgres", "sqlite", "mysql", "bigquery", "snowflake", "spark"]
@@ -446,21 +450,23 @@ Output = Literal["label", "proba", "log_proba", "decision"]
 DIALECTS: dict[Database, SqlDialect] = {
     "duckdb": SqlDialect("DOUBLE", "BIGINT", "VARCHAR"),
     "postgres": SqlDialect(
-        "DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", stage="AS MATERIALIZED"
+        "DOUBLE PRECISION", "INTEGER", "TEXT", literal="float8 '{}'", cte_prefix="AS MATERIALIZED"
     ),
-    "sqlite": SqlDialect("REAL", "INTEGER", "TEXT", greatest="MAX", strict=False, stage="AS MATERIALIZED"),
+    "sqlite": SqlDialect(
+        "REAL", "INTEGER", "TEXT", greatest="MAX", rejects_text=False, cte_prefix="AS MATERIALIZED"
+    ),
     "mysql": SqlDialect(
         "DOUBLE",
         "SIGNED",
         "CHAR",
-        sign="`",
+        name_quote="`",
         backslash=True,
-        same="CAST(CONVERT({} USING utf8mb4) AS BINARY) = CAST({} AS BINARY)",
-        end="\n  LIMIT 18446744073709551615",
+        text_equality="CAST(CONVERT({} USING utf8mb4) AS BINARY) = CAST({} AS BINARY)",
+        cte_suffix="\n  LIMIT 18446744073709551615",
     ),
-    "bigquery": SqlDialect("FLOAT64", "INT64", "STRING", sign="`", escaped="names and strings"),
+    "bigquery": SqlDialect("FLOAT64", "INT64", "STRING", name_quote="`", escaped="names and strings"),
     "snowflake": SqlDialect("DOUBLE", "INTEGER", "VARCHAR", literal="'{}'::DOUBLE", backslash=True),
-    "spark": SqlDialect("DOUBLE", "BIGINT", "STRING", sign="`", escaped="strings"),
+    "spark": SqlDialect("DOUBLE", "BIGINT", "STRING", name_quote="`", escaped="strings"),
 }
 """Dialects by the option `dialect` of `to_sql`."""
 
@@ -490,16 +496,18 @@ def as_sql(
     rule = export_rule(fit, prior)
     if output is None:
         output = ("label", "proba" if rule.has_posteriors else "decision")
-    outputs = tuple(dict.fromkeys(_names_option("output", output)))
+    outputs = tuple(dict.fromkeys(_read_names_option("output", output)))
     for output_name in outputs:
         check_word("output", output_name, Output)
         if output_name in ("proba", "log_proba"):
             fit.require_posteriors(f'output="{output_name}"')
-    kept_columns = tuple(dict.fromkeys(_names_option("keep", keep)))
-    return _Query(rule, DIALECTS[dialect], _names_option("table", table), kept_columns).text(outputs)
+    kept_columns = tuple(dict.fromkeys(_read_names_option("keep", keep)))
+    return _Query(rule, DIALECTS[dialect], _read_names_option("table", table), kept_columns).query_text(
+        outputs
+    )
 
 
-def _names_option(option: str, option_value: Any) -> tuple[str, ...]:
+def _read_names_option(option: str, option_value: Any) -> tuple[str, ...]:
     """Return one or several names as a tuple; raise DataError for other values."""
     names = (
         (*option_value,)
@@ -532,7 +540,7 @@ class _Query:
     ----------
     prefix : str
         Prefix of the names of computed columns.
-    x : dict of str to str
+    input_names : dict of str to str
         Names of the numeric inputs, by column.
     stages : list of str
         Text of the stages.
@@ -549,22 +557,26 @@ class _Query:
         self.prefix = "r_"
         while any(name.lower().startswith(self.prefix) for name in (*table, *keep)):
             self.prefix = f"r{self.prefix}"
-        self.x = {name: f"{self.prefix}x{i}" for i, name in enumerate(rule.numeric_columns)}
+        self.input_names = {name: f"{self.prefix}x{i}" for i, name in enumerate(rule.numeric_columns)}
         self.stages: list[str] = []
 
-    def number(self, value: float) -> str:
+    def number_literal(self, value: float) -> str:
         """Return a float64 literal with all its digits, in parentheses if it has a sign."""
         digits = repr(float(value))
         literal = self.dialect.literal.format(digits if "e" in digits else f"{digits}e0")
         return f"({literal})" if digits.startswith("-") or "::" in literal else literal
 
-    def name(self, name: str) -> str:
+    def quote_name(self, name: str) -> str:
         """Return a quoted name."""
-        sign = self.dialect.sign
-        escaped = _escaped(name, sign) if "names" in self.dialect.escaped else name.replace(sign, 2 * sign)
+        sign = self.dialect.name_quote
+        escaped = (
+            _escape_with_backslashes(name, sign)
+            if "names" in self.dialect.escaped
+            else name.replace(sign, 2 * sign)
+        )
         return f"{sign}{escaped}{sign}"
 
-    def string(self, value: str) -> str:
+    def string_literal(self, value: str) -> str:
         """Return a quoted string."""
         if "\0" in value:
             raise NotSupportedError(
@@ -572,19 +584,19 @@ class _Query:
                 hint="Rename the label.",
             )
         if "strings" in self.dialect.escaped:
-            return f"'{_escaped(value, chr(39))}'"
+            return f"'{_escape_with_backslashes(value, chr(39))}'"
         value = value.replace("\\", "\\\\") if self.dialect.backslash else value
         return "'" + value.replace("'", "''") + "'"
 
-    def scalar(self, value: Scalar) -> str:
+    def label_literal(self, value: Scalar) -> str:
         """Return the literal of a class label."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
-            return self.string(value)
-        return f"({value})" if isinstance(value, int) else self.number(value)
+            return self.string_literal(value)
+        return f"({value})" if isinstance(value, int) else self.number_literal(value)
 
-    def joined(self, terms: Sequence[str], sign: str = " + ") -> str:
+    def join_terms(self, terms: Sequence[str], sign: str = " + ") -> str:
         """Join terms with an operator, nested in parentheses to limit the depth of the expression."""
         terms = list(terms)
         while len(terms) > MAX_TERMS_PER_GROUP:
@@ -605,82 +617,84 @@ class _Query:
             ]
         return values[0]
 
-    def stage(self, columns: Iterable[tuple[str, str]]) -> None:
+    def add_stage(self, columns: Iterable[tuple[str, str]]) -> None:
         """Add a stage with pairs of expressions and names; the columns in `keep` are passed on."""
         n = len(self.stages)
-        kept_columns = [self.name(column) for column in self.keep]
+        kept_columns = [self.quote_name(column) for column in self.keep]
         source = f"{self.prefix}{n}"
         if n == 0:
-            source = ".".join(map(self.name, self.table)) + " AS t"
+            source = ".".join(map(self.quote_name, self.table)) + " AS t"
             kept_columns = [f"t.{column} AS {column}" for column in kept_columns]
         listed = [*kept_columns, *(f"{code} AS {name}" for code, name in columns)]
         self.stages.append("SELECT\n    " + ",\n    ".join(listed) + f"\n  FROM {source}")
 
-    def text(self, outputs: Sequence[str]) -> str:
+    def query_text(self, outputs: Sequence[str]) -> str:
         """Return the query for the requested outputs."""
-        self.stage(self.inputs())
-        self.stage(
+        self.add_stage(self.input_columns())
+        self.add_stage(
             (self.feature(feature), f"{self.prefix}f{j}") for j, feature in enumerate(self.rule.features)
         )
-        self.stage(self.bounded())
-        self.stage(self.centred())
+        self.add_stage(self.limited_features())
+        self.add_stage(self.centred_features())
         if self.rule.factor is not None:
-            self.stage(self.whitened())
-        self.stage(self.scores())
-        scores = [f"{self.prefix}s{k}" for k in self.rule.possible]
+            self.add_stage(self.whitened_features())
+        self.add_stage(self.scores())
+        scores = [f"{self.prefix}s{k}" for k in self.rule.possible_classes]
         largest = f"{self.prefix}m"
         total = f"{self.prefix}total"
-        self.stage([*((score, score) for score in scores), (self.greatest(scores), largest)])
+        self.add_stage([*((score, score) for score in scores), (self.greatest(scores), largest)])
         if set(outputs) != {"label"}:
             weights = [self.exponential(f"{score} - {largest}") for score in scores]
-            names = [f"{self.prefix}e{k}" for k in self.rule.possible]
+            names = [f"{self.prefix}e{k}" for k in self.rule.possible_classes]
             passed_on = [(column, column) for column in (*scores, largest)]
-            self.stage([*passed_on, *zip(weights, names, strict=True)])
-            self.stage([*passed_on, *((name, name) for name in names), (self.joined(names), total)])
+            self.add_stage([*passed_on, *zip(weights, names, strict=True)])
+            self.add_stage([*passed_on, *((name, name) for name in names), (self.join_terms(names), total)])
         used_names = [name.casefold() for name in self.keep]
         output_columns = []
         for output in outputs:
             for code, name in getattr(self, f"as_{output}")():
                 output_alias = name + make_unique_name(name.casefold(), used_names)[len(name.casefold()) :]
                 used_names.append(output_alias.casefold())
-                output_columns.append((code, self.name(output_alias)))
-        self.stage(output_columns)
+                output_columns.append((code, self.quote_name(output_alias)))
+        self.add_stage(output_columns)
         *before, last = self.stages
         dialect = self.dialect
         stage_texts = [
-            f"{self.prefix}{i} {dialect.stage} (\n  {stage}{dialect.end}\n)"
+            f"{self.prefix}{i} {dialect.cte_prefix} (\n  {stage}{dialect.cte_suffix}\n)"
             for i, stage in enumerate(before, 1)
         ]
         last = last.replace("\n    ", "\n  ").replace("\n  FROM", "\nFROM")
         return "WITH " + ",\n".join(stage_texts) + f"\n{last}"
 
-    def inputs(self) -> Iterator[tuple[str, str]]:
+    def input_columns(self) -> Iterator[tuple[str, str]]:
         """Yield the inputs: finite float64, or positions of the levels of categories; else NULL."""
         double = self.dialect.double
-        for name, alias in self.x.items():
-            column = f"t.{self.name(name)}"
+        for name, alias in self.input_names.items():
+            column = f"t.{self.quote_name(name)}"
             value = (
                 f"CAST({column} AS {self.dialect.integer})" if name in self.rule.boolean_columns else column
             )
             value = f"CAST({value} AS {double})"
-            condition = f"ABS({value}) <= {self.number(MAX_FLOAT)}"
-            if not self.dialect.strict:
+            condition = f"ABS({value}) <= {self.number_literal(MAX_FLOAT)}"
+            if not self.dialect.rejects_text:
                 condition = f"TYPEOF({column}) IN ('integer', 'real') AND {condition}"
             yield f"CASE WHEN {condition} THEN {value} END", alias
         for i, (name, levels) in enumerate(self.rule.categories):
             cases = " ".join(
-                f"WHEN {self.is_level(f't.{self.name(name)}', level)} THEN {j}"
+                f"WHEN {self.level_condition(f't.{self.quote_name(name)}', level)} THEN {j}"
                 for j, level in enumerate(levels)
             )
             yield f"CASE {cases} END", f"{self.prefix}k{i}"
 
-    def is_level(self, column: str, level: Scalar) -> str:
+    def level_condition(self, column: str, level: Scalar) -> str:
         """Return the condition that a column has a level."""
         if isinstance(level, bool):
             return f"CAST({column} AS {self.dialect.integer}) = {int(level)}"
         if isinstance(level, str):
-            return self.dialect.same.format(f"CAST({column} AS {self.dialect.text})", self.string(level))
-        return f"{column} = {self.scalar(level)}"
+            return self.dialect.text_equality.format(
+                f"CAST({column} AS {self.dialect.text})", self.string_literal(level)
+            )
+        return f"{column} = {self.label_literal(level)}"
 
     def feature(self, feature: Feature) -> str:
         """Return the expression of a feature; raise NotSupportedError if it is too long."""
@@ -697,15 +711,17 @@ class _Query:
         """Return the expression of a feature, of any length."""
         match feature:
             case Column(name):
-                return self.x[name]
+                return self.input_names[name]
             case Number(value):
-                return self.number(value)
+                return self.number_literal(value)
             case Negative(operand):
                 return f"(-{self.feature(operand)})"
             case FeatureProduct(left, right):
                 return f"({self.feature(left)} * {self.feature(right)})"
             case LevelValues(category, values):
-                cases = " ".join(f"WHEN {j} THEN {self.number(value)}" for j, value in enumerate(values))
+                cases = " ".join(
+                    f"WHEN {j} THEN {self.number_literal(value)}" for j, value in enumerate(values)
+                )
                 return f"CASE {self.prefix}k{category} {cases} END"
             case Call(function, (inner,)):
                 return self.call(function, self.feature(inner))
@@ -726,19 +742,19 @@ class _Query:
         """
         right = self.feature(second)
         if symbol == "/":
-            return f"({left_text} / NULLIF({right}, {self.number(0.0)}))"
+            return f"({left_text} / NULLIF({right}, {self.number_literal(0.0)}))"
         if symbol != "**":
             return f"({left_text} {symbol} {right})"
         if isinstance(second, Number) and second.value in (2.0, 3.0):
             return "(" + " * ".join([left_text] * int(second.value)) + ")"
-        zero = self.number(0.0)
+        zero = self.number_literal(0.0)
         base = f"CASE WHEN {left_text} <> {zero} OR {right} >= {zero} THEN {left_text} END"
         is_integer = f"{right} = FLOOR({right})"
         return f"CASE WHEN {left_text} >= {zero} OR {is_integer} THEN POWER({base}, {right}) END"
 
     def call(self, function: str, inner: str) -> str:
         """Return the expression of a function of one number; NULL outside its domain."""
-        zero = self.number(0.0)
+        zero = self.number_literal(0.0)
         match function:
             case "log":
                 return f"CASE WHEN {inner} > {zero} THEN LN({inner}) END"
@@ -747,9 +763,9 @@ class _Query:
             case "abs":
                 return f"ABS({inner})"
             case "exp":
-                return f"CASE WHEN {inner} <= {self.number(MAX_EXPONENT)} THEN {self.exponential(inner)} END"
+                return f"CASE WHEN {inner} <= {self.number_literal(MAX_EXPONENT)} THEN {self.exponential(inner)} END"
         # log1p after Kahan: the rounding error of 1 + x cancels, because it is in the divisor too.
-        one = self.number(1.0)
+        one = self.number_literal(1.0)
         one_plus_x = f"({one} + {inner})"
         return (
             f"CASE WHEN {one_plus_x} = {one} THEN {inner} WHEN {one_plus_x} > {zero} THEN LN({one_plus_x}) * "
@@ -758,64 +774,66 @@ class _Query:
 
     def exponential(self, inner: str) -> str:
         """Return the expression of exp(), which is zero if some engines would report underflow."""
-        min_exponent = self.number(MIN_EXPONENT)
-        zero = self.number(0.0)
+        min_exponent = self.number_literal(MIN_EXPONENT)
+        zero = self.number_literal(0.0)
         return (
             f"CASE WHEN {inner} >= {min_exponent} THEN EXP({inner}) WHEN {inner} < {min_exponent} THEN "
             f"{zero} END"
         )
 
-    def bounded(self) -> Iterator[tuple[str, str]]:
+    def limited_features(self) -> Iterator[tuple[str, str]]:
         """Yield the features, NULL outside their limits."""
         for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
             value = f"{self.prefix}f{j}"
-            bounded = f"CASE WHEN ABS({value}) <= {self.number(limit)} THEN {value} END"
+            bounded = f"CASE WHEN ABS({value}) <= {self.number_literal(limit)} THEN {value} END"
             yield value if isinstance(feature, LevelValues) else bounded, value
 
-    def centred(self) -> Iterator[tuple[str, str]]:
+    def centred_features(self) -> Iterator[tuple[str, str]]:
         """Yield the features centred and scaled at each point."""
-        for g, point in enumerate(self.rule.points):
+        for g, point in enumerate(self.rule.centres):
             for j in range(len(self.rule.features)):
                 value = f"{self.prefix}f{j}"
                 if point.origin[j]:
-                    value = f"({value} - {self.number(point.origin[j])})"
+                    value = f"({value} - {self.number_literal(point.origin[j])})"
                 if point.scale[j] != 1:
-                    value = f"{value} * {self.number(point.scale[j])}"
+                    value = f"{value} * {self.number_literal(point.scale[j])}"
                 if point.mean[j]:
-                    value = f"{value} - {self.number(point.mean[j])}"
+                    value = f"{value} - {self.number_literal(point.mean[j])}"
                 yield value, f"{self.prefix}d{g}_{j}"
 
-    def product(self, g: int, coefficients: Floats) -> str:
+    def scalar_product(self, g: int, coefficients: Floats) -> str:
         """Return the scalar product of the features centred at point g and coefficients (p,)."""
         terms = [
-            f"{self.prefix}d{g}_{j} * {self.number(coefficients[j])}"
+            f"{self.prefix}d{g}_{j} * {self.number_literal(coefficients[j])}"
             for j in np.flatnonzero(coefficients).tolist()
         ]
-        return self.joined(terms) or self.number(0.0)
+        return self.join_terms(terms) or self.number_literal(0.0)
 
-    def whitened(self) -> Iterator[tuple[str, str]]:
+    def whitened_features(self) -> Iterator[tuple[str, str]]:
         """Yield the whitened features, whose sum of squares is the squared distance, for each class."""
-        for k in self.rule.possible:
+        for k in self.rule.possible_classes:
             for i, column in enumerate(self.rule.weights[k].T):
-                yield self.product(k, column), f"{self.prefix}w{k}_{i}"
+                yield self.scalar_product(k, column), f"{self.prefix}w{k}_{i}"
 
     def scores(self) -> Iterator[tuple[str, str]]:
         """Yield the scores of the classes with a positive prior."""
         rule = self.rule
-        for k in rule.possible:
+        for k in rule.possible_classes:
             score = f"{self.prefix}s{k}"
-            constant = self.number(rule.constant[k])
+            constant = self.number_literal(rule.constant[k])
             if rule.factor is not None:
                 names = [f"{self.prefix}w{k}_{i}" for i in range(rule.weights[k].shape[1])]
-                squares = self.joined([f"{name} * {name}" for name in names])
-                yield f"{constant} + {self.number(-0.5 * rule.factor[k])} * ({squares})", score
+                squares = self.join_terms([f"{name} * {name}" for name in names])
+                yield f"{constant} + {self.number_literal(-0.5 * rule.factor[k])} * ({squares})", score
                 continue
             coef = rule.weights[0][:, k]
-            value = f"{constant} + {self.product(0, coef)}"
+            value = f"{constant} + {self.scalar_product(0, coef)}"
             idle = [f"{self.prefix}d0_{j} IS NOT NULL" for j in np.flatnonzero(coef == 0).tolist()]
-            yield f"CASE WHEN {self.joined(idle, ' AND ')} THEN {value} END" if idle else value, score
+            yield f"CASE WHEN {self.join_terms(idle, ' AND ')} THEN {value} END" if idle else value, score
 
-    def each_class(self, prefix: str, code: Callable[[int], str], impossible: str) -> list[tuple[str, str]]:
+    def class_columns(
+        self, prefix: str, code: Callable[[int], str], impossible: str
+    ) -> list[tuple[str, str]]:
         """Return the expression and name of an output column for each class.
 
         Parameters
@@ -827,7 +845,7 @@ class _Query:
         impossible : str
             Expression for classes with a prior of zero.
         """
-        possible = set(self.rule.possible)
+        possible = set(self.rule.possible_classes)
         impossible_case = f"CASE WHEN {self.prefix}m IS NOT NULL THEN {impossible} END"
         return [
             (code(k) if k in possible else impossible_case, f"{prefix}_{label}")
@@ -837,25 +855,27 @@ class _Query:
     def as_label(self) -> list[tuple[str, str]]:
         """Return the label of the class with the largest score, the first of ties."""
         cases = [
-            f"WHEN {self.prefix}s{k} >= {self.prefix}m THEN {self.scalar(self.rule.classes[k])}"
-            for k in self.rule.possible
+            f"WHEN {self.prefix}s{k} >= {self.prefix}m THEN {self.label_literal(self.rule.classes[k])}"
+            for k in self.rule.possible_classes
         ]
         return [("\n      ".join(["CASE", *cases, "END"]), "label")]
 
     def as_proba(self) -> list[tuple[str, str]]:
         """Return the posterior of each class."""
-        return self.each_class("proba", lambda k: f"{self.prefix}e{k} / {self.prefix}total", self.number(0.0))
+        return self.class_columns(
+            "proba", lambda k: f"{self.prefix}e{k} / {self.prefix}total", self.number_literal(0.0)
+        )
 
     def as_log_proba(self) -> list[tuple[str, str]]:
         """Return the log posteriors; NULL for a class with a prior of zero."""
-        return self.each_class(
+        return self.class_columns(
             "log_proba", lambda k: f"({self.prefix}s{k} - {self.prefix}m) - LN({self.prefix}total)", "NULL"
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
         """Return the values of `decision_function`; for two classes their difference."""
         n_classes = len(self.rule.classes)
-        possible = self.rule.possible
+        possible = self.rule.possible_classes
         if len(possible) < n_classes:
             raise NotSupportedError(
                 'output="decision" is infinite for a class with a prior of zero.',
@@ -868,18 +888,18 @@ class _Query:
             return [(code, f"decision{name.removeprefix('log_proba')}") for code, name in self.as_log_proba()]
         products = [
             [
-                f"{self.prefix}s{i} * {self.number(matrix[i, k])}"
+                f"{self.prefix}s{i} * {self.number_literal(matrix[i, k])}"
                 for i in np.flatnonzero(matrix[:, k]).tolist()
             ]
             for k in range(n_classes)
         ]
         # The sum of a reference class is empty, and its value zero.
-        return self.each_class(
-            "decision", lambda k: self.joined(products[k]) or f"0 * {self.prefix}m", "NULL"
+        return self.class_columns(
+            "decision", lambda k: self.join_terms(products[k]) or f"0 * {self.prefix}m", "NULL"
         )
 
 
-def _escaped(text: str, sign: str) -> str:
+def _escape_with_backslashes(text: str, sign: str) -> str:
     """Return text in which backslashes, quotation marks and line breaks are escaped."""
     text = text.replace("\\", "\\\\").replace(sign, f"\\{sign}")
     return text.replace("\n", "\\n").replace("\r", "\\r")

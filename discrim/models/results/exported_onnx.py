@@ -42,11 +42,11 @@ def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
         raise missing_package("to_onnx()", "onnx", "onnx", "write the rule with to_sql()") from None
     rule = export_rule(fit, prior)
     graph = _Graph(onnx, rule)
-    graph.write()
+    graph.add_rule()
     tensors = onnx.TensorProto
     values_name = "probabilities" if rule.has_posteriors else "values"
     value_info = onnx.helper.make_tensor_value_info
-    width = 1 if graph.single else len(rule.classes)
+    width = 1 if graph.has_single_value else len(rule.classes)
     outputs = [
         value_info("label", getattr(tensors, graph.label_type), ["rows"]),
         value_info(values_name, tensors.DOUBLE, ["rows", width]),
@@ -76,29 +76,29 @@ class _Graph:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
         self.inputs: list[Any] = []
-        self.single = not rule.has_posteriors and len(rule.classes) == 2
+        self.has_single_value = not rule.has_posteriors and len(rule.classes) == 2
         self.label_type = _onnx_type(rule.classes)
         self._input_types: dict[str, str] = {}
         self._numeric_inputs: dict[str, str] = {}
         self._levels: dict[int, tuple[str, str]] = {}
 
-    def add(self, operator: str, *inputs: str, name: str = "", **options: Any) -> str:
+    def add_node(self, operator: str, *inputs: str, name: str = "", **options: Any) -> str:
         """Add a node and return the name of its output."""
         name = name or f"/{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **options))
         return name
 
-    def constant(self, values: Any) -> str:
+    def add_constant(self, values: Any) -> str:
         """Add an array and return its name."""
         name = f"/c{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name
 
-    def finite(self, value: str) -> str:
+    def add_infinite_to_nan(self, value: str) -> str:
         """Return the value with infinite elements replaced by NaN."""
-        return self.add("Add", value, self.add("Sub", value, value))
+        return self.add_node("Add", value, self.add_node("Sub", value, value))
 
-    def input(self, name: str, onnx_type: str) -> str:
+    def add_input(self, name: str, onnx_type: str) -> str:
         """Add a column of the table (rows, 1) as an input if it is new, and return its type."""
         if name not in self._input_types:
             self._input_types[name] = onnx_type
@@ -106,39 +106,43 @@ class _Graph:
             self.inputs.append(self.onnx.helper.make_tensor_value_info(name, tensor_type, ["rows", 1]))
         return self._input_types[name]
 
-    def write(self) -> None:
+    def add_rule(self) -> None:
         """Add all nodes of the rule, from the inputs to the outputs."""
         rule = self.rule
         for name in rule.numeric_columns:
-            self.input(name, "DOUBLE")
-            self._numeric_inputs[name] = self.finite(name)
+            self.add_input(name, "DOUBLE")
+            self._numeric_inputs[name] = self.add_infinite_to_nan(name)
         for i, (name, levels) in enumerate(rule.categories):
-            self._levels[i] = self.levels(name, levels)
-        columns = [self.feature(feature) for feature in rule.features]
-        features = self.add("Concat", *columns, axis=1)
-        is_within_limits = self.add(
-            "LessOrEqual", self.add("Abs", features), self.constant(rule.limits[None])
+            self._levels[i] = self.add_levels(name, levels)
+        columns = [self.add_feature(feature) for feature in rule.features]
+        features = self.add_node("Concat", *columns, axis=1)
+        is_within_limits = self.add_node(
+            "LessOrEqual", self.add_node("Abs", features), self.add_constant(rule.limits[None])
         )
-        scores = self.scores(self.add("Where", is_within_limits, features, self.constant(np.nan)))
-        axes = self.constant(np.array([1]))
-        largest = self.add("ReduceMax", scores, axes, keepdims=0)
-        argmax = self.add("ArgMax", scores, axis=1, keepdims=0)
-        no_class = self.constant(np.array(-1))
+        scores = self.add_scores(
+            self.add_node("Where", is_within_limits, features, self.add_constant(np.nan))
+        )
+        axes = self.add_constant(np.array([1]))
+        largest = self.add_node("ReduceMax", scores, axes, keepdims=0)
+        argmax = self.add_node("ArgMax", scores, axis=1, keepdims=0)
+        no_class = self.add_constant(np.array(-1))
         # Infinite scores, and those of a row that misses a value, have no largest one.
-        is_missing = self.add("IsNaN", self.finite(largest))
-        code = self.add("Where", is_missing, no_class, argmax)
+        is_missing = self.add_node("IsNaN", self.add_infinite_to_nan(largest))
+        code = self.add_node("Where", is_missing, no_class, argmax)
         dtype, missing_label = _ONNX_TYPES[self.label_type]
         labels = np.array([*rule.classes, missing_label], dtype=dtype)
-        self.add("Gather", self.constant(labels), code, name="label")
+        self.add_node("Gather", self.add_constant(labels), code, name="label")
         if rule.has_posteriors:
-            largest_column = self.add("Unsqueeze", largest, axes)
-            self.add("Softmax", self.add("Sub", scores, largest_column), axis=1, name="probabilities")
-        elif self.single:
-            self.add("MatMul", scores, self.constant(np.array([[-1.0], [1.0]])), name="values")
+            largest_column = self.add_node("Unsqueeze", largest, axes)
+            self.add_node(
+                "Softmax", self.add_node("Sub", scores, largest_column), axis=1, name="probabilities"
+            )
+        elif self.has_single_value:
+            self.add_node("MatMul", scores, self.add_constant(np.array([[-1.0], [1.0]])), name="values")
         else:
-            self.add("Identity", scores, name="values")
+            self.add_node("Identity", scores, name="values")
 
-    def levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
+    def add_levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
         """Add nodes for the levels of a categorical input.
 
         Returns
@@ -146,48 +150,52 @@ class _Graph:
         indicators, total : str
             Names of the nodes of the indicators (rows, levels) and of their sum (rows, 1).
         """
-        dtype, _ = _ONNX_TYPES[self.input(name, _onnx_type(levels))]
-        same = self.add("Equal", name, self.constant(np.array([levels], dtype=dtype)))
-        indicators = self.add("Cast", same, to=self.onnx.TensorProto.DOUBLE)
-        return indicators, self.add("ReduceSum", indicators, self.constant(np.array([1])), keepdims=1)
+        dtype, _ = _ONNX_TYPES[self.add_input(name, _onnx_type(levels))]
+        same = self.add_node("Equal", name, self.add_constant(np.array([levels], dtype=dtype)))
+        indicators = self.add_node("Cast", same, to=self.onnx.TensorProto.DOUBLE)
+        return indicators, self.add_node(
+            "ReduceSum", indicators, self.add_constant(np.array([1])), keepdims=1
+        )
 
-    def feature(self, feature: Feature) -> str:
+    def add_feature(self, feature: Feature) -> str:
         """Return a feature as a column (rows, 1)."""
         match feature:
             case Column(name):
                 return self._numeric_inputs[name]
             case Number(value):
-                return self.constant(np.array([[value]]))
+                return self.add_constant(np.array([[value]]))
             case Negative(operand):
-                return self.add("Neg", self.feature(operand))
+                return self.add_node("Neg", self.add_feature(operand))
             case FeatureProduct(left, right):
-                return self.add("Mul", self.feature(left), self.feature(right))
+                return self.add_node("Mul", self.add_feature(left), self.add_feature(right))
             case LevelValues(category, values):
                 indicators, indicator_sum = self._levels[category]
                 # An unseen level is none of them: 0/0.
-                level_value = self.add("MatMul", indicators, self.constant(np.array(values)[:, None]))
-                return self.add("Div", level_value, indicator_sum)
+                level_value = self.add_node(
+                    "MatMul", indicators, self.add_constant(np.array(values)[:, None])
+                )
+                return self.add_node("Div", level_value, indicator_sum)
             case Operation(first, ((symbol, second),)):
-                return self.add(_OPERATORS[symbol], self.feature(first), self.feature(second))
+                return self.add_node(_OPERATORS[symbol], self.add_feature(first), self.add_feature(second))
             case Call("log1p", (inner,)):
-                return self.log1p(self.feature(inner))
+                return self.add_log1p(self.add_feature(inner))
             case Call(function, (inner,)):
-                return self.add(_FUNCTIONS[function], self.feature(inner))
+                return self.add_node(_FUNCTIONS[function], self.add_feature(inner))
         raise TypeError(f"{feature!r} is not a feature.")
 
-    def log1p(self, x: str) -> str:
+    def add_log1p(self, x: str) -> str:
         """Return log(1 + x) by Kahan's method, in which the rounding error of 1 + x cancels."""
-        one = self.constant(np.array([[1.0]]))
-        one_plus_x = self.add("Add", one, x)
-        ratio = self.add("Div", x, self.add("Sub", one_plus_x, one))
-        return self.add(
+        one = self.add_constant(np.array([[1.0]]))
+        one_plus_x = self.add_node("Add", one, x)
+        ratio = self.add_node("Div", x, self.add_node("Sub", one_plus_x, one))
+        return self.add_node(
             "Where",
-            self.add("Equal", one_plus_x, one),
+            self.add_node("Equal", one_plus_x, one),
             x,
-            self.add("Mul", self.add("Log", one_plus_x), ratio),
+            self.add_node("Mul", self.add_node("Log", one_plus_x), ratio),
         )
 
-    def scores(self, features: str) -> str:
+    def add_scores(self, features: str) -> str:
         """Add nodes for the scores of the rule, and return the name of the last one.
 
         Parameters
@@ -201,21 +209,30 @@ class _Graph:
             Name of the node of the scores (rows, K).
         """
         rule = self.rule
-        constant = self.constant(self.rule.constant[None])
-        origin, scale, mean = (np.stack(arrays)[:, None] for arrays in zip(*rule.points, strict=True))
+        constant = self.add_constant(self.rule.constant[None])
+        origin, scale, mean = (np.stack(arrays)[:, None] for arrays in zip(*rule.centres, strict=True))
         if rule.factor is None:
             origin = origin[0]
             scale = scale[0]
             mean = mean[0]
-        centred = self.add("Mul", self.add("Sub", features, self.constant(origin)), self.constant(scale))
-        if mean.any():
-            centred = self.add("Sub", centred, self.constant(mean))
-        if rule.factor is None:
-            return self.add("Add", self.add("MatMul", centred, self.constant(rule.weights[0])), constant)
-        # Classes, rows, whitened columns.
-        whitened = self.add("MatMul", centred, self.constant(np.stack(rule.weights)))
-        squares = self.add(
-            "ReduceSum", self.add("Mul", whitened, whitened), self.constant(np.array([2])), keepdims=0
+        centred = self.add_node(
+            "Mul", self.add_node("Sub", features, self.add_constant(origin)), self.add_constant(scale)
         )
-        by_row = self.add("Transpose", squares, perm=[1, 0])
-        return self.add("Add", self.add("Mul", by_row, self.constant(-0.5 * rule.factor[None])), constant)
+        if mean.any():
+            centred = self.add_node("Sub", centred, self.add_constant(mean))
+        if rule.factor is None:
+            return self.add_node(
+                "Add", self.add_node("MatMul", centred, self.add_constant(rule.weights[0])), constant
+            )
+        # Classes, rows, whitened columns.
+        whitened = self.add_node("MatMul", centred, self.add_constant(np.stack(rule.weights)))
+        squares = self.add_node(
+            "ReduceSum",
+            self.add_node("Mul", whitened, whitened),
+            self.add_constant(np.array([2])),
+            keepdims=0,
+        )
+        by_row = self.add_node("Transpose", squares, perm=[1, 0])
+        return self.add_node(
+            "Add", self.add_node("Mul", by_row, self.add_constant(-0.5 * rule.factor[None])), constant
+        )

@@ -44,10 +44,10 @@ class MarginalModel(ModelAbstract):
         design = fit.design_rows.design
         vault = ModelVault(
             coef=None if params is None else params.to_numpy().T.ravel(),
-            coefnames=None if params is None else _names(params),
+            coefnames=None if params is None else _coefficient_names(params),
             # Only the columns that are read: the terms are computed by this package.
             formula=f"`{design.response}` ~ {' + '.join(f'`{name}`' for name in design.columns)}",
-            modeldata=_table(fit),
+            modeldata=_table_of_used_rows(fit),
             package="discrim",
             variable_names=[fit.design_rows.design.response, *fit.design_rows.design.columns],
         )
@@ -138,7 +138,7 @@ def _variable_type(column: Any) -> str:
     return "integer" if column.dtype.is_integer() else "numeric"
 
 
-def _names(params: pd.DataFrame) -> Any:
+def _coefficient_names(params: pd.DataFrame) -> Any:
     """Return the names of the coefficients: terms, prefixed by the class if there are several."""
     is_single = params.shape[1] == 1
     return np.array(
@@ -146,7 +146,7 @@ def _names(params: pd.DataFrame) -> Any:
     )
 
 
-def _table(fit: FittedModel[Any]) -> Any:
+def _table_of_used_rows(fit: FittedModel[Any]) -> Any:
     """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
     design_rows = fit.require_rows("to_marginaleffects()")
     design_rows.rows.require_table(

@@ -197,7 +197,7 @@ class LinearGeometry(FittedResults):
             A class is unknown; there are more than two classes and they are not named; or a class has a prior
             of zero.
         """
-        i, j = _pair(self._fit, a, b)
+        i, j = _class_pair(self._fit, a, b)
         for k in (i, j):
             if not self._fit.prior[k] > 0:
                 raise DataError(
@@ -232,7 +232,7 @@ class LinearScores(LinearGeometry):
         return pd.Series(constant, index=self.classes, name="constant")
 
 
-def _pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
+def _class_pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
     """Return the positions of two classes.
 
     Parameters
@@ -368,14 +368,14 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
 
         If maketables is installed, ``maketables.ETable([fit, others])`` prints the table.
         """
-        table = coefficients(self)
+        table = maketables_coefficients(self)
         labels = table.index.get_level_values(0).unique()
         return [LogOddsEquation(self, label, table.loc[label].rename_axis("Coefficient")) for label in labels]
 
     @property
     @available_if(lambda self: self.log_odds)
     def __maketables_coef_table__(self) -> pd.DataFrame:
-        table = coefficients(self)
+        table = maketables_coefficients(self)
         names = [term if len(self.classes) == 2 else f"{label}, {term}" for label, term in table.index]
         return table.set_axis(pd.Index(names, name="Coefficient"))
 
@@ -384,7 +384,7 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
         return str(self.classes.name)
 
 
-def coefficients(fit: Any) -> pd.DataFrame:
+def maketables_coefficients(fit: Any) -> pd.DataFrame:
     """Return log odds by (class, term) with the column names of maketables: b, se, t, p and two intervals."""
     odds = fit.log_odds()
     table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
@@ -489,7 +489,7 @@ class PlaneSpec(ModelSpec[E]):
 class ScoresOnly(FittedResults):
     """Base class of results with values of the classes instead of posteriors."""
 
-    def _values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
+    def _rule_values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
         """Return the values of the rule, rows by classes."""
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(design_rows, self._fit.rule(), self.classes, np.asarray)

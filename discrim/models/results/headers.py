@@ -160,22 +160,22 @@ def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any
         and value != defaults.get(name)
         and name not in stated_options
     ]
-    error = _error_fact(fit, header.item("error_loo") is not None)
-    measures = [*error, *(_phrase(item) for item in brief_items if item.key in FIT_MEASURES)]
+    error = _error_phrases(fit, header.item("error_loo") is not None)
+    measures = [*error, *(_brief_phrase(item) for item in brief_items if item.key in FIT_MEASURES)]
     heading, note = (
         "; ".join(", ".join(phrases) for phrases in pair if phrases)
-        for pair in (([sizes], measures), (options, list(map(_phrase, choice_items))))
+        for pair in (([sizes], measures), (options, list(map(_brief_phrase, choice_items))))
     )
     return Pairs(heading, [], note)
 
 
-def _phrase(item: HeaderItem) -> str:
+def _brief_phrase(item: HeaderItem) -> str:
     """Return the name and the text of an item, with the text after a comma in parentheses."""
     value, _, how = item.printed.partition(", ")
     return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
-def _error_fact(fit: FittedModel[Any], left_out: bool) -> list[str]:
+def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
     """Return the leave-one-out error if it is computed quickly, else the apparent error, else nothing.
 
     A source of tables is not read for it.
@@ -448,13 +448,15 @@ MAX_LOG_ODDS_ERROR = 0.025
 def score_sizes(moments: ClassMoments) -> Floats:
     """Return the largest values (1 + p,) of a constant and columns within `PRINTED_RANGE_SD` of the means."""
     means = moments.class_means[moments.counts > 0]
-    return np.concatenate([[1.0], np.abs(means).max(axis=0, initial=0.0) + PRINTED_RANGE_SD * _sd(moments)])
+    return np.concatenate(
+        [[1.0], np.abs(means).max(axis=0, initial=0.0) + PRINTED_RANGE_SD * _within_class_sd(moments)]
+    )
 
 
 def difference_sizes(moments: ClassMoments) -> Floats:
     """Return the largest differences (p,) of two rows within `PRINTED_RANGE_SD` of the class means."""
     means = moments.class_means[moments.counts > 0]
-    return np.asarray(np.ptp(means, axis=0) + 2 * PRINTED_RANGE_SD * _sd(moments))
+    return np.asarray(np.ptp(means, axis=0) + 2 * PRINTED_RANGE_SD * _within_class_sd(moments))
 
 
 def coefficient_errors(sizes: Floats, within: float) -> Floats:
@@ -468,13 +470,13 @@ def coefficient_errors(sizes: Floats, within: float) -> Floats:
 
 def min_score_sd(moments: ClassMoments, coef: Floats) -> float:
     """Return the smallest standard deviation within classes of the scores x'coef of uncorrelated columns."""
-    sds = np.sqrt(((coef * _sd(moments)[:, None]) ** 2).sum(axis=0))
+    sds = np.sqrt(((coef * _within_class_sd(moments)[:, None]) ** 2).sum(axis=0))
     return float(sds[sds > 0].min(initial=np.inf))
 
 
 def mean_rounding_errors(fit: FittedModel[Any]) -> dict[Any, float]:
     """Return the largest rounding errors of class means by term: 1/200 of the sd within classes."""
-    return dict(zip(fit.terms, _sd(fit.estimates.moments) / 200, strict=True))
+    return dict(zip(fit.terms, _within_class_sd(fit.estimates.moments) / 200, strict=True))
 
 
 def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats, within: float) -> str:
@@ -510,7 +512,7 @@ def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats
     return f"The printed digits determine {scores_noun} within {within:g}, up to {range_text}."
 
 
-def _sd(moments: ClassMoments) -> Floats:
+def _within_class_sd(moments: ClassMoments) -> Floats:
     """Standard deviations (p,) within classes, with divisor N - K."""
     df = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):

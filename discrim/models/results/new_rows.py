@@ -38,7 +38,7 @@ def predict_by_chunks(
     results: Any,
     data: Any,
     out: str | PathLike[str] | None,
-    answer: Callable[[Any, Any], T],
+    predict: Callable[[Any, Any], T],
     *,
     reads_all_columns: bool = False,
     allows_classless: bool = False,
@@ -48,15 +48,15 @@ def predict_by_chunks(
     Parameters
     ----------
     results : ClassifierResults
-        Results that are passed to `answer`.
+        Results that are passed to `predict`.
     data : table or source of tables
         Rows to predict.
     out : path or None
         File or folder to which the result is written.
-    answer : callable
+    predict : callable
         Function of results and a table that returns a Series or DataFrame on the index of the table.
     reads_all_columns : bool
-        Whether `answer` needs all columns of the table and not only the columns of the formula.
+        Whether `predict` needs all columns of the table and not only the columns of the formula.
     allows_classless : bool
         Whether labels outside the classes are possible, such as the label of an outlier.
 
@@ -69,13 +69,13 @@ def predict_by_chunks(
     source = source_of_rows(data)
     columns = None if reads_all_columns else results._fit.design_rows.design.columns
     if out is not None:
-        frames = apply_to_chunks(source, columns, partial(answer, results))
+        frames = apply_to_chunks(source, columns, partial(predict, results))
         return cast("T", write_frames(frames, out, source=source))
     result: T = apply_to_source(
         source,
         columns,
-        partial(answer, results),
-        lambda: partial(answer, results._without_rows()),
+        partial(predict, results),
+        lambda: partial(predict, results._without_rows()),
         allows_unknown_labels=allows_classless,
     )
     return result
@@ -84,21 +84,21 @@ def predict_by_chunks(
 Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
-def _has_casewise(results: FittedResults) -> None:
+def _require_casewise(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit lacks distances to the classes with a theoretical distribution."""
-    from discrim.models.evaluation.classification import check_distances
+    from discrim.models.evaluation.classification import raise_if_no_distances
 
-    check_distances(results._fit)
+    raise_if_no_distances(results._fit)
 
 
-def _has_relative_distances(results: FittedResults) -> None:
+def _require_relative_distances(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit lacks distances to the classes and to all observations."""
-    from discrim.models.evaluation.typicality import distance_measure
+    from discrim.models.evaluation.typicality import typicality_measure
 
-    distance_measure(results._fit, relative=True)
+    typicality_measure(results._fit, relative=True)
 
 
-def _is_exportable(results: FittedResults) -> None:
+def _require_exportable(results: FittedResults) -> None:
     """Raise NotSupportedError if the rule or a term of the formula cannot be written in SQL and ONNX."""
     from discrim.models.results.exported import export_rule
 
@@ -179,7 +179,7 @@ class NewRowsMethods(FittedResults):
         check_word("method", method, Typicality)
         return typicality(self._fit, data, MissingPolicy(unseen), method, calibration)
 
-    @available_if(_has_casewise)
+    @available_if(_require_casewise)
     @with_display_formats(second_posterior="share", posterior="share", second_D2="z")
     def casewise(
         self,
@@ -246,7 +246,7 @@ class NewRowsMethods(FittedResults):
         data, method = table_and_method(data, method)
         return casewise(self, data, method, MissingPolicy(unseen), refit_prior)
 
-    @available_if(_has_relative_distances)
+    @available_if(_require_relative_distances)
     def relative_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Squared distance of rows to each class minus the distance to one normal distribution of all rows.
 
@@ -558,7 +558,7 @@ class NewRowsMethods(FittedResults):
             weights,
         )
 
-    @available_if(_is_exportable)
+    @available_if(_require_exportable)
     def to_sql(
         self,
         dialect: Database = "duckdb",
@@ -639,7 +639,7 @@ class NewRowsMethods(FittedResults):
 
         return as_sql(self._fit, dialect, table, output, keep, prior)
 
-    @available_if(_is_exportable)
+    @available_if(_require_exportable)
     def to_onnx(self, *, prior: Any = None) -> Any:
         """The rule as a model of ONNX, which runtimes of many languages compute.
 

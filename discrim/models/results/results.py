@@ -62,7 +62,7 @@ def selection_note(fit: FittedModel[Any]) -> str:
     )
 
 
-def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
+def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     """Return the header of a fit after a selection, with the error of a selection repeated in each fold.
 
     Parameters
@@ -75,7 +75,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     items = list(pairs.items)
     notes = [pairs.note, selection_note(fit)]
     if fit.before_selection() is not fit:
-        item = _error(fit)
+        item = _repeated_selection_item(fit)
         items += [] if item is None else [item]
         notes.append(
             'error_rates(["cv"]) repeats the choice in each fold.'
@@ -86,7 +86,7 @@ def _header(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     return replace(pairs, items=items, note=" ".join(filter(None, notes)))
 
 
-def _error(fit: FittedModel[Any]) -> HeaderItem | None:
+def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
     """Return the header item of the cross-validated error with a new choice in each fold; None if slow."""
     if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.before_selection()):
         return None
@@ -397,14 +397,14 @@ class EvaluationMethods(FittedResults):
             weights=weights,
         )
         rows = assess_rows(self._fit, data, method, plan)
-        classify = partial(classification, self._fit, data, plan=plan)
+        classify = partial(classification, self._fit, data, options=plan)
         return Assessment(self._fit, rows, classify, level, bins)
 
 
 Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
-def _has_probabilities(method_name: str) -> Callable[[Any], None]:
+def _require_probabilities(method_name: str) -> Callable[[Any], None]:
     """Return a check for `available_if`: posteriors exist, or can be calibrated."""
 
     def check(results: ClassifierResults) -> None:
@@ -451,7 +451,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
     def _sections(self) -> SectionFunctions:
         sections = super()._sections()
         if self._fit.selection is not None and "header" in sections:
-            sections["header"] = partial(_header, sections["header"], self._fit)
+            sections["header"] = partial(_header_after_selection, sections["header"], self._fit)
         return sections
 
     def _facts(self) -> dict[str, Any]:
@@ -578,9 +578,9 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         check_word("typicality", typicality, Typicality)
         typical = None
         if outlier is not None:
-            from discrim.models.evaluation.typicality import find_outliers, typicality_of_new
+            from discrim.models.evaluation.typicality import find_outliers, typicality_function
 
-            typical = typicality_of_new(self._fit, typicality, outlier)
+            typical = typicality_function(self._fit, typicality, outlier)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
@@ -594,7 +594,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             self, data, out, labels, allows_classless=reject is not None or outlier is not None
         )
 
-    @available_if(_has_probabilities("predict_proba()"))
+    @available_if(_require_probabilities("predict_proba()"))
     def predict_proba(
         self,
         data: Data | None = None,
@@ -653,7 +653,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, posteriors, missing_policy, out)
 
-    @available_if(_has_probabilities("predict_log_proba()"))
+    @available_if(_require_probabilities("predict_log_proba()"))
     def predict_log_proba(
         self,
         data: Data | None = None,

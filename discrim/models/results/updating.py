@@ -22,7 +22,7 @@ from discrim.models.base.refits import argument_defaults, refit_options
 from discrim.models.moments.moments import Moments, Scatters, moments, moments_of_fit
 from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 
-MOMENTS = "moments"
+MOMENTS_CACHE_KEY = "moments"
 """Key of the cache of a fit for the moments of all rows that `update(batch)` has added up."""
 
 SCATTERS: dict[ScatterType, Scatters] = {
@@ -118,7 +118,7 @@ class UpdateMethods(FittedResults):
                     "update() with a batch cannot be combined with a formula or other rows.",
                     hint="Call update() twice.",
                 )
-            return cast("Self", _with_batch(results, batches[0], changes))
+            return cast("Self", _refit_with_batch(results, batches[0], changes))
         fit = results._fit
         options = refit_options(results, rechoose=True)
         if formula is None or str(formula).lstrip()[:1] in (".", "~"):
@@ -214,7 +214,7 @@ class UpdateMethods(FittedResults):
         return make(self._fit, sizes, repeats, groups, seed, level, nested=nested)
 
 
-def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
+def _refit_with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     """Fit the verb again to the moments of the rows of a fit and of a batch.
 
     Parameters
@@ -234,9 +234,9 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
     row = BY_MODEL[results._spec.name]
     verb = resolve(f"{row.module}:{row.verb}")
     changes = dict(changes)
-    if MOMENTS not in argument_defaults(row):
-        _raise_without_rows(f"{row.verb}() is not fitted to moments")
-    for name in (MOMENTS, "functions"):
+    if MOMENTS_CACHE_KEY not in argument_defaults(row):
+        _raise_batch_not_supported(f"{row.verb}() is not fitted to moments")
+    for name in (MOMENTS_CACHE_KEY, "functions"):
         if name in changes:
             raise DataError(
                 f"update(batch) cannot be combined with {name}=, which are taken from the fit.",
@@ -258,8 +258,8 @@ def _with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> Any:
             hint="Pass prior= to update(), with a probability for each class.",
         ) from None
     except NotSupportedError as error:
-        _raise_without_rows(error.message.removesuffix("."))
-    refitted._fit.cache[MOMENTS] = total
+        _raise_batch_not_supported(error.message.removesuffix("."))
+    refitted._fit.cache[MOMENTS_CACHE_KEY] = total
     return refitted
 
 
@@ -317,8 +317,8 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     They come from the cache after an earlier batch, from the estimates if the fit lacks rows, or else from a
     pass over its rows.
     """
-    if MOMENTS in fit.cache:
-        stored: Moments = fit.cache[MOMENTS]
+    if MOMENTS_CACHE_KEY in fit.cache:
+        stored: Moments = fit.cache[MOMENTS_CACHE_KEY]
         return stored
     scatters = SCATTERS[fit.estimates.moments.scatter_type]
     design_rows = fit.design_rows
@@ -353,7 +353,7 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
         )
 
 
-def _raise_without_rows(reason: str) -> NoReturn:
+def _raise_batch_not_supported(reason: str) -> NoReturn:
     """Raise NotSupportedError for a model to which a batch cannot be added."""
     raise NotSupportedError(
         f"{reason}. update(batch) requires a model that is fitted to moments.",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from discrim.models.base.available import Conditional
+from discrim.models.base.available import ConditionalAttribute
 
 SKIPPED = {"plot", "save", "report", "to_statsmodels"}
 """Methods that draw, write, or give objects of other packages."""
@@ -83,7 +83,7 @@ class Record:
 
 def _is_method(thing: Any, name: str) -> bool:
     """Whether a name is of a method; what is stored under it may be callable too, as an engine is."""
-    kinds = (staticmethod, classmethod, Conditional)
+    kinds = (staticmethod, classmethod, ConditionalAttribute)
     static = inspect.getattr_static(type(thing), name, None)
     return inspect.isroutine(static) or isinstance(static, kinds)
 

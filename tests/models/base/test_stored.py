@@ -14,7 +14,7 @@ from discrim.core.covariance.shrinkage import Shrinkage
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
-from discrim.models.base.stored import StoredEstimates, restore, store
+from discrim.models.base.stored import StoredEstimates, decode_arguments, encode_estimates
 
 
 class Pair(NamedTuple):
@@ -55,14 +55,14 @@ def whole() -> Whole:
 
 
 def changed(**changes) -> StoredEstimates:
-    stored = store(Whole, whole())
+    stored = encode_estimates(Whole, whole())
     arrays = {name: changes.pop(name, array) for name, array in stored.arrays.items()}
     return StoredEstimates(stored.values | changes, arrays)
 
 
 def test_all_types_come_back():
     before = whole()
-    after = Whole(**restore(Whole, store(Whole, before)))
+    after = Whole(**decode_arguments(Whole, encode_estimates(Whole, before)))
     for name in ("count", "share", "by", "wanted", "pair", "labels"):
         assert getattr(after, name) == getattr(before, name)
     assert isinstance(after.pair, Pair)
@@ -81,7 +81,7 @@ def test_all_types_come_back():
 
 def test_unknown_covariance_models_are_refused():
     stored = changed(covariance_model={"class": "FullCovariance"})
-    assert restore(Whole, stored)["covariance_model"] == FullCovariance()
+    assert decode_arguments(Whole, stored)["covariance_model"] == FullCovariance()
 
 
 @pytest.mark.parametrize(
@@ -109,19 +109,19 @@ def test_unknown_covariance_models_are_refused():
 )
 def test_other_types_are_refused(changes):
     with pytest.raises(InvalidStateError):
-        restore(Whole, changed(**changes))
+        decode_arguments(Whole, changed(**changes))
 
 
 @pytest.mark.parametrize("name", ["codes", "parts.values", "covariances"])
 def test_a_missing_array_is_refused(name):
-    stored = store(Whole, whole())
+    stored = encode_estimates(Whole, whole())
     del stored.arrays[name]
     with pytest.raises(InvalidStateError):
-        restore(Whole, stored)
+        decode_arguments(Whole, stored)
 
 
 def test_additional_arrays_are_refused():
-    stored = store(Whole, whole())
+    stored = encode_estimates(Whole, whole())
     stored.arrays["more"] = np.zeros(2)
     with pytest.raises(InvalidStateError):
-        restore(Whole, stored)
+        decode_arguments(Whole, stored)

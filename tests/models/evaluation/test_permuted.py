@@ -73,7 +73,7 @@ def test_rates_match_all_labellings():
     validation = cross_validate(lda("y ~ x", table), "fold", permutations=100, seed=1)
     test, rates = validation.permutations, np.array(list(expected.values()))
     assert test.labellings == 20
-    assert test.least == 1 / 20
+    assert test.min_pvalue == 1 / 20
     assert any("20 labellings" in note for note in test.notes())
     assert set(np.round(test.rates, 12)) <= set(np.round(rates, 12))
     proportion = (rates >= hit_rate(validation) - 1e-12).mean()
@@ -89,7 +89,7 @@ def test_the_result_keeps_the_distribution_and_shows_it():
     assert test.estimate == pytest.approx(hit_rate(validation))
     assert len(test.rates) == 19
     assert test.pvalue == (1 + (test.rates >= test.estimate - 1e-12).sum()) / 20
-    assert test.least == 1 / 20
+    assert test.min_pvalue == 1 / 20
     tables = validation.summary().tables
     pd.testing.assert_frame_equal(tables["permutations"], test.table)
     text = validation.summary().as_text()
@@ -206,7 +206,7 @@ def test_permutations_without_a_fit_are_redrawn_and_counted():
     table = pd.DataFrame({"y": list("aaabbbbbb"), "x": [0.0, 1, 2, 5, 5, 5, 6, 7, 8]})
     fit = discrim.qda("y ~ x", table)
     found = cross_validate(fit, [1, 2, 3] * 3, permutations=10, seed=0).permutations
-    assert found.redrawn > 0
+    assert found.n_redrawn > 0
     assert any("drawn again" in note for note in found.notes())
     broken = replace(fit._fit, spec=_WithoutRule())
     with pytest.raises(NotSupportedError) as caught:

@@ -8,7 +8,7 @@ import pytest
 from sklearn.metrics import confusion_matrix, roc_curve
 
 import discrim
-from discrim.models.evaluation.assessment import evaluation_methods, leave_one_out_is_fast
+from discrim.models.evaluation.assessment import evaluation_methods, has_fast_leave_one_out
 from discrim.penalty import Lasso
 
 mpl.use("Agg")
@@ -66,7 +66,7 @@ def test_default_confusion_plot_is_leave_one_out():
 
 def test_slow_leave_one_out_is_replaced_by_folds():
     fit = discrim.logistic(FORMULA, TWO)
-    assert not leave_one_out_is_fast(fit._fit)
+    assert not has_fast_leave_one_out(fit._fit)
     axes = fit.plot("confusion")
     drawn = {text.get_position(): int(text.get_text().split("\n")[0]) for text in axes.texts}
     counts = fit.confusion("cv", seed=0).to_numpy()

@@ -248,7 +248,7 @@ def test_every_dialect_is_written(dialect: str) -> None:
         dialect, table=("base", "penguins")
     )
     assert query.count("(") == query.count(")")
-    sign = DIALECTS[dialect].sign
+    sign = DIALECTS[dialect].name_quote
     assert f"FROM {sign}base{sign}.{sign}penguins{sign} AS t" in query
 
 
