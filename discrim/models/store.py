@@ -1,4 +1,4 @@
-"""The verb `load`, which reads a saved fit or saved moments."""
+"""The public function `load`, which reads a saved fit or saved moments."""
 
 from __future__ import annotations
 

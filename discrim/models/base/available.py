@@ -31,7 +31,7 @@ COMPONENTS = ("covariance_model", "subspace", "covariate_model")
 
 
 class ConditionalAttribute:
-    """A method, or the getter of a property, that only some objects have; made by `available_if`.
+    """Descriptor of a method, or getter of a property, that only some objects have; see `available_if`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class ConditionalAttribute:
                 raise NotSupportedError(f"This {type(instance).__name__} has no {name}.", hint=sentence(hint))
 
     def is_available(self, instance: object) -> bool:
-        """Whether the attribute applies to an object."""
+        """Return whether the attribute applies to an object."""
         try:
             (self.require if self.checks else self.function)(instance)
         except NotSupportedError:
@@ -72,12 +72,12 @@ class ConditionalAttribute:
         return True
 
     def with_function(self, function: Callable[..., Any]) -> ConditionalAttribute:
-        """Return the same condition for another function."""
+        """Return a conditional attribute with the same checks for another function."""
         return ConditionalAttribute(function, self.checks)
 
 
 def available_if(check: Check | None = None, message: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Mark a method or the getter of a property that exists only for objects that pass a check.
+    """Return a decorator for a method or the getter of a property that only some objects have.
 
     Parameters
     ----------
@@ -179,10 +179,10 @@ _PREPARED_CLASSES: set[type] = set()
 
 
 def prepare_attributes(results_class: type) -> None:
-    """Prepare the public methods and properties of a class and of its bases in this package.
+    """Wrap the public methods and properties of a class, and of its bases in this package, in place.
 
-    Errors of methods are public errors and suggest keywords; see `with_public_errors`. Methods and properties
-    that are annotated to return a DataFrame return a ResultTable.
+    Methods then raise public errors only, which suggest keywords; see `with_public_errors`. Methods and
+    properties that are annotated to return a DataFrame return a ResultTable.
     """
     for base in results_class.__mro__:
         if base.__module__.startswith("discrim.") and base not in _PREPARED_CLASSES:
@@ -201,12 +201,12 @@ def prepare_attributes(results_class: type) -> None:
 
 
 def _prepare_method(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with public errors and, if it returns a DataFrame, with a ResultTable."""
+    """Wrap a method to raise public errors and, if it returns a DataFrame, to return a ResultTable."""
     return with_public_errors(returning_result_table(function) if _returns_table(function) else function)
 
 
 def _prepare_getter(getter: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the getter of a property with a ResultTable; a condition on its availability is kept."""
+    """Wrap the getter of a property to return a ResultTable; a condition on its availability is kept."""
     if isinstance(getter, ConditionalAttribute):
         return getter.with_function(returning_result_table(getter.function))
     return returning_result_table(getter)

@@ -1,6 +1,8 @@
-"""Messages and hints of the errors of the core, which has neither the options of verbs nor column names.
+"""Public messages and hints of the errors of the core.
 
-A text is a format string of the values of the error. `models.base.fit` registers them in the core.
+The core does not know the options of verbs and the names of columns. Its errors have a reason, a key of
+`DESCRIPTIONS`, and values that are inserted into the message. `models.base.fit` registers `describe` in the
+core.
 """
 
 from __future__ import annotations
@@ -15,17 +17,19 @@ from discrim.errors import CollinearError, DataError, DiscrimError, NotSupported
 
 
 def _describe_singular_principal_scores(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return message and hint for a singular covariance of scores on principal axes (`components=`)."""
     return _describe_singular_scores(values, "components", "principal axes", 'covariance="shrunk"')
 
 
 def _describe_singular_ncomp_scores(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return message and hint for a singular covariance of scores on the axes of `ncomp=`."""
     return _describe_singular_scores(values, "ncomp", "axes of ncomp=", 'covariance="shrunk" without ncomp=')
 
 
 def _describe_singular_scores(
     values: Mapping[str, Any], option: str, axes: str, other: str
 ) -> tuple[str, str]:
-    """Return message and hint for scores whose covariance is singular.
+    """Return message and hint for a singular covariance of scores.
 
     Parameters
     ----------
@@ -53,7 +57,7 @@ def _describe_singular_scores(
 
 
 def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the message and the hint of signal dimensions that leave none for the noise."""
+    """Return message and hint for a factor model whose signal dimensions leave none for the noise."""
     dimension = values["dimension"]
     rank = values["rank"]
     hint = f'Pass dimensions= with at most {rank - 1}, or covariance="shrunk".'
@@ -67,7 +71,7 @@ def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the message and the hint of a form that makes a signal variance smaller than the noise."""
+    """Return message and hint for a factor model with a signal variance smaller than the noise variance."""
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
     other = "AkjBkQkD" if has_common_dimension(form) else "AkjBkQkDk"
@@ -79,6 +83,7 @@ def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _describe_missing_likelihood(values: Mapping[str, Any]) -> tuple[str, str]:
+    """Return message and hint for a covariance that is not a maximum likelihood estimate."""
     name = COVARIANCE_NAMES.get(values["name"], f'covariance="{values["name"]}"')
     return (
         f"A likelihood requires a maximum likelihood estimate, which {name} is not.",
@@ -522,7 +527,7 @@ In addition to the values of the error, format strings have the fields `where` (
 def describe(
     error: CoreError, columns: Sequence[str] | None = None, classes: Sequence[Any] | None = None
 ) -> tuple[str, str]:
-    """Return message and hint of an error of the core.
+    """Return the public message and hint of an error of the core.
 
     Parameters
     ----------
@@ -552,7 +557,7 @@ def describe(
 
 @contextmanager
 def named_errors(columns: Sequence[str], classes: Sequence[Any]) -> Iterator[None]:
-    """Raise errors of the core as public errors with the names of the columns and classes at fault.
+    """Context manager that converts errors of the core to public errors with names of columns and classes.
 
     Parameters
     ----------
@@ -570,13 +575,13 @@ def named_errors(columns: Sequence[str], classes: Sequence[Any]) -> Iterator[Non
 def public_error(
     error: CoreError, columns: Sequence[str] | None = None, classes: Sequence[Any] | None = None
 ) -> DiscrimError:
-    """Return the public error of an error of the core.
+    """Convert an error of the core to a public error.
 
     Parameters
     ----------
     error : CoreError
     columns, classes : sequence, optional
-        Names of the columns and labels of the classes; by default the message of the error is kept.
+        Names of the columns and labels of the classes, which replace positions in the message.
 
     Returns
     -------

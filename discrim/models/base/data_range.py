@@ -27,20 +27,20 @@ from discrim.errors import DataError, OutOfRangeError
 
 MIN_LOG_SIZE = -303.0
 MAX_LOG_SIZE = 304.0
-"""Decimal logarithms between which the variation of a column has to lie, for its inverse to be a float64."""
+"""Smallest and largest decimal logarithm of the variation of a column: its inverse is then a float64."""
 
 SUSPECT_SD = 1e50
 """Standard deviation above which, or below whose inverse, the rows are searched for distant values."""
 
 MIN_SCORE_LIMIT = 1e50
-"""Limit of scores that is far above the scores of any rows like those of a fit."""
+"""Smallest useful limit of scores, far above the scores of rows within the range of a fit."""
 
 SAMPLE_ROWS = 10_000
 """Rows from which the median of a column is taken."""
 
 
 def column_range(moments: ClassMoments) -> ColumnRange:
-    """Return the range of values, in the units of the data, that a fit accepts in new observations."""
+    """Return the range of values of each column, in the units of the data, that new rows may have."""
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):
         max_deviations = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)
@@ -48,10 +48,22 @@ def column_range(moments: ClassMoments) -> ColumnRange:
 
 
 def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
-    """Return a size of linear scores below which no value is outside the range that is accepted.
+    """Return the absolute value of linear scores up to which all values of a row are within their range.
 
-    A single value outside it moves some score by more than twice the limit. If some column moves the scores
-    by little, as one with coefficients of zero, the limit is zero; without a range it is infinite.
+    A check of the scores then replaces a check of the rows: a single value outside its range changes some
+    score by more than twice the limit.
+
+    Parameters
+    ----------
+    rule : LinearRule
+    accepted : ColumnRange or None
+        Range of the columns.
+
+    Returns
+    -------
+    float
+        Zero if some column has little effect on the scores, so that scores do not show its values; infinite
+        without a range.
     """
     if accepted is None:
         return np.inf
@@ -62,14 +74,14 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
 
 
 def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
-    """Raise a DataError if a column, or single rows of it, are out of the range of double precision.
+    """Raise DataError if a column varies too much or too little, or has a value too far from the class means.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the columns of the blocks.
+        Moments of the columns of the rows.
     design_rows : DesignRows
-        The rows, if there are any, to name the row at fault.
+        The rows, from which the message names the row of a distant value; may be empty.
     """
     variances = _variances(moments)
     means = moments.means[moments.rows > 0]
@@ -90,7 +102,7 @@ def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
 
 
 def _variances(moments: ClassMoments) -> Floats:
-    """Variances (K, p) or, of pooled moments, (1, p), in units of z."""
+    """Return the variances of the scaled columns: (K, p) by class, or (1, p) for pooled moments."""
     squares = moments.squares
     if len(squares) < moments.n_classes:
         return np.asarray(squares / moments.total)
@@ -98,9 +110,10 @@ def _variances(moments: ClassMoments) -> Floats:
 
 
 def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
-    """Smallest positive standard deviation (p,) of the classes, in units of z, from their variances.
+    """Return the smallest positive standard deviation (p,) over the classes, for each scaled column.
 
-    If a column does not vary within classes, it is that over all rows, and one if that is zero, too.
+    If a column does not vary within classes, the standard deviation over all rows is returned, or one if this
+    is zero, too. `variances` are from `_variances`.
     """
     if variances.min() > 0:
         return np.asarray(np.sqrt(variances.min(axis=0)))
@@ -111,7 +124,10 @@ def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
 
 
 def _check_column_variation(log_sizes: Floats, terms: tuple[str, ...]) -> None:
-    """Raise a DataError for a column whose variation, a decimal logarithm (p,), is too small or too large."""
+    """Raise DataError for a column whose variation is too small or too large.
+
+    `log_sizes` (p,) are decimal logarithms of the variation in the units of the data.
+    """
     # Sizes of columns whose values differ by more than the largest float64 are not finite.
     log_sizes = np.where(np.isfinite(log_sizes), log_sizes, np.log10(np.finfo(np.float64).max))
     out_of_range = np.flatnonzero((log_sizes < MIN_LOG_SIZE) | (log_sizes > MAX_LOG_SIZE))
@@ -155,7 +171,7 @@ def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: Desi
 
 
 def _raise_if_distant_rows(design_rows: DesignRows, columns: Codes) -> None:
-    """Raise an OutOfRangeError for the first row that is far from most rows in some columns (c,)."""
+    """Raise OutOfRangeError for the first row with a value far from the median of one of the columns (c,)."""
     sample = []
     n_sampled = 0
     for _, x, _, _ in used_rows(design_rows):
@@ -185,8 +201,9 @@ def _raise_if_far_rows(
     columns : (c,) int
         Positions of the columns that are checked.
     centre, unit : (c,) float
+        Centre of each column, and the unit in which distances from it are measured.
     measure : str
-        Name of the units in the message.
+        Description of the unit in the message.
     """
     for block_rows, x, _, _ in used_rows(design_rows):
         with np.errstate(over="ignore", invalid="ignore"):

@@ -45,7 +45,7 @@ MAX_WITHOUT_EXPONENT = 1e15
 
 
 def format_count(x: float) -> str:
-    """Return the text of a count or of a sum of weights."""
+    """Return the text of a count (without decimals) or of a sum of weights (with ten digits)."""
     return f"{x:.0f}" if x == round(x) and abs(x) < MAX_WITHOUT_EXPONENT else f"{x:.10g}"
 
 
@@ -128,6 +128,7 @@ def _table_html(
 
 
 def _column_format(column: pd.Series, formats: dict[str, Format]) -> Format:
+    """Return the format of a column: from `formats` or `FORMATS` by its name, else by its dtype."""
     name = str(column.name)
     dtype = column.dtype
     if pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype):
@@ -152,6 +153,7 @@ class SummarizedResults(PublicAttributes, ABC):
         """Return the summary."""
 
     def _brief(self) -> Summary:
+        """Return the short form of the summary, for `repr` and notebooks."""
         summary = self.summary()
         return summary.select_sections(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
 
@@ -187,7 +189,7 @@ class SummarizedResults(PublicAttributes, ABC):
 
 
 def display_brief_summary(results_class: type[T]) -> type[T]:
-    """Decorate a class with a method `_brief` to be displayed like `SummarizedResults`."""
+    """Class decorator that defines `__repr__` and `_repr_html_` by the method `_brief`."""
     for name in ("__repr__", "_repr_html_"):
         setattr(results_class, name, getattr(SummarizedResults, name))
     return results_class
@@ -203,19 +205,19 @@ class SummarizedModel(SummarizedResults):
 
     @abstractmethod
     def _title(self) -> str:
-        """Title of the model."""
+        """Return the title of the summary."""
 
     @abstractmethod
     def _subject(self) -> Any:
         """Return the second argument of the functions of sections and plots: the `FittedModel`."""
 
     def _verb(self) -> str:
-        """Name of the verb that makes such fits."""
+        """Return the name of the verb that makes such fits."""
         return self._spec.verb
 
     @abstractmethod
     def _heading(self) -> str:
-        """Title of the short form."""
+        """Return the title of the short form of the summary."""
 
     def _section_functions(self, *, brief: bool, subject: Any = None) -> SectionFunctions:
         """Return functions without arguments that compute the sections of the summary or of its short form.
@@ -248,7 +250,7 @@ class SummarizedModel(SummarizedResults):
         return Summary(self._heading(), self._facts() | sections).shortened()
 
     def _facts(self) -> dict[str, Any]:
-        """Return the sections at the beginning of the short form, by name."""
+        """Return additional sections for the beginning of the short form, by name; by default none."""
         return {}
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

@@ -162,7 +162,7 @@ class Refits(Generic[E]):
         return fit.estimates.moments.scatter_type
 
     def choice(self, fit: FittedModel[E]) -> str:
-        """Describe the options that were chosen from the rows; empty without a choice."""
+        """Describe the tuning parameters that were chosen from the rows; "" if none were."""
         return ""
 
     def refit_to_moments(self, fit: FittedModel[E], moments: ClassMoments) -> Rule | None:
@@ -192,27 +192,27 @@ class Refits(Generic[E]):
         return rule if is_whole else ColumnSubsetRule(rule, keep)
 
     def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows with other weights, with a new choice of parameters.
+        """Return the rule of a refit to reweighted rows, with tuning parameters chosen again.
 
-        None if the model cannot be fitted. By default parameters are not chosen.
+        None if the model cannot be fitted. This default is for models without tuning parameters.
         """
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows with other weights that keeps the chosen parameters.
+        """Return the rule of a refit to reweighted rows, with the tuning parameters of the fit.
 
-        None if the model cannot be fitted. By default the refit is to the moments of the rows.
+        None if the model cannot be fitted. This default computes the moments of the rows.
         """
         return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.scatter_type))
 
     def refit(self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
-        """Return the rule of a refit to rows, with the columns that the verb would use for these rows.
+        """Return the rule of a refit to rows, without the columns that the verb would drop for these rows.
 
         Parameters
         ----------
         fit : FittedModel
         rows : DesignRows
-            Rows with other weights, with the columns of the fit or of another design.
+            Rows of the fit with other weights, or rows of another design.
         fixed : bool
             Whether parameters that the rows of the fit chose are kept.
 
@@ -253,11 +253,11 @@ class Refits(Generic[E]):
         return False
 
     def informative_columns(self, fit: FittedModel[E]) -> Sequence[int]:
-        """Return the positions of columns that a refit uses even if they are constant."""
+        """Return the positions of columns that a refit keeps if they are constant; by default none."""
         return ()
 
     def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
-        """Return the collinear columns that the model cannot use, given these moments."""
+        """Return the collinear columns, by the moments of the rows, that the model cannot use."""
         return dependencies(moments.as_one())
 
     def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:
@@ -291,7 +291,7 @@ class Refits(Generic[E]):
         return fit, rows
 
     def scores_by_call(self, fit: FittedModel[E], train: Codes, test: Codes) -> Floats:
-        """Return scores of rows by a call of the user's function with other rows, if `refits_by_function`.
+        """Fit the user's function to some rows and return its scores of others, if `refits_by_function`.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class Refits(Generic[E]):
         raise NotImplementedError
 
     def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
-        """Return the positions (q,) of the columns that the verb would use, given these moments."""
+        """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows."""
         dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
@@ -429,14 +429,14 @@ class ModelSpec(Refits[E]):
     # ---- likelihood, prior and posteriors
 
     def likelihood_of(self, fit: FittedModel[E]) -> str:
-        """Return which variables `llf` is the likelihood of.
+        """Return the random variables of the likelihood `llf`, as text.
 
         One of "class and row", "class and row given covariates", "class given row" and "none".
         """
         return "class and row"
 
     def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
-        """Return whether a prior of class proportions is kept in refits by default; see `PriorInRefits`."""
+        """Return how refits treat a prior of class proportions by default; see `PriorInRefits`."""
         return "fixed"
 
     def posteriors_hint(self, fit: FittedModel[E]) -> str:
@@ -460,15 +460,19 @@ class ModelSpec(Refits[E]):
     # ---- scores of rows
 
     def read_rows(self, fit: FittedModel[E], data: Any, missing_policy: MissingPolicy) -> DesignRows:
-        """Return the rows of a table, or of the fit, with the given options or the defaults of the fit.
+        """Read the rows of a table with the design of the fit, or return the rows of the fit.
 
         Parameters
         ----------
         fit : FittedModel
         data : table or None
-            None for the rows of the fit.
+            New rows; None for the rows of the fit.
         missing_policy : MissingPolicy
             Options for missing values and unseen levels.
+
+        Returns
+        -------
+        DesignRows
         """
         design_rows = fit.design_rows
         is_partial = missing_policy.missing == "integrate"
@@ -487,13 +491,14 @@ class ModelSpec(Refits[E]):
         )
 
     def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior.
+        """Return the classification rule of the fit under a prior.
 
         Parameters
         ----------
         fit : FittedModel
         prior : (K,) float
-        method, convention : str
+        method : str
+        convention : str or None
             Options of `predict_proba`.
         """
         estimates: Any = fit.estimates
@@ -502,7 +507,7 @@ class ModelSpec(Refits[E]):
         return rule
 
     def has_marginals(self, fit: FittedModel[E]) -> bool:
-        """Return whether `marginal_rule` integrates columns out."""
+        """Return whether the model has a `marginal_rule`, which integrates missing columns out."""
         return False
 
     def marginal_rule(self, estimates: E, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -533,7 +538,7 @@ class ModelSpec(Refits[E]):
         return rules.log_posteriors(scores)
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
-        """Raise if a prior (K,) is not compatible with the model."""
+        """Raise PriorError if a prior (K,) is not compatible with the model; by default any prior is."""
 
     # ---- files
 
@@ -542,7 +547,18 @@ class ModelSpec(Refits[E]):
         return encode_estimates(self.constructor, estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns; -1 stands for any length."""
+        """Return the shapes of the model's arrays in a file, by name, which are checked when it is loaded.
+
+        Parameters
+        ----------
+        k, p : int
+            Numbers of classes and columns.
+
+        Returns
+        -------
+        dict of str to tuple of int
+            -1 stands for any length.
+        """
         return {}
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
@@ -568,7 +584,7 @@ class ModelSpec(Refits[E]):
 
 
 def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
-    """Return the fit with a covariance model of the columns at some positions (q,), to refit to these."""
+    """Return the fit with its covariance model restricted to the columns at positions (q,), for a refit."""
     estimates: Any = fit.estimates
     covariance_model = getattr(estimates, "covariance_model", None)
     if covariance_model is None:
@@ -577,13 +593,16 @@ def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
 
 
 def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeaveOneOutScorer:
-    """Return a scorer of missing scores for `leave_one_out`; the caller then refits without each row.
+    """Return a `LeaveOneOutScorer` for models without a closed form, whose scores are all NaN.
+
+    The evaluation refits the model without each row whose score is NaN. NotSupportedError is raised if there
+    are too many rows for this.
 
     Parameters
     ----------
     fit : FittedModel
     reason : str
-        Why this is slow, for the error for too many rows; see `refit_each_row`.
+        Why leave-one-out is slow, for the message; see `refit_each_row`.
     """
     return refit_each_row(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
 
@@ -614,7 +633,7 @@ class FittedModel(Generic[N]):
     loaded : bool
         Whether it was read from a file, which does not store how an option got its value.
     refits_override : Refits or None
-        Refits by choices of columns or by calls, instead of the refits of the specification.
+        Refits that repeat a selection or call a function of the user, instead of the refits of `spec`.
     counts : (K,) float
         Number of rows, or sum of weights, by class.
     dropped : int
@@ -666,12 +685,12 @@ class FittedModel(Generic[N]):
 
     @property
     def refits(self) -> Refits[Any]:
-        """How the fit is refitted."""
+        """Methods that refit the model: `refits_override`, or by default `spec`."""
         return self.spec if self.refits_override is None else self.refits_override
 
     @property
     def choice(self) -> str:
-        """Description of everything that the rows chose; empty without a choice."""
+        """Description of the columns, model and tuning parameters that were chosen from the rows, or ""."""
         columns = "" if self.selection is None else self.selection.choice
         return " and ".join(description for description in (columns, self.refits.choice(self)) if description)
 
@@ -682,7 +701,7 @@ class FittedModel(Generic[N]):
 
     @property
     def likelihood_of(self) -> str:
-        """Variables whose likelihood `llf` is; see `ModelSpec.likelihood_of`."""
+        """Random variables of the likelihood `llf`; see `ModelSpec.likelihood_of`."""
         return self.spec.likelihood_of(self)
 
     @property
@@ -691,7 +710,7 @@ class FittedModel(Generic[N]):
         return self.spec.prior_in_refits(self)
 
     def before_selection(self) -> FittedModel[Any]:
-        """Return the fit whose refits choose the columns again; the fit itself if its rows chose none."""
+        """Return the fit before a selection, whose refits select again, or the fit itself without one."""
         if self.selection is None or self.selection.unselected_fit is None:
             return self
         self.design_rows.table.raise_if_changes()
@@ -709,7 +728,7 @@ class FittedModel(Generic[N]):
         return self._cached_value("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
     def _cached_value(self, name: str, make: Callable[[], T]) -> T:
-        """Return a value that depends on this fit alone, computed at its first use."""
+        """Return the value of `make()`, which is called only at the first use of `name`."""
         if name not in self._derived:
             self._derived[name] = make()
         value: T = self._derived[name]
@@ -717,7 +736,7 @@ class FittedModel(Generic[N]):
 
     @property
     def column_range(self) -> ColumnRange:
-        """Range of the columns in new rows."""
+        """Range of values that new rows may have, by column."""
         return self._cached_value("column_range", lambda: column_range(self.estimates.moments))
 
     @property
@@ -753,8 +772,19 @@ class FittedModel(Generic[N]):
     def require_rows(self, method_name: str, hint: str = "fit formula and data") -> DesignRows:
         """Return the rows of the fit.
 
-        Raises NotSupportedError, which names the method, if the fit lacks its rows, and DataError if the
-        table was changed after the fit.
+        Parameters
+        ----------
+        method_name : str
+            Method or option that requires the rows, for the message.
+        hint : str
+            Hint of the error, without capital and full stop.
+
+        Raises
+        ------
+        NotSupportedError
+            The fit does not have its rows.
+        DataError
+            The table was changed after the fit.
         """
         if not self.has_rows:
             raise NotSupportedError(
@@ -776,7 +806,19 @@ class FittedModel(Generic[N]):
         return design_rows
 
     def new_rows(self, data: Any, missing_policy: MissingPolicy = AS_FITTED) -> DesignRows:
-        """Return the rows of a table, the rows of the fit for None, or `DesignRows` unchanged."""
+        """Read new rows with the design of the fit.
+
+        Parameters
+        ----------
+        data : table, DesignRows or None
+            None for the rows of the fit; `DesignRows` are returned unchanged.
+        missing_policy : MissingPolicy
+            Options for missing values and unseen levels.
+
+        Returns
+        -------
+        DesignRows
+        """
         if isinstance(data, DesignRows):
             return data
         if missing_policy.missing == "integrate":
@@ -808,7 +850,7 @@ class FittedModel(Generic[N]):
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
-        """Return a prior (K,) from any form that a verb accepts; by default the prior of the fit."""
+        """Convert a prior in any form that a verb accepts to an array (K,); None for the prior of the fit."""
         if prior is None:
             values = np.array(self.prior, dtype=np.float64)
         else:
@@ -822,7 +864,16 @@ class FittedModel(Generic[N]):
         return rules.log_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the rule under a prior in any form that a verb accepts; by default the prior of the fit."""
+        """Return the classification rule.
+
+        Parameters
+        ----------
+        prior : optional
+            Prior in any form that a verb accepts; by default the prior of the fit.
+        method : str
+        convention : str, optional
+            Options of `predict_proba`.
+        """
 
         def make() -> Rule:
             return self.spec.rule(self, self.prior_values(prior), method, convention)
@@ -843,13 +894,13 @@ class FittedModel(Generic[N]):
         method: str = "plugin",
         convention: str | None = None,
     ) -> Rule:
-        """Return a rule that integrates missing columns out if `blocks.partial`, else `rule` unchanged.
+        """Return a rule that integrates missing columns out if the rows require it, else `rule` unchanged.
 
         Parameters
         ----------
         rule : Rule
         design_rows : DesignRows
-            Rows to predict.
+            Rows to predict; they require it if `design_rows.integrates_missing` is True.
         prior : prior, optional
             By default the prior of the fit.
         method : str
@@ -879,7 +930,21 @@ class FittedModel(Generic[N]):
     def predict_codes(
         self, design_rows: DesignRows, prior: Any = None, decision: Decision | None = None
     ) -> Codes:
-        """Return the predicted class (n,) of each row, -1 if a value is missing."""
+        """Return the position of the predicted class of each row.
+
+        Parameters
+        ----------
+        design_rows : DesignRows
+        prior : optional
+            Prior in any form that a verb accepts; by default the prior of the fit.
+        decision : Decision, optional
+            How scores are converted to classes; by default the class with the largest score.
+
+        Returns
+        -------
+        (n,) int
+            -1 if a value is missing.
+        """
         return predicted_codes(
             design_rows, self.rule_for(design_rows, prior), len(self.classes), decision or Decision()
         )
@@ -895,7 +960,7 @@ class FittedModel(Generic[N]):
         return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
     def labels_of(self, design_rows: DesignRows) -> pd.Series:
-        """Return the labels of the actual classes of rows."""
+        """Return the labels (n,) of the actual classes of rows."""
         return self.to_labels(design_rows.codes, design_rows.table.index)
 
     def predict_labels(self, data: Any) -> pd.Series:
@@ -931,7 +996,14 @@ class FittedModel(Generic[N]):
 
 
 def copy_with_rows(value: T, memo: dict[int, Any]) -> T:
-    """Return a deep copy, with rows, of a frozen dataclass whose pickles omit rows."""
+    """Return a deep copy of a frozen dataclass, including the rows that its pickles omit.
+
+    Parameters
+    ----------
+    value : dataclass
+    memo : dict
+        Argument of `__deepcopy__`.
+    """
     duplicate: T = object.__new__(type(value))
     memo[id(value)] = duplicate
     dataclass_value: Any = value

@@ -50,15 +50,20 @@ MAX_CHECKED_CLASSES = 64
 
 
 def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
-    """Describe a point at which the rule is undefined; None if the rule is valid.
+    """Evaluate the rule of a loaded fit near the class means, and describe the first undefined score.
 
-    Points are the class means and one standard deviation below and above them.
+    The points are the class means, and one standard deviation below and above them.
 
     Parameters
     ----------
     fit : FittedModel
     at_means : bool
-        Whether the rule is evaluated at the points, and not only created.
+        Whether the rule is evaluated at the points; otherwise it is only created.
+
+    Returns
+    -------
+    str or None
+        Description of the problem; None if there is none.
     """
     moments = fit.estimates.moments
     divisors = [getattr(fit.estimates, name, 1.0) for name in ("divisor", "divisors")]
@@ -112,9 +117,9 @@ _ESTIMATE_RANGES = {
 
 
 def check_values(path: Any, description: Any) -> None:
-    """Raise DamagedFileError for a number or text in a description that `save` cannot write.
+    """Raise DamagedFileError if a description from a file has a number or text that `save` cannot write.
 
-    JSON can contain infinite numbers, integers of any length, and lone surrogates.
+    JSON may contain infinite numbers, integers of any length and lone surrogates.
     """
     remaining = [description]
     while remaining:
@@ -137,7 +142,7 @@ def check_values(path: Any, description: Any) -> None:
 
 
 def _has_only_valid_values(values: list[Any]) -> bool:
-    """Return whether a list is valid, by a fast test for long lists of names or numbers."""
+    """Return whether a list has only valid names or numbers, by a fast test; False if it is inconclusive."""
     kinds = set(map(type, values))
     # Flatten pairs of numbers and lists of such pairs.
     for _ in range(2):
@@ -233,7 +238,7 @@ INCONSISTENCY_ERRORS = (
 
 
 def _spec_by_file_name(name: Any) -> ModelSpec[Any] | None:
-    """Return the specification of a model by its name in a file; None if unknown or not supported."""
+    """Return the specification of a model by its name in a file; None if the name is not valid."""
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
@@ -266,7 +271,7 @@ def write_loadable(
     message: str,
     hint: str,
 ) -> None:
-    """Write description and arrays to a file if they can be read again.
+    """Write description and arrays to a file, after a test that `read` accepts them.
 
     Parameters
     ----------
@@ -350,6 +355,11 @@ def fit_from_file(
         Arrays in the file.
     functions : mapping or None
         Functions that the formula calls, by name.
+
+    Raises
+    ------
+    DamagedFileError
+        A value is missing, invalid or inconsistent with others.
     """
     check_values(path, description)
     tensors = dict(tensors)
@@ -416,7 +426,7 @@ def fit_from_file(
 
 
 def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
-    """Convert a calibrator to description and array, in which infinite intercepts are flagged."""
+    """Convert a calibrator to a description and an array, whose last row flags finite intercepts."""
     is_finite = calibrator.intercepts > -np.inf
     lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
     if calibrator.mixes_classes:
@@ -452,7 +462,7 @@ def _read_calibrator(path: Any, description: Any, tensors: dict[str, Floats], k:
     lines = tensors.pop("calibration", np.empty(0))
     shape = (k + 2 if calibration_type in MIXING_KINDS else 2, k)
     if lines.shape != shape or not ceiling > 0 or not are_flags(lines[-1]) or not lines[-1].any():
-        raise damaged_file_error(path, "the numbers of its calibration do not go together")
+        raise damaged_file_error(path, "the numbers of its calibration are inconsistent")
     mixing = lines[:-2] if calibration_type in MIXING_KINDS else np.eye(k)
     return Calibrator(calibration_type, slope, ceiling, mixing, np.where(lines[-1] > 0, lines[-2], -np.inf))
 
@@ -470,7 +480,7 @@ def raise_if_missing_functions(design: Design, functions: Mapping[str, Callable[
 def _add_argument_values(
     spec: ModelSpec[Any], arguments: Mapping[str, Any], values: Any, arrays: Mapping[str, Floats]
 ) -> dict[str, Any]:
-    """Return the values in a file together with the values that are stored as arguments of the verb.
+    """Return the estimates in a file, including the ones that are stored only as arguments of the verb.
 
     Parameters
     ----------
@@ -490,13 +500,14 @@ def _add_argument_values(
 def _check_shapes_of_model(
     path: Any, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, Floats]
 ) -> None:
-    """Raise DamagedFileError if arrays differ from the shapes of the model, in which -1 is any length.
+    """Raise DamagedFileError if the shape of an array differs from the shape that the model expects.
 
     Parameters
     ----------
     path : path
         The file, for error messages.
     shapes : mapping of str to tuple of int
+        Expected shapes; -1 stands for any length. Arrays that are not listed are not checked.
     arrays : mapping of str to array
     """
     for key, shape in shapes.items():
@@ -566,7 +577,7 @@ SCATTER_TOLERANCE = 1e-6
 
 
 def moment_arrays(moments: ClassMoments) -> dict[str, Floats]:
-    """Return the arrays of moments by name."""
+    """Return the arrays of moments by their names in a file, as contiguous float64."""
     names = ("counts", "rows", "centres", "rests", "scale", "scatters")
     tensors = {key: getattr(moments, key) for key in names}
     if moments.roots is not None:
@@ -698,7 +709,16 @@ def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is
 
 
 def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: bool) -> None:
-    """Raise DamagedFileError if moments of a class without rows are not zero."""
+    """Raise DamagedFileError if moments of a class without rows are not zero.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    tensors : mapping of str to array
+    by_class : bool
+        Whether scatter matrices are stored by class.
+    """
     empty = tensors["rows"] == 0
     names = ("counts", "centres", "rests", *(("scatters", "roots") if by_class else ()))
     if any(tensors[key][empty].any() for key in names if key in tensors):
@@ -708,7 +728,7 @@ def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: 
 
 
 def _check_means_and_sds(path: Any, tensors: Mapping[str, Floats]) -> None:
-    """Raise DamagedFileError if means or their rounding errors are out of range."""
+    """Raise DamagedFileError if scales, variances, means or their rounding errors are out of range."""
     centres, rounding_errors, scale, scatters = (
         tensors[key] for key in ("centres", "rests", "scale", "scatters")
     )
@@ -729,7 +749,18 @@ def _check_means_and_sds(path: Any, tensors: Mapping[str, Floats]) -> None:
 
 
 def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool, constant: bool) -> None:
-    """Raise DamagedFileError if a column is constant and the model does not support it."""
+    """Raise DamagedFileError if a column is constant and the model does not support it.
+
+    Parameters
+    ----------
+    path : path
+        The file, for error messages.
+    tensors : mapping of str to array
+    singular : bool
+        Whether only one column has to vary within classes.
+    constant : bool
+        Whether all columns may be constant.
+    """
     scatters = tensors["scatters"]
     squares = scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
     varies = squares.sum(axis=0) + np.ptp(tensors["centres"], axis=0) > 0

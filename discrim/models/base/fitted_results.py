@@ -13,7 +13,7 @@ from discrim.models.base.fit import FittedModel, ModelSpec
 
 
 class FittedResults(SummarizedModel):
-    """Results that describe a fit.
+    """Base class of results with a `FittedModel`: formula, classes, columns, counts and prior.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class FittedResults(SummarizedModel):
 
 
 def needs_rows(method_name: str, hint: str = "fit formula and data") -> Any:
-    """Return a check of `available_if` for methods that need the rows of the fit and do not accept others.
+    """Return a check for `available_if` that raises NotSupportedError if the fit does not have its rows.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def class_code(label: Any, classes: pd.Index) -> int:
 
 
 def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
-    """Index of a table with one row for each class and term."""
+    """Return the index of a table with one row for each class and term."""
     index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
     return index
 
@@ -143,14 +143,14 @@ def value_or_nan(fit: Any, name: str) -> Any:
 
 
 def covariance_frame(covariance: Covariance, scale: NDArray[np.float64], terms: pd.Index) -> pd.DataFrame:
-    """Covariance matrix in the units of the data; see `covariance_values`."""
+    """Return a covariance matrix in the units of the data as a DataFrame; see `covariance_values`."""
     return pd.DataFrame(covariance_values(covariance, scale), index=terms, columns=terms)
 
 
 def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Floats:
-    """Covariance matrix (p, p) in the units of the data.
+    """Return a covariance matrix (p, p) in the units of the data.
 
-    Values outside the range of float64 are infinite or zero.
+    Values outside the range of float64 become infinite or zero.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Flo
 
 
 def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
-    """Return a note on columns whose variance is out of the range of float64, or "".
+    """Return a note on columns whose variance in the units of the data is out of range of float64, or "".
 
     Parameters
     ----------
@@ -193,5 +193,5 @@ def lower_first_letter(title: str) -> str:
 
 
 def whole_counts(counts: Floats) -> NDArray[Any]:
-    """Return counts (K,) as integers if all are whole."""
+    """Return counts (K,) as int64 if all are whole numbers, else unchanged."""
     return counts.astype(np.int64) if (counts % 1 == 0).all() and counts.sum() < 2**63 else counts

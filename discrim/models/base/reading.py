@@ -87,31 +87,31 @@ def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
 
 
 class Tabular(Protocol):
-    """A table of pandas, polars, Arrow or narwhals, lazy ones too, and a relation of DuckDB."""
+    """Eager or lazy table of pandas, polars, Arrow, narwhals or Dask, or relation of DuckDB."""
 
     @property
     def columns(self) -> Any:
         """Names of the columns, or the columns."""
 
     def join(self, *others: Any, **how: Any) -> Any:
-        """Another such table."""
+        """Return the join of this table with others."""
 
 
 class ArrowStream(Protocol):
-    """A table that any library can read as a stream of Arrow."""
+    """Table with the Arrow PyCapsule interface for streams."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 class ArrowDataset(Protocol):
-    """A dataset of Arrow, in files."""
+    """Dataset of `pyarrow.dataset`, which is read in batches."""
 
     def to_batches(self, *options: Any, **more: Any) -> Any:
         """Iterate over the rows in batches."""
 
 
 class HasPrior(Protocol):
-    """A fit, or an estimate of a prior."""
+    """Object whose attribute `prior` can be passed as `prior=`: a fit or an estimate of a prior."""
 
     @property
     def prior(self) -> pd.Series:
@@ -153,7 +153,7 @@ class UnsavedObject:
         return self.text
 
     def fit(self, *rows: Any, **parameters: Any) -> NoReturn:
-        """Raise NotSupportedError."""
+        """Raise NotSupportedError, because the object itself was not saved."""
         raise NotSupportedError(
             f"A loaded fit contains only the text {self.text} and not the object.",
             hint="Fit the model again.",
@@ -184,7 +184,7 @@ def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def copy_option(value: Any) -> Any:
-    """Return a copy of an option in numbers, text, lists and dicts; other objects are not copied."""
+    """Convert an option to Python scalars, lists and dicts, as a copy; return other objects unchanged."""
     if value is None or type(value) in (str, bool, int, float):
         return value
     if isinstance(value, np.generic):
@@ -207,7 +207,7 @@ TEST_TYPES: dict[Any, TestType] = {
 
 
 def check_test_type(test_type: Any) -> TestType:
-    """Return the type of tests of terms, an integer, from 1, 2, 3, I, II or III."""
+    """Convert the option `type=` of tests of terms to 1, 2 or 3; raise DataError if it is not valid."""
     if (
         isinstance(test_type, bool)
         or not isinstance(test_type, int | str | np.integer)
@@ -345,18 +345,24 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
 
 
 def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) -> tuple[Floats, bool]:
-    """Return the prior (K,) of a verb, and whether it is the class proportions."""
+    """Return the prior (K,) of the argument `prior=` of a verb, and whether it is the class proportions.
+
+    `classes` are the K class labels, and `counts` (K,) their numbers of observations.
+    """
     return prior_vector(prior, classes, counts), is_proportional(prior)
 
 
 def all_sparse_rows(design_rows: DesignRows) -> tuple[SparseRows, NDArray[np.bool_]] | None:
-    """Return all rows and a mask (n,) of those with a missing value; None if the columns are not sparse."""
+    """Return all rows as `SparseRows` and a mask (n,) of incomplete rows; None for dense columns."""
     stored = stored_rows(design_rows)
     return None if stored is None else (SparseRows(stored.base, stored.steps), stored.missing)
 
 
 def used_sparse_rows(design_rows: DesignRows) -> list[SparseBlock] | None:
-    """Return the complete rows as a list of one block; None if the columns are not sparse."""
+    """Return the complete rows with a class as a list of one sparse block; None for dense columns.
+
+    Also sets `design_rows.dropped`, the number of rows with a missing value.
+    """
     all_rows = all_sparse_rows(design_rows)
     if all_rows is None:
         return None
@@ -448,6 +454,11 @@ def drop_constant_columns(
     keep : sequence of int
         Positions of columns that are not dropped if they are constant.
 
+    Returns
+    -------
+    DesignRows, ClassMoments
+        Rows and moments of the remaining columns.
+
     Raises
     ------
     CollinearError
@@ -473,7 +484,7 @@ def drop_constant_columns(
 def _drop_columns_by_position(
     design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
-    """Drop columns by position. Rows with missing values only in these columns are then used.
+    """Drop columns by position, and compute the moments again if this makes more rows complete.
 
     Parameters
     ----------
@@ -496,7 +507,7 @@ def _drop_columns_by_position(
 
 
 def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
-    """Raise a DataError that names the columns without any value, or all columns if each has some."""
+    """Raise DataError for a table without complete rows; the message names the columns without any value."""
     table = design_rows.table
     columns = design_rows.design.columns
     empty_columns = [name for name in columns if not table.column(name).notna().any()]
@@ -517,6 +528,7 @@ def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
 
 
 def _raise_all_columns_constant(terms: tuple[str, ...], where: str) -> None:
+    """Raise CollinearError because every column is constant in the rows described by `where`."""
     verb = "is" if len(terms) == 1 else "are"
     raise CollinearError(
         f"There is no column to fit: {join_labels(terms)} {verb} constant {where}.",
@@ -526,9 +538,9 @@ def _raise_all_columns_constant(terms: tuple[str, ...], where: str) -> None:
 
 
 def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: bool) -> None:
-    """Warn if weights are not frequencies, because inference uses them as such.
+    """Warn if the weights are not frequencies, because inference treats them as frequencies.
 
-    Weights count as frequencies if they are integers, or if their mean is close to one.
+    Weights are accepted as frequencies if they are integers or if their mean is close to one.
     """
     total = moments.total
     rows = int(np.sum(moments.rows))
@@ -599,7 +611,7 @@ def class_moments(
 def standardize_within_classes(
     design_rows: DesignRows, moments: ClassMoments
 ) -> tuple[DesignRows, ClassMoments]:
-    """Divide the columns by their standard deviations within classes."""
+    """Return rows and moments with the columns divided by their standard deviations within classes."""
     unit = within_sd(moments)
     return replace(design_rows, column_units=unit), divide_columns(moments, unit)
 
@@ -660,7 +672,7 @@ def collinear_error(
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
-    """Return a sentence, after a blank, on columns that vary only between classes; "" if there are none."""
+    """Return " " and a sentence on the columns that vary only between classes; "" if there are none."""
     if moments.scatter_type in ("thin", "thin class"):
         return ""
     collinear_columns = dependencies(moments, diagonal=moments.scatter_type == "diagonal")
@@ -669,7 +681,7 @@ def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
 
 
 def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, ...]) -> str:
-    """Return the sentence that columns without variance within classes separate the classes."""
+    """Return a sentence that the given columns, which vary only between classes, separate them perfectly."""
     constant = [terms[dependency.column] for dependency in collinear_columns if not dependency.predictors]
     if constant:
         differs, pronoun = ("differs", "it") if len(constant) == 1 else ("differ", "them")
@@ -684,7 +696,7 @@ def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, .
 def warn_of_near_dependencies(
     moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
 ) -> None:
-    """Warn of columns that are nearly linear combinations of others, which makes their coefficients huge.
+    """Warn of columns that are nearly linear combinations of others, whose coefficients are then huge.
 
     Parameters
     ----------
@@ -756,9 +768,9 @@ def drop_columns(
 
 
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
-    """Drop constant columns if there are too few rows for the columns.
+    """Drop constant columns, with a warning, if a pooled covariance of all columns would have too few rows.
 
-    For checks of the number of columns before the rows are read.
+    Verbs call this before they check the number of columns and read the rows.
     """
     n_rows = design_rows.n_labelled
     p = len(design_rows.terms)
@@ -774,7 +786,10 @@ def is_wide(design_rows: DesignRows) -> bool:
 
 
 def few_rows_hint(rows: int) -> str:
-    """Return the hint of lda() for fewer rows than columns; other verbs require ten rows for their folds."""
+    """Return the hint of lda() for fewer rows than columns, without capital and full stop.
+
+    Other verbs are suggested for ten rows or more, which their ten folds require.
+    """
     other_verbs = ", or use rda() or shrunken_centroids()" if rows >= 10 else ""
     covariance_hint = 'covariance="shrunk" (or "diagonal", "pinv")'
     return (
@@ -784,7 +799,7 @@ def few_rows_hint(rows: int) -> str:
 
 
 def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
-    """Raise a CollinearError, before any product is formed, if a pooled covariance has too few rows.
+    """Raise CollinearError if there are too few rows for a pooled covariance; the rows are not read.
 
     Parameters
     ----------
@@ -802,7 +817,7 @@ def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
 def raise_if_too_few_df(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
-    """Raise an error if the rows have too few degrees of freedom within classes.
+    """Raise CollinearError if the rows have too few degrees of freedom within classes.
 
     Parameters
     ----------
@@ -821,7 +836,7 @@ def raise_if_too_few_df(
 
 
 def raise_if_no_within_variance(moments: ClassMoments) -> None:
-    """Raise an error if the total weight does not exceed the number of classes."""
+    """Raise CollinearError if the total weight does not exceed the number of classes."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} observations in {moments.n_classes} classes are too few to estimate "
@@ -831,7 +846,7 @@ def raise_if_no_within_variance(moments: ClassMoments) -> None:
 
 
 def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint: str | None) -> None:
-    """Raise CollinearError for too few rows for a covariance within classes.
+    """Raise CollinearError because there are too few rows for a covariance within classes.
 
     Parameters
     ----------
@@ -859,7 +874,7 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
 def raise_if_little_weight(
     counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
 ) -> None:
-    """Raise an error if the weight of a class does not exceed a minimum.
+    """Raise NotSupportedError if the weight of a class does not exceed a minimum.
 
     Parameters
     ----------
@@ -904,13 +919,13 @@ def raise_if_light_weights(weight: float, n_means: int, subject: str = "The obse
 
 
 def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float = 0.0) -> None:
-    """Raise NotSupportedError if three copies of the rows exceed the memory.
+    """Raise NotSupportedError if three copies of the rows as float64 exceed the available memory.
 
     Parameters
     ----------
     design_rows : DesignRows
     reason : str
-        Reason that the rows are in memory, the beginning of a sentence.
+        Why the rows have to be in memory: a sentence that the message completes with "in memory: ...".
     n_repeated_rows : float
         Number of rows if they are repeated by their weights.
     """
@@ -933,7 +948,7 @@ def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float 
 def warn_of_tied_axes(
     option: str, count: int, tie: tuple[int, int] | None, *, owner: str = "", max_axes: int | None = None
 ) -> None:
-    """Warn that the axes that are kept are arbitrary, if there is a tie.
+    """Warn if kept and dropped axes have equal eigenvalues, so that the kept ones are arbitrary.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Refits of models: options of a verb for another call, options in files, and moments of folds.
 
 `refit_options` returns the keywords that repeat a fit, with parameters that the rows chose fixed or chosen
-again; `as_json` and `read_options` convert options for files. `moments_outside_folds` computes the moments
+again; `to_json` and `read_options` convert options for files. `moments_outside_folds` computes the moments
 of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a tuning parameter:
-the simplest model among those whose error is as good as the best.
+the simplest model among those whose error is not larger than the smallest one.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def refit_options(results: Any, *, rechoose: bool = False) -> dict[str, Any]:
 
 
 def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
-    """Return an option with the values that the rows chose.
+    """Return an option of a verb with the chosen values instead of the request to choose them.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
 
 
 def _values_by_class(number: Any, classes: pd.Index) -> Any:
-    """Return a chosen value, or for an array the values by class as a dict."""
+    """Return a chosen number unchanged, or an array or tuple (K,) of numbers as a dict by class."""
     if not isinstance(number, np.ndarray | tuple):
         return number
     return dict(zip(classes, copy_option(number), strict=True))
@@ -365,8 +365,14 @@ def error_path(
         Name of the parameter, which is the first column.
     candidates : (T,) array
         Candidate values.
-    wrong, rows, prior, sampled
-        Counts of errors and rows, and the prior; see `rates_along`.
+    wrong : (T, K) float
+        Misclassified rows by candidate and class.
+    rows : (K,) float
+        Rows by class.
+    prior : (K,) float
+        Weights of the classes in the error.
+    sampled : bool
+        Whether the prior is the class proportions of the rows, whose sampling error counts in `se`.
 
     Returns
     -------
@@ -379,12 +385,15 @@ def error_path(
 
 
 def largest_acceptable(path: pd.DataFrame) -> Any:
-    """Return the largest candidate, and thus the simplest model, with an error as good as the smallest."""
+    """Return the largest candidate whose error is the smallest up to rounding.
+
+    `path` is a result of `error_path` for a parameter of which larger values mean simpler models.
+    """
     return path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy())].max().item()
 
 
 def stored_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = "") -> pd.DataFrame:
-    """Return the errors of a choice that a fit stores.
+    """Return the table of candidates of a tuning parameter with their errors, which the fit stores.
 
     Parameters
     ----------

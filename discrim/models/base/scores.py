@@ -59,7 +59,8 @@ class Decision:
 def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     """Return the misclassification costs (K, K), actual by predicted class, in the order of the classes.
 
-    Raises DataError for a wrong shape or label, a missing, infinite or negative cost, and if all are zero.
+    Returns None if `costs` is None. Raises DataError for a wrong shape or label, for a missing, infinite or
+    negative cost, and if all costs are zero.
     """
     if costs is None:
         return None
@@ -100,7 +101,7 @@ def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
 
 
 def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over the scores of all rows, in chunks that fit the cache; warn of impossible rows.
+    """Iterate over the scores of all rows in chunks; warn of rows with probability zero in every class.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def score_block(
 
 
 def warn_of_impossible_rows(count: int, first: Any) -> None:
-    """Warn of rows whose probability is zero in every class; the message names the first."""
+    """Warn of rows with probability zero in every class: their number and the label of the first."""
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'first row ' if count > 1 else 'row '}{first!r}), for example because of a level that does not "
@@ -227,7 +228,7 @@ def predicted_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decisio
 
 
 def _predict_codes_of_chunk(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    """Return the predicted classes of the rows of a chunk."""
+    """Return the predicted classes (m,) of the rows of a chunk, -1 if a value is missing."""
     codes = np.empty(design_rows.table.nrows, dtype=np.intp)
     for row_slice, scores in score_chunks(design_rows, rule, n_classes):
         codes[row_slice] = decision.codes(scores)
@@ -269,7 +270,7 @@ def transformed_scores(
 def posterior_frame(
     design_rows: DesignRows, rule: Rule, classes: pd.Index, transform: Callable[[Floats], Floats]
 ) -> pd.DataFrame:
-    """Return a DataFrame of a function of the scores of all rows, such as `posteriors`.
+    """Apply a function such as `posteriors` to the scores of all rows; return a DataFrame.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ STORED_CLASSES: list[type] = [*COVARIANCE_MODELS, TargetUnits, StandardizedTarge
 
 
 def register_class(stored_class: type) -> None:
-    """Let files name a class that only one model uses, and whose module other models do not import."""
+    """Add a class to `STORED_CLASSES`, for a model whose module is imported on demand."""
     STORED_CLASSES.append(stored_class)
 
 
@@ -60,7 +60,7 @@ class StoredEstimates:
 
 
 def encode_estimates(constructor: Callable[..., Any], estimates: Any) -> StoredEstimates:
-    """Return the values and arrays from which a constructor creates the same estimates.
+    """Convert estimates to the JSON values and arrays from which a constructor creates the same estimates.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def encode_estimates(constructor: Callable[..., Any], estimates: Any) -> StoredE
 
 
 def decode_arguments(constructor: Callable[..., Any], stored: StoredEstimates) -> dict[str, Any]:
-    """Return the arguments of a constructor from the form of a file.
+    """Convert the JSON values and arrays of a file to the arguments of a constructor.
 
     Parameters
     ----------
@@ -112,12 +112,12 @@ def decode_arguments(constructor: Callable[..., Any], stored: StoredEstimates) -
 
 
 def stored_parameter_names(constructor: Callable[..., Any]) -> list[str]:
-    """Return the names of the parameters that a file stores."""
+    """Return the names of the parameters of a constructor that a file stores."""
     return [name for name, _ in _parameters(constructor)]
 
 
 def _parameters(constructor: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters that a file stores, with their types."""
+    """Iterate over the names and types of the parameters of a constructor that a file stores."""
     if is_dataclass(constructor):
         names = [
             field.name for field in fields(constructor) if field.init and field.metadata.get("stored", True)
@@ -131,6 +131,7 @@ def _parameters(constructor: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _set_unless_array(values: dict[str, Any], name: str, node: Any) -> None:
+    """Store a JSON value under a name; do nothing for an array, which is stored separately."""
     if node is not ARRAY_NODE:
         values[name] = node
 
@@ -221,23 +222,24 @@ def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) 
 
 
 def _stored_subclasses(base: Any) -> dict[str, type]:
-    """Return the classes among which a file states the class of a value by its name; none if it does not."""
+    """Return the stored classes by name that derive from `base`; a file names the one of a value."""
     return {subclass.__name__: subclass for subclass in STORED_CLASSES if issubclass(subclass, base)}
 
 
 class _Reader:
-    """Reads values by their types and removes the arrays that it has used.
+    """Converts JSON values and arrays of a file to objects, by their annotated types.
 
     Parameters
     ----------
     arrays : dict of str to array
+        Arrays by path. An array is removed when it is read, so that unused arrays remain.
     """
 
     def __init__(self, arrays: dict[str, Floats]) -> None:
         self.arrays = arrays
 
     def read_value(self, value_type: Any, node: Any, path: str) -> Any:
-        """Return the value of a type.
+        """Convert a JSON value to an object of a type; raise InvalidStateError if it does not match.
 
         Parameters
         ----------
@@ -271,7 +273,7 @@ class _Reader:
         raise _invalid_value_error(node, path)
 
     def _read_union(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
-        """Return the value of the first of several types that accepts it."""
+        """Convert a JSON value to the first of several types (of a Union) that matches it."""
         if node is None and NoneType in types:
             return None
         possible = [candidate for candidate in types if candidate is not NoneType]
@@ -281,6 +283,7 @@ class _Reader:
         return self.read_value(possible[-1], node, path)
 
     def _read_array(self, dtype: type, node: Any, path: str) -> Any:
+        """Return the array at a path as a dtype; raise InvalidStateError if it is missing or does not fit."""
         if node is not ARRAY_NODE or path not in self.arrays:
             raise InvalidStateError(f"its array {path!r} is missing")
         array = self.arrays.pop(path)
@@ -323,7 +326,7 @@ class _Reader:
         return tuple(values)
 
     def _item_readers(self, node: Any, path: str) -> list[_Reader]:
-        """Return a reader of the arrays of each item."""
+        """Split the joined arrays of a tuple; return a reader of the arrays of each item."""
         shapes = node["shapes"]
         count = len(node["items"])
         if not isinstance(shapes, dict) or any(len(item_shapes) != count for item_shapes in shapes.values()):
@@ -347,7 +350,7 @@ class _Reader:
         return [_Reader(item_arrays) for item_arrays in arrays_by_item]
 
     def _read_object(self, value_type: Any, node: Any, path: str) -> Any:
-        """Return a dataclass or a named tuple; one of its subclasses if it has any.
+        """Convert a dict of fields to a dataclass or named tuple, or to the stored subclass that it names.
 
         Parameters
         ----------

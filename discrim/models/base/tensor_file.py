@@ -24,6 +24,7 @@ from discrim.core.numerics.atomic_write import atomic_write
 from discrim.errors import DamagedFileError, DataError, MissingFileError, NotAFitError, UnreadableFileError
 
 FORMAT = "discrim 3"
+"""Name and version of the format of files."""
 
 MAX_HEADER_BYTES = 2**29
 """Largest number of bytes of a header."""
@@ -82,14 +83,15 @@ def write_file(path: Path, description: Mapping[str, Any], tensors: Mapping[str,
 def damaged_file_error(
     path: Any, reason: str, hint: str = "Save the fit again, or name another file."
 ) -> DamagedFileError:
-    """Return the error for a file that is not a whole saved fit.
+    """Return the error for a saved fit that is damaged or inconsistent.
 
     Parameters
     ----------
     path : path-like
     reason : str
-        The problem. A long reason is cut off.
+        The problem, without capital and full stop. A long reason is cut off.
     hint : str
+        Hint of the error.
 
     Returns
     -------
@@ -101,7 +103,7 @@ def damaged_file_error(
 
 
 def not_a_fit_error(path: Any, description: str) -> NotAFitError:
-    """Return the error for a file that `save` did not write."""
+    """Return the error for a file that `save` did not write; `description` says what the file is instead."""
     return NotAFitError(
         f"{os.fspath(path)!r} cannot be read as a saved fit: it is {description}, which save() did not "
         "write.",
@@ -111,7 +113,17 @@ def not_a_fit_error(path: Any, description: str) -> NotAFitError:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """Header of a file: description in JSON, checksum, and shape of each array by name."""
+    """Header of a file.
+
+    Attributes
+    ----------
+    fit : bytes
+        Description of the fit, in JSON.
+    checksum : object
+        Expected SHA-256 of description and arrays, in hexadecimal; not validated.
+    shapes : mapping of str to tuple of int
+        Shapes of the arrays, in the order of the file.
+    """
 
     fit: bytes
     checksum: object
@@ -119,7 +131,7 @@ class _Header:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Read description and arrays of a file, with validation of its layout and checksum."""
+    """Return the description and the arrays of a file, after validation of its layout and checksum."""
     try:
         with _open_regular_file(path) as file:
             header = _read_header(file, path)

@@ -1,8 +1,8 @@
 """Rules fitted to observations that lack a class of the fit.
 
-The only observation of a class, left out, leaves its class without any, and so does a fold that has all
-observations of a class. No rule can predict such a class: the rule is fitted to the other classes, the score
-of the absent class is minus infinity, and its observations count as errors.
+If the only observation of a class is left out, or a fold with all observations of a class, the remaining
+observations lack this class, and a rule fitted to them cannot predict it. The rule is therefore fitted to the
+other classes, the score of the absent class is minus infinity, and its observations count as errors.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _restrict_to_classes(fit: FittedModel[Any], design_rows: DesignRows, present
 def absent_class_mask(
     codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None
 ) -> Mask:
-    """Return which rows (n,) are predicted by rules without their class.
+    """Return a mask (n,) of the rows whose class is absent from the rule by which they are predicted.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ def absent_class_mask(
 
 
 def absent_note(absent: pd.Index) -> str:
-    """Describe the classes that rules without some rows cannot predict; empty if all can be predicted."""
+    """Return a note on the classes in `absent`, which rules without some rows lack; "" if it is empty."""
     if not len(absent):
         return ""
     label = "Class" if len(absent) == 1 else "Each of the classes"
     return (
-        f"{label} {join_labels(absent)} has no observation but those left out together: the rule without "
+        f"{label} {join_labels(absent)} has only observations that are left out together: the rule without "
         "them cannot predict the class, and they count as errors."
     )

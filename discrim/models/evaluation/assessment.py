@@ -62,9 +62,11 @@ class LabelledRows(NamedTuple):
     actual : (n,) int
         Class, -1 if missing.
     predictions : (n,) int or (n, K) float
-        Predicted class or scores.
+        Predicted class (-1 if missing), or scores (NaN if missing).
     weights : (n,) float or None
+        Frequency weights; None without weights.
     table_index : Index of length n
+        Index of the table of the rows.
     """
 
     actual: Codes
@@ -91,7 +93,12 @@ def read_labelled_rows(
     weights : column name, (n,) array or None
         Frequency weights; for a source the name of a column.
     predict : callable
-        Function of blocks of m rows that returns classes (m,) or scores (m, K).
+        Function of the `DesignRows` of a chunk of m rows that returns classes (m,) or scores (m, K).
+
+    Returns
+    -------
+    LabelledRows
+        The rows of all chunks.
     """
     source = source_of_rows(data)
     source.check_weights_are_column(weights)
@@ -120,7 +127,7 @@ def read_labelled_rows(
 
 
 def raise_if_no_evaluated_rows(is_evaluated: NDArray[np.bool_]) -> None:
-    """Raise DataError if a mask of evaluated rows (n,) is empty."""
+    """Raise DataError if no element of a mask of evaluated rows (n,) is True."""
     if not is_evaluated.any():
         raise DataError(
             NO_EVALUATED_ROWS, hint="Pass rows with the response and with all columns of the formula."
@@ -135,8 +142,9 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
     codes : (m,) int
         Classes of the rows.
     prior : (K,) float or None
-        Prior by which error rates are weighted; None is never refused.
+        Prior by which error rates are weighted; None for no weighting, which raises no error.
     classes : Index of length K
+        Class labels, for the message.
     """
     class_index = np.unique(codes)
     if prior is not None and not (prior[class_index] > 0).any():
@@ -149,7 +157,7 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
 
 
 def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], index: pd.Index) -> None:
-    """Warn of rows that are not counted, because their class or prediction is missing.
+    """Warn of rows of `data=` that an error rate excludes, because their class or prediction is missing.
 
     Parameters
     ----------
@@ -158,6 +166,7 @@ def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], ind
     has_prediction : (n,) bool
         Whether the row has a prediction.
     index : Index of length n
+        Labels of the rows, of which the message names the first excluded ones.
     """
     counts_text = []
     for is_uncounted, problem in (
@@ -189,10 +198,11 @@ BYTES_PER_DRAW = 4
 """Bytes of each number that is stored by row and bootstrap sample."""
 
 MAX_LEAVE_ONE_OUT_REFITS = 50
-"""Rows up to which each is left out by a refit if there is no closed form."""
+"""Largest number of rows up to which leave-one-out by a refit for each row counts as fast."""
 
 MAX_SLOWDOWN = 100
-"""Largest ratio of the time to leave out a row to the time to score it at which leaving out is fast."""
+"""Largest ratio of the time to score a row by the rule without it to the time to score it by the rule, up to
+which leave-one-out counts as fast."""
 
 NEW_ROWS = "new rows"
 """Name of the error rate of the rows of `data=`."""
@@ -211,12 +221,26 @@ COUNTING_METHODS: tuple[CountingMethod, ...] = get_args(CountingMethod)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationOptions:
-    """Options of estimates of error rates; most are arguments of `ClassifierResults.error_rates`.
+    """Options of an evaluation; most are validated arguments of `ClassifierResults.error_rates`.
 
     Attributes
     ----------
+    costs : (K, K) float or None
+        Misclassification costs, actual by predicted class; None for equal costs.
+    level : float
+        Level of intervals.
+    folds, replicates : int
+        Numbers of folds of "cv" and of bootstrap samples of "632+".
+    seed : int or None
+        Seed of folds and samples.
+    refit_prior : bool or None
+        Whether rules without some rows estimate class proportions again; None for the model's default.
+    missing_policy : MissingPolicy
+        Options for missing values and unseen levels in new rows.
     prior : (K,) float or None
         Weights of the classes in the error rate; by default the prior of the fit.
+    weights : column name, (n,) array or None
+        Frequency weights of new rows.
     nested : bool
         Whether folds repeat choices of parameters by the rows, such as a shrinkage.
     """
@@ -234,7 +258,10 @@ class EvaluationOptions:
 
 
 def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
-    """Return table and method of `confusion` and `assess`, whose first argument may be a method."""
+    """Return the table and the method in the arguments of `confusion` and `assess`.
+
+    Their first argument, `data`, may be the name of a method, such as "loo"; the table is then None.
+    """
     check_word("method", method, CountingMethod, optional=True)
     if not isinstance(data, str):
         return data, method
@@ -244,8 +271,8 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     if names_files(data):
         return data, method
     raise DataError(
-        f"{data!r} is no table, and no method among {join_labels(COUNTING_METHODS)}.",
-        hint="Pass data= or method=.",
+        f"{data!r} is neither a table nor the name of a method.",
+        hint=f"Pass a table as data=, or one of {join_labels(COUNTING_METHODS)} as method=.",
     )
 
 
@@ -314,15 +341,16 @@ def evaluate_predictions(
 
 
 class PassPredictions:
-    """Predicted classes and leave-one-out scores of the rows of a fit, from a pass of another computation.
+    """Predict the rows of a fit, also by leave-one-out, while another computation reads them.
 
-    `wrap` the blocks that the other computation reads; then `store` the results in the cache of the fit,
-    from which `counted_rates` reads them. Leave-one-out scores are omitted for fits without a closed form or
-    with many rows.
+    The other computation iterates over `wrap(design_rows)` instead of the rows themselves. Afterwards,
+    `store` puts predicted classes and leave-one-out scores into the cache of the fit, where `counted_rates`
+    finds them. Leave-one-out scores are omitted for fits without a closed form or with many rows.
 
     Parameters
     ----------
     fit : FittedModel
+        Fit with its rows.
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
@@ -340,14 +368,14 @@ class PassPredictions:
         self._read = 0
 
     def wrap(self, design_rows: DesignRows) -> Iterable[Block]:
-        """Return an iterable of blocks whose first pass computes the predictions, too.
+        """Return an iterable of the blocks of the rows; its first iteration also predicts each block.
 
-        Blocks of rows on workers are returned unchanged.
+        Rows that are stored on workers are returned unchanged, without predictions.
         """
         return _BlocksWithCallback(design_rows, self._predict_block) if design_rows.is_local else design_rows
 
     def store(self) -> None:
-        """Store the results in the cache of the fit if all rows were read."""
+        """Put the predictions into the cache of the fit; do nothing unless all rows were read."""
         if self._read == len(self._codes):
             self._fit.cache["apparent"] = self._codes
             if self._left_out is not None:
@@ -366,7 +394,7 @@ class PassPredictions:
 
 
 class _BlocksWithCallback(Iterable[Block]):
-    """Blocks whose first pass calls a function with all rows of each block."""
+    """Iterable of the blocks of rows; only its first iteration calls a function with each block."""
 
     def __init__(self, design_rows: DesignRows, callback: Callable[..., None]) -> None:
         self._blocks = design_rows
@@ -379,7 +407,7 @@ class _BlocksWithCallback(Iterable[Block]):
 def evaluate_scores(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> LabelledRows:
-    """Return rows with scores (n, K) as an array; see `evaluate_distributed_scores`.
+    """Score new rows or the rows of the fit, with scores (n, K) as an array in this process.
 
     Parameters
     ----------
@@ -395,7 +423,7 @@ def evaluate_scores(
 def evaluate_distributed_scores(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
-    """Score new rows, or the rows of the fit, which stay on the workers that have the rows.
+    """Score new rows, or the rows of the fit; scores of rows on workers stay there.
 
     Parameters
     ----------
@@ -447,7 +475,10 @@ def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -
 
     The fit caches them if a seed is set, because several plots show the same scores.
     """
-    key = f"scores of {options.folds} folds, seed {options.seed}, refit_prior {options.refit_prior}, {options.nested}"
+    key = (
+        f"scores of {options.folds} folds, seed {options.seed}, refit_prior {options.refit_prior}, "
+        f"{options.nested}"
+    )
     cached = fit.cache.get(key)
     if cached is not None:
         return StoredValue(cached)
@@ -480,7 +511,7 @@ def _score_rows_of_chunk(rule: Rule, design_rows: DesignRows) -> Floats:
 
 
 class _BlockScorer:
-    """Function that returns the scores (m, K) of successive blocks of rows, limited by the memory."""
+    """Callable that scores chunks of rows; it raises DataError if all scores so far exceed the memory."""
 
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
@@ -594,16 +625,16 @@ def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
 
 
 def has_chosen_columns(fit: FittedModel[Any]) -> bool:
-    """Return whether the rows chose the columns; errors with this choice fixed are far too small."""
+    """Return whether the columns were chosen from the rows, for example by `stepwise`."""
     return fit.selection is not None and fit.selection.target == "columns"
 
 
 def evaluation_methods(fit: FittedModel[Any]) -> tuple[CountingMethod, ...]:
-    """Return the methods to evaluate a fit on its own rows, the preferred one first.
+    """Return the methods to evaluate a fit on its own rows, in the order in which they are tried.
 
-    Leave-one-out is preferred if it is fast, else folds. If the rows chose the columns, only folds repeat
-    this choice. The later methods are for fits that the earlier ones do not support, for example because a
-    class has all of its rows in one fold.
+    Leave-one-out comes first if it is fast, except if the columns were chosen from the rows, because only
+    folds repeat this choice. A later method is used if the fit does not support the earlier ones, for example
+    because a fold has all rows of a class.
     """
     if has_fast_leave_one_out(fit) and not has_chosen_columns(fit):
         return "loo", "cv", "apparent"
@@ -622,7 +653,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
 
 
 def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> None:
-    """Raise DataError if `weights=` is passed without new rows; rows of the fit keep their own weights."""
+    """Raise DataError if `weights=` is passed without `data=`; rows of the fit have their own weights."""
     if data is None and options.weights is not None:
         raise DataError(
             "weights= are the weights of the rows of data=, which were not passed.",
@@ -631,7 +662,7 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
 
 
 def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
-    """Return sentences on why estimates lack an interval."""
+    """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why."""
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
@@ -647,9 +678,10 @@ def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
 
 
 def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
-    """Return table and methods of `error_rates`, whose first argument may be the methods.
+    """Return the table and the methods in the arguments of `error_rates`.
 
-    The default methods are "apparent" and "loo", or an empty list with a table.
+    Its first argument, `data`, may be the methods; the table is then None. The default methods are "apparent"
+    and "loo", or none if there is a table.
     """
     if methods is None and _is_methods_argument(data):
         data, methods = None, data
@@ -659,7 +691,7 @@ def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
 
 
 def _is_methods_argument(argument: Any) -> bool:
-    """Return whether an argument is the name of a method or a list of names, and not a file name."""
+    """Return whether an argument is a name or a list of names of methods, and not a file name."""
     if not isinstance(argument, str | list | tuple | set | frozenset):
         return False
     names = [argument] if isinstance(argument, str) else list(argument)
@@ -734,7 +766,7 @@ def _rates_of_predictions(
 
 
 def _posterior_error(fit: FittedModel[Any], options: EvaluationOptions, *, stratified: bool) -> Rates:
-    """Return the error rate that is estimated from the posteriors of the rows.
+    """Return the error rate that is estimated from the posteriors of the rows, without counting errors.
 
     Parameters
     ----------
@@ -800,7 +832,7 @@ def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationO
 
 
 def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> Rates:
-    """Return the .632+ bootstrap estimate; samples are stratified by class."""
+    """Return the .632+ bootstrap estimate of the error rate from samples that are stratified by class."""
     original_fit = fit
     fit = fit.before_selection()
     design_rows = fit.require_rows('method="632+"')
@@ -857,7 +889,21 @@ def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> Rates
 def _score_out_of_sample(
     fit: FittedModel[Any], samples: BootstrapSamples
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
-    """Return the next sample (n,), and positions and scores (m, K) of the rows that are not in it."""
+    """Draw a bootstrap sample, fit the model to it, and score the rows that are not in the sample.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    samples : BootstrapSamples
+        Generator of the samples.
+
+    Returns
+    -------
+    sample_counts : (n,) float
+        How often each row is in the sample.
+    scored_blocks : iterator of ((m,) int, (m, K) float)
+        Positions and scores of the other rows.
+    """
     design_rows = fit.design_rows
     codes = samples.codes
     if fit.refits.refits_by_function:
@@ -885,13 +931,15 @@ class AssessedRows:
     has_weights : bool
         Whether the user passed weights.
     prior : (K,) float or None
-        Prior by which figures are weighted; None for the class proportions of the rows.
+        Prior by which measures are weighted; None for the class proportions of the rows.
     n_unlabelled, n_unpredicted : int
-        Rows that were left out without a class, or with a class and without a prediction.
+        Numbers of excluded rows: without a class, and with a class but without a prediction.
     method_description : str
         Description of how rows were predicted.
     method : {"apparent", "loo", "cv", "new"}
+        How rows were predicted; "new" for new rows.
     folds : int
+        Number of folds of "cv".
     has_posteriors : bool
         Whether the model has posteriors.
     """
@@ -926,8 +974,13 @@ def assess_rows(
     fit : FittedModel
     data : table or None
     method : {"apparent", "loo", "cv"} or None
-        By default leave-one-out, or folds if it would require too many fits.
+        How the rows of the fit are predicted; by default "loo", or "cv" if "loo" requires too many fits.
     options : EvaluationOptions
+
+    Returns
+    -------
+    StoredValue of AssessedRows
+        The rows stay on the workers that have them.
     """
     check_level(options.level)
     _raise_if_weights_without_data(data, options)
@@ -976,9 +1029,7 @@ def _select_assessed_rows(
     *,
     has_posteriors: bool,
 ) -> AssessedRows:
-    """Select and predict the evaluated rows; see `AssessedRows`.
-
-    Rows without a class, a prediction or a positive weight are left out.
+    """Return the rows that have a class, a prediction and a positive weight; the others are counted.
 
     Parameters
     ----------
@@ -1040,4 +1091,7 @@ def _describe_method(
         details += f"; the choice of {fit.choice} is " + ("repeated" if choice == "anew" else "fixed")
     if method == "loo":
         return f"observations of the fit, each by the rule without it{details}"
-    return f"observations of the fit, by rules without their fold of {options.folds}, seed {options.seed}{details}"
+    return (
+        f"observations of the fit, by rules without their fold of {options.folds}, seed "
+        f"{options.seed}{details}"
+    )

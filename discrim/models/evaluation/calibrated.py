@@ -33,13 +33,13 @@ from discrim.models.evaluation.assessment import MAX_LEAVE_ONE_OUT_REFITS, MAX_S
 
 MAX_CALIBRATION_FOLDS = 10
 CALIBRATION_SEED = 0
-"""Folds and their seed, for many rows or if the rows chose the columns."""
+"""Largest number of folds, and their seed, if calibration is by cross-validation."""
 
 
 def fitted_calibrator(fit: FittedModel[Any]) -> Calibrator:
-    """Return the map from scores of the rule to calibrated log posteriors, which the fit caches.
+    """Return the calibrator, which maps scores of the rule to log posteriors; the fit caches it.
 
-    Raises NotSupportedError if the fit has neither the map nor rows to estimate it from.
+    Raises NotSupportedError if the calibrator is not in the cache and the fit has no rows to estimate it.
     """
     if CALIBRATOR not in fit.cache:
         scores, codes, weights = calibration_sample(fit)
@@ -81,7 +81,14 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
 
 
 def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
-    """Return scores (n, K) by rules without each row or its fold, and the folds (n,) or None."""
+    """Return the scores of rows under rules fitted without them.
+
+    Returns
+    -------
+    scores : (n, K) float
+    fold_ids : (n,) int or None
+        Folds that were left out together; None if single rows were left out.
+    """
     if fit.selection is not None and fit.selection.target == "model":
         # Scores of different models have different scales.
         fit = replace(fit, selection=None)
@@ -148,7 +155,19 @@ def posterior_rule(
 
 
 def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
-    """Return the rule whose scores are calibrated log posteriors, under any prior that a verb accepts."""
+    """Return the rule whose scores are calibrated log posteriors.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    prior : object
+        Prior in any form that a verb accepts; by default the prior of the calibrated posteriors.
+
+    Raises
+    ------
+    PriorError
+        The prior of a class is positive but was zero in the calibration.
+    """
     shift = np.zeros(len(fit.classes))
     if prior is not None:
         values = prior_vector(prior, fit.classes, np.asarray(fit.counts, dtype=np.float64))

@@ -37,7 +37,7 @@ METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cr
 def classification(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> Classification:
-    """Predict labelled rows; see `ClassifierResults.classification`.
+    """Predict labelled rows and return them with their posteriors; see `Assessment.classification`.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Classification(SummarizedResults):
     @property
     @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
-        """Actual by predicted, counts or sums of weights."""
+        """Actual by predicted classes, counts or sums of weights."""
         return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
 
     @property
@@ -264,7 +264,7 @@ def _score_new_rows(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[Cod
 def _squared_distances(
     fit: FittedModel[Any], design_rows: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
 ) -> Floats:
-    """Return squared distances (n, K) to the centroids.
+    """Return squared distances (n, K) of rows to the class centroids.
 
     Parameters
     ----------
@@ -299,14 +299,16 @@ def _casewise_table(
     *,
     left_out: bool,
 ) -> pd.DataFrame:
-    """Return the casewise table.
+    """Return the casewise table of scored rows.
 
     Parameters
     ----------
     fit : FittedModel
     design_rows : DesignRows
     actual : (n,) int
+        Actual classes, -1 if missing.
     scores : (n, K) float
+        Scores of the rule.
     axes : DataFrame (n, q) or None
         Canonical scores, which are appended.
     left_out : bool

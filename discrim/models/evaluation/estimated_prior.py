@@ -74,7 +74,7 @@ class PriorEstimateOptions(NamedTuple):
     seed: int | None = None
 
     def checked(self) -> PriorEstimateOptions:
-        """Return self after validation; raise DataError for an option that is not valid."""
+        """Raise DataError for an option that is not valid; return the options unchanged."""
         check_number("tol", self.tol, 0, 1, ends="()", description="a small number", also=", such as 1e-10")
         check_integer("maxiter", self.maxiter, 1)
         check_level(self.level)
@@ -227,7 +227,7 @@ def _bootstrap_proportions(
 def _score_batch(
     fit: FittedModel[Any], rule: Rule, data: Any, missing_policy: MissingPolicy, weights: Any
 ) -> Iterator[tuple[Floats, Floats | None]]:
-    """Yield scores (m, K) and weights (m,) of the rows of a table or source, chunk by chunk.
+    """Iterate over the scores and weights of the rows of a table or source, chunk by chunk.
 
     Parameters
     ----------
@@ -237,6 +237,11 @@ def _score_batch(
     data : table or source of tables
     missing_policy : MissingPolicy
     weights : column name, (n,) array or None
+
+    Yields
+    ------
+    scores : (m, K) float
+    weights : (m,) float or None
     """
     source = source_of_rows(data)
     source.check_weights_are_column(weights)
@@ -340,6 +345,10 @@ def _informative_rows(
         Positions of the classes with a positive prior.
     n_classes : int
         Number of classes.
+
+    Returns
+    -------
+    _BatchDensities
     """
     density_chunks = []
     weights = []
@@ -392,7 +401,8 @@ class PriorEstimate(SummarizedResults):
     converged : bool
         Whether the slopes are within `tol` of their values at a maximum.
     shortfall : float
-        How far the log-likelihood is below its maximum at most: rows times the largest slope.
+        Upper bound of the difference between the maximum of the log-likelihood and its value: rows times the
+        largest slope.
     determined : bool
         Whether there is only one maximum.
     level : float
@@ -541,14 +551,14 @@ class PriorEstimate(SummarizedResults):
         is_bootstrap = self._interval == "bootstrap"
         if len(zero):
             sentences.append(
-                f"The likelihood is largest with a share of zero for {join_labels(zero)}: it falls with any "
-                "other."
+                f"The likelihood is largest with a share of zero for {join_labels(zero)} and decreases if "
+                "this share increases."
                 + (
                     ""
                     if is_bootstrap
-                    else " No standard error goes with it, and the other ones take it as known."
+                    else " The share has no standard error, and the other standard errors treat it as known."
                 )
-                + (' interval="profile" gives an upper limit.' if self._interval == "wald" else "")
+                + (' interval="profile" returns an upper limit.' if self._interval == "wald" else "")
             )
         if len(self._zero_prior):
             sentences.append(
@@ -578,7 +588,7 @@ class PriorEstimate(SummarizedResults):
         return summarize(f"Class shares of a batch: {self._title}", section_functions, sections)
 
     def _header_section(self) -> Pairs:
-        """Return the header of the summary."""
+        """Return the first section of the summary: numbers of rows, convergence and the test of the prior."""
         from discrim.report.grid import HeaderItem, Pairs
 
         steps = " + ".join(map(str, self.steps.values()))

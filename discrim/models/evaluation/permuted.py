@@ -38,7 +38,7 @@ MAX_REPEATS = 10**15
 def shared_folds(
     design_rows: DesignRows, folds: Any, repeats: int, groups: Any, seed: int
 ) -> tuple[Codes, list[Any]]:
-    """Assign the labelled rows of a table to folds.
+    """Assign the labelled rows of a table to folds at random, or read folds that the user specified.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def shared_folds(
     folds : int, column name or (n,) array
         Number of folds F, or the fold of each row.
     repeats : int
-        Number of random partitions R.
+        Number of random partitions into folds, R.
     groups : column name, (n,) array or None
         Groups whose rows stay in one fold.
     seed : int
@@ -210,28 +210,28 @@ class PermutationDesign:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Permutations:
-    """A permutation test of the cross-validated hit rate.
+    """Result of a permutation test of the cross-validated hit rate.
 
     Attributes
     ----------
     rates : Series of length P
-        Hit rates of the shuffled labels.
+        Hit rates of the permuted labels.
     estimate : float
         Hit rate of the true labels.
     pvalue : float
         (1 + b) / (1 + P), with b the number of rates that are as large or larger.
     min_pvalue : float
-        Approximate lower bound of p: 1 / (1 + P), or one over the number of labellings if these are so few
-        that the true one is often drawn. If m classes of equal size can exchange their names, m! labellings
-        have the same hit rate, and p is at least m! times the bound.
+        Approximate lower bound of the p-value: 1 / (1 + P), or one over the number of labellings if these are
+        so few that the true one is often drawn. If m classes of equal size can exchange their names, m!
+        labellings have the same hit rate, and p is at least m! times the bound.
     labellings : float
         Number of different labellings that a permutation can produce.
     shuffled : str
         Description of the units that exchanged labels.
     n_redrawn : int
-        Number of shuffles that were drawn again, because the model could not be fitted without some fold.
+        Number of permutations that were drawn again, because the model could not be fitted without some fold.
     seed : int
-        Seed of the shuffles.
+        Seed of the permutations.
     """
 
     rates: pd.Series
@@ -246,7 +246,7 @@ class Permutations:
     @property
     @with_display_formats(every="share")
     def table(self) -> pd.DataFrame:
-        """One row: hit rate, its mean and 95% quantile by chance, p, smallest p, number of permutations."""
+        """Hit rate, its mean and 95% quantile under permutation, p-value and its lower bound, in one row."""
         row = {
             "estimate": self.estimate,
             "by_chance": float(self.rates.mean()),
@@ -265,8 +265,9 @@ class Permutations:
         ]
         if is_limited:
             sentences.append(
-                f"There are only {self.labellings:.0f} labellings: p is at least about {self.min_pvalue:.2g}, or "
-                "twice that if two classes of equal size can exchange their labels."
+                f"There are only {self.labellings:.0f} labellings: p is at least about "
+                f"{self.min_pvalue:.2g}, or twice that if two classes of equal size can exchange their "
+                "labels."
             )
         if self.n_redrawn:
             sentences.append(
@@ -406,7 +407,7 @@ def _permutation_scheme(
 
 
 def quoted_name(vector: Any) -> str:
-    """Return the quoted name of a vector for a message."""
+    """Return the quoted name of a column or Series for a message, or "the vector" if it has no name."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector"
 
@@ -511,13 +512,13 @@ def _permuted_folds(
 
 
 def _row_weights_or_ones(design_rows: DesignRows) -> Floats:
-    """Return the weights (n,) of the rows, one by default."""
+    """Return the weights (n,) of the rows, or ones if the rows are not weighted."""
     weights = row_weights(design_rows)
     return np.ones(len(design_rows.codes)) if weights is None else weights
 
 
 def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
-    """Return the hit rate, averaged over repeats and weighted by a prior of the user.
+    """Return the hit rate, averaged over repeats and weighted by the prior if the user specified one.
 
     Parameters
     ----------

@@ -35,18 +35,22 @@ def posterior_intervals(
     seed: int | None,
     unseen: Any = None,
 ) -> pd.DataFrame:
-    """Return posteriors with intervals; see `ClassifierResults.posterior_intervals`.
+    """Return posteriors of rows with intervals; see `ClassifierResults.posterior_intervals`.
 
     Parameters
     ----------
     fit : FittedModel
-    data : table
+    data : table or None
+        New rows; None for the rows of the fit.
     method : {"delta", "bootstrap"}
     level : float
+        Level of the intervals.
     replicates : int
         Number of bootstrap samples.
     seed : int or None
+        Seed of the bootstrap.
     unseen : {"raise", "missing"}, optional
+        Whether an unseen level is an error or a missing value.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def posterior_intervals(
 
 
 def _score_covariance_function(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
-    """Return a function of rows (m, p) that computes the covariances of their scores."""
+    """Return a function of rows (m, p) that computes the sampling covariance of their scores."""
     if isinstance(fit.estimates, LogisticFit):
         score_covariances = fit.estimates.score_covariances()
         return lambda x: ScoreCovariance(*score_covariances(x))

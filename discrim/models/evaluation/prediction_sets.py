@@ -46,7 +46,17 @@ from discrim.models.evaluation.validation import raise_if_many_scores
 
 
 class CalibrationRows(NamedTuple):
-    """Calibration rows: nonconformity `values` (n,) in the own class, classes (n,), and weights (n,)."""
+    """Calibration rows.
+
+    Attributes
+    ----------
+    values : (n,) float
+        Nonconformity of each row in its own class.
+    codes : (n,) int
+        Classes.
+    weights : (n,) float or None
+        Frequency weights.
+    """
 
     values: Floats
     codes: Codes
@@ -67,7 +77,7 @@ class CalibrationRows(NamedTuple):
 
 
 def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Reference]:
-    """Return the reference distribution of the scores of each class."""
+    """Return the reference distribution of the calibration scores of each class, a list of length K."""
     members = [calibration.codes == k for k in range(n_classes)]
     weights = [
         None if calibration.weights is None else calibration.weights[class_mask] for class_mask in members
@@ -86,16 +96,24 @@ def calibration_rows(
     weights: Any = None,
     missing_policy: MissingPolicy = AS_FITTED,
 ) -> CalibrationRows:
-    """Read calibration rows that the fit has not seen; a warning counts rows that are left out.
+    """Read and score calibration rows that the fit has not used; a warning counts incomplete rows.
 
     Parameters
     ----------
-    fit, data
-        The fit, and a table or source of tables with the response.
+    fit : FittedModel
+    data : table or source of tables
+        Calibration rows with their response.
     score_blocks : callable
-        Function of blocks that yields slices and scores (m, K), NaN for rows with missing values.
-    weights, missing_policy
-        Frequency weights; options for missing values and unseen levels.
+        Function of `DesignRows` that yields row slices and scores (m, K), NaN for rows with missing values.
+    weights : column name, (n,) array or None
+        Frequency weights.
+    missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
+
+    Returns
+    -------
+    CalibrationRows
+        The rows with a class, a score and a positive weight.
     """
 
     def compute_nonconformity(design_rows: DesignRows) -> Floats:
@@ -133,7 +151,7 @@ def calibration_rows(
 def warn_of_small_classes(
     counts: Floats, classes: pd.Index, level: float, possible_mask: NDArray[np.bool_]
 ) -> None:
-    """Warn of classes with too few calibration rows for the level: they are in every set.
+    """Warn of classes with too few calibration rows for the level, which are therefore in every set.
 
     Parameters
     ----------
@@ -142,7 +160,7 @@ def warn_of_small_classes(
     classes : Index of length K
     level : float
     possible_mask : (K,) bool
-        Classes with a positive prior; no others are checked.
+        Classes with a positive prior; other classes are not checked.
     """
     min_rows = min_calibration_rows(level)
     small_classes = np.flatnonzero(possible_mask & (counts < min_rows))
@@ -172,11 +190,12 @@ COVERAGE_STATEMENTS = {
         "cross-validation keeps the level in practice, and no distribution-free bound guarantees it"
     ),
 }
+"""Statements of the coverage of the sets by method; `within` is empty or " within each class"."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionSetOptions:
-    """Options of `ClassifierResults.predict_set`."""
+    """Options of `ClassifierResults.predict_set`, with the same names."""
 
     level: float = 0.95
     by: str | None = None
@@ -228,7 +247,7 @@ class PredictionSetOptions:
         return replace(self, method=method, score=score)
 
     def generator(self) -> np.random.Generator | None:
-        """Return the random generator that breaks ties of smoothed sets; None for other sets."""
+        """Return a random generator to break ties for smoothed sets; None for sets without smoothing."""
         return random_generator(self.seed) if self.smoothed else None
 
 
@@ -236,8 +255,15 @@ class PredictionSetOptions:
 class SetCalibration:
     """Calibration of prediction sets: options and sorted scores, without rows of the fit.
 
-    `references` has one distribution of scores, or one for each class. `possible_mask` (K,) marks classes with a
-    positive prior. `notes` are stored in the `attrs` of a table of sets.
+    Attributes
+    ----------
+    options : PredictionSetOptions
+    references : list of Reference
+        One distribution of calibration scores, or one for each class.
+    possible_mask : (K,) bool
+        Classes with a positive prior; others are in no set.
+    notes : dict
+        Entries of the `attrs` of a table of sets.
     """
 
     options: PredictionSetOptions
@@ -250,7 +276,7 @@ class SetCalibration:
         return self.references[k if len(self.references) > 1 else 0]
 
     def predict_sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
-        """Return the table of prediction sets of new rows."""
+        """Return the table of prediction sets of new rows; see `to_frame`."""
         k = len(fit.classes)
         raise_if_many_scores(design_rows.table.nrows, k, "Prediction sets")
         p = np.full((design_rows.table.nrows, k), np.nan, order="F")
@@ -269,7 +295,7 @@ class SetCalibration:
     def to_frame(
         self, fit: FittedModel[Any], design_rows: DesignRows, pvalues: Floats, predicted: NDArray[np.intp]
     ) -> pd.DataFrame:
-        """Return the table of sets.
+        """Return the table of sets that contain the classes with a large p-value.
 
         Parameters
         ----------
@@ -284,7 +310,7 @@ class SetCalibration:
         Returns
         -------
         DataFrame of n rows
-            Size of the set ("set"), and whether each class is in it.
+            Column "set" with the size of the set, and a nullable boolean column for each class.
         """
         missing = np.asarray(np.isnan(pvalues).any(axis=1))
         is_in_set = pvalues > miss_probability(self.options.level)
@@ -310,10 +336,20 @@ class SetCalibration:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeftOutRows:
-    """Rows of a fit with scores (n, K) and nonconformity `nonconformity` (n, K) by rules fitted without them.
+    """Rows of a fit, scored by rules fitted without them.
 
-    Both are NaN in rows that cannot be left out and in rows that the fit does not use, whose `codes` (n,) are
-    -1. `tie_shares` (n,) are random shares of ties, for smoothed sets.
+    Attributes
+    ----------
+    design_rows : DesignRows
+        The rows of the fit.
+    scores, nonconformity : (n, K) float
+        Scores and nonconformity in each class; NaN in rows that cannot be left out or that the fit does not
+        use.
+    codes : (n,) int
+        Classes, -1 for rows that the fit does not use.
+    weights : (n,) float or None
+    tie_shares : (n,) float or None
+        Random numbers from 0 to 1 that break ties in smoothed sets.
     """
 
     design_rows: DesignRows
@@ -324,7 +360,7 @@ class LeftOutRows:
     tie_shares: Floats | None
 
     def to_calibration_rows(self) -> CalibrationRows:
-        """Return the used rows as calibration rows; NaN if the row cannot be left out."""
+        """Return the rows that the fit uses as calibration rows; NaN for rows that cannot be left out."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
         return CalibrationRows(
@@ -332,7 +368,7 @@ class LeftOutRows:
         )
 
     def predict_sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
-        """Return the table of prediction sets of these rows, each calibrated by the others."""
+        """Return the table of prediction sets of these rows, each calibrated without the row itself."""
         n, k = self.nonconformity.shape
         own_classes = np.maximum(self.codes, 0)
         own_scores = self.nonconformity[np.arange(n), own_classes]
@@ -360,7 +396,20 @@ class LeftOutRows:
 def calibrate_sets(
     fit: FittedModel[Any], options: PredictionSetOptions
 ) -> tuple[SetCalibration, LeftOutRows | None]:
-    """Return the calibration by a checked plan, and the rows of the fit left out if they are the basis."""
+    """Return the calibration of prediction sets, and the left-out rows of the fit if these calibrate them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    options : PredictionSetOptions
+        Options from `PredictionSetOptions.with_defaults`.
+
+    Returns
+    -------
+    calibration : SetCalibration
+    left_out : LeftOutRows or None
+        None if the sets are calibrated by other rows (method "split").
+    """
     k = len(fit.classes)
     if options.prior is not None:
         fit.require_posteriors("prior=")
@@ -389,8 +438,9 @@ def calibrate_sets(
         min_rows = min_calibration_rows(options.level)
         if counts.sum() < min_rows:
             warn_user(
-                f"level={options.level:.15g} requires {min_rows} calibration rows. There are {counts.sum():g}, "
-                "and every set therefore has all classes. Pass a lower level, or more calibration rows."
+                f"level={options.level:.15g} requires {min_rows} calibration rows. There are "
+                f"{counts.sum():g}, and every set therefore has all classes. Pass a lower level, or more "
+                "calibration rows."
             )
     return SetCalibration(options, references, possible, _set_notes(fit, options, counts)), left_out
 
@@ -403,7 +453,7 @@ def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: 
     fit : FittedModel
     options : PredictionSetOptions
     prior : (K,) float or None
-        Values of `plan.prior`.
+        Prior of the sets, by class.
     """
     calibration_hint = f"a table of new rows with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
@@ -449,7 +499,7 @@ def _nonconformity_blocks(
     rng: np.random.Generator | None,
     design_rows: DesignRows,
 ) -> Iterator[tuple[slice, Floats]]:
-    """Yield row slices and nonconformity (m, K) of new rows, block by block.
+    """Iterate over row slices and nonconformity (m, K) of new rows, block by block.
 
     Parameters
     ----------
@@ -468,7 +518,10 @@ def _nonconformity_blocks(
 def _nonconformity(
     scores: Floats, options: PredictionSetOptions, rng: np.random.Generator | None
 ) -> tuple[Floats, Floats | None]:
-    """Return nonconformity (m, K) of scores (m, K), and random shares (m,) of ties for smoothed sets."""
+    """Return the nonconformity (m, K) of scores (m, K), and random numbers (m,) that break ties.
+
+    With `rng` None, for sets without smoothing, there are no random numbers (None).
+    """
     score: Any = options.score
     if rng is None:
         return nonconformity_scores(scores, score), None
@@ -477,7 +530,7 @@ def _nonconformity(
 
 
 def _set_notes(fit: FittedModel[Any], options: PredictionSetOptions, counts: Floats) -> dict[str, Any]:
-    """Return the notes in the `attrs` of a table of sets: the coverage that holds, and the options.
+    """Return the entries of the `attrs` of a table of sets: a statement of its coverage, and the options.
 
     Parameters
     ----------
@@ -489,7 +542,10 @@ def _set_notes(fit: FittedModel[Any], options: PredictionSetOptions, counts: Flo
     within = " within each class" if options.by == "class" else ""
     statement = COVERAGE_STATEMENTS[str(options.method)].format(level=options.level, within=within)
     if options.by is None and options.prior is not None:
-        statement += '; they come in the mix of the calibration rows, whatever prior= says: see by="class"'
+        statement += (
+            "; this is for rows with the class proportions of the calibration rows and not of prior=: use "
+            'by="class" for other proportions'
+        )
     return {
         "promise": f"{statement[0].upper()}{statement[1:]}.",
         "level": float(options.level),
@@ -503,7 +559,20 @@ def _set_notes(fit: FittedModel[Any], options: PredictionSetOptions, counts: Flo
 def prediction_set_function(
     fit: FittedModel[Any], data: Any, options: PredictionSetOptions
 ) -> Callable[[Any, Any], pd.DataFrame]:
-    """Return a function of results and a table that returns prediction sets; checks all options first."""
+    """Validate the options, calibrate the sets, and return the function that predicts them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    data : table or None
+        New rows to predict; None for the rows of the fit.
+    options : PredictionSetOptions
+
+    Returns
+    -------
+    callable
+        Function of results and a table that returns the table of prediction sets.
+    """
     options = options.with_defaults(fit, data)
     calibration, left_out = calibrate_sets(fit, options)
     # The function may be sent to workers and must not contain the table.
@@ -514,7 +583,7 @@ def prediction_set_function(
 def _predict_sets(
     calibration: SetCalibration, left_out: LeftOutRows | None, results: Any, rows: Any
 ) -> pd.DataFrame:
-    """Return the table of prediction sets of the left-out rows of the fit, or of new rows if there are none.
+    """Return the prediction sets of the left-out rows of the fit or, if `left_out` is None, of new rows.
 
     Parameters
     ----------

@@ -33,7 +33,13 @@ Splits = Iterable[tuple[Sequence[int], Sequence[int]]]
 
 
 class Split(NamedTuple):
-    """How often each row of a table is in the training rows, and in the test rows of a split, (n,) each."""
+    """One split of the rows of a table into training and test rows.
+
+    Attributes
+    ----------
+    train, test : (n,) float
+        How often each row is a training row and a test row.
+    """
 
     train: Floats
     test: Floats
@@ -130,7 +136,17 @@ def used_splits(splits: Sequence[Split], design_rows: DesignRows) -> tuple[Split
 def split_moments(
     design_rows: DesignRows, splits: Sequence[Split], required_moments: ScatterType, *, rooted: bool = True
 ) -> Iterator[ClassMoments]:
-    """Compute the moments of the training rows of each split; see `class_moments` for the options."""
+    """Iterate over the moments of the training rows of each split.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+    splits : sequence of Split
+    required_moments : ScatterType
+        Second moments to compute.
+    rooted : bool
+        Whether roots of scatter matrices are computed if columns are nearly collinear; see `gather`.
+    """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     for split in splits:
         yield reading.class_moments(
@@ -202,7 +218,7 @@ class TuningFolds:
         required_moments : ScatterType
             Second moments to compute.
         rooted : bool
-            As in `gather_parts`.
+            Whether roots of scatter matrices are computed if columns are nearly collinear; see `gather`.
 
         Returns
         -------
@@ -220,9 +236,9 @@ class TuningFolds:
         ), test_counts
 
     def training_rows(self, fold: int) -> tuple[str, str]:
-        """Describe the training rows of a fold, and how to get more of them, for an error message."""
+        """Return phrases for a message: the training rows of a fold, and how to get more of them."""
         if self.splits:
-            return f"Among the rows that split {fold + 1} of folds learns from", "splits with more of them"
+            return f"Among the training rows of split {fold + 1} of folds", "splits with more training rows"
         return f"Without fold {fold + 1} of {self.count}", "more folds"
 
 
@@ -235,9 +251,11 @@ class GridSearch:
     grid : sequence or None
         Candidate values; None for `count` evenly spaced ones.
     folds : TuningFolds
+        Folds or splits by which errors are estimated.
     select : {"min", "1se"}
         Rule of the choice: the smallest error, or any within one standard error of it.
     count : int
+        Number of candidate values without a grid.
     """
 
     grid: Sequence[Any] | Floats | None
@@ -246,7 +264,7 @@ class GridSearch:
     count: int = 0
 
     def acceptable_values(self, path: pd.DataFrame) -> NDArray[Any]:
-        """Return the candidate values of a table of errors that `select` accepts."""
+        """Return the candidate values (first column of a table of errors) that the rule `select` accepts."""
         standard_errors = path["se"].to_numpy() if self.select == "1se" else None
         return np.asarray(
             path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy(), standard_errors)]
@@ -254,9 +272,10 @@ class GridSearch:
 
 
 def read_choice(value: Any) -> tuple[Any, SelectRule]:
-    """Return the value of a tuned parameter, None if it is to be chosen, and the rule of the choice.
+    """Split the argument of a tuned parameter into its value (None if it is to be chosen) and the rule.
 
-    None chooses the value of smallest error, "1se" the simplest value within one standard error of it.
+    The argument None chooses the value with the smallest error, and "1se" the simplest value within one
+    standard error of it.
     """
     if isinstance(value, str) and value == "1se":
         return None, "1se"
@@ -264,7 +283,16 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
 
 
 def raise_if_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
-    """Raise a DataError for classes of one row; `alternative` describes options without a choice."""
+    """Raise DataError if a class has only one row and therefore no mean without it.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    levels : sequence
+        Class labels.
+    alternative : str
+        Options with which no parameter is chosen, for the hint.
+    """
     single_row_classes = [
         level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2
     ]
@@ -279,11 +307,19 @@ def raise_if_single_row_classes(moments: ClassMoments, levels: Sequence[Any], al
 
 
 def raise_if_no_test_rows(test_counts: Floats, subject: str) -> None:
-    """Raise a DataError if there are no test rows; `subject` is the chosen quantity, a plural."""
+    """Raise DataError if no row is a test row.
+
+    Parameters
+    ----------
+    test_counts : array of float
+        How often each row is a test row.
+    subject : str
+        Chosen quantity in the message, a plural noun.
+    """
     if not test_counts.any():
         raise DataError(
             f"There are no test rows by which {subject} could be chosen.",
-            hint="Give splits with more of them.",
+            hint="Pass splits with test rows that have a class and a weight.",
         )
 
 

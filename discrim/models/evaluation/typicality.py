@@ -66,7 +66,7 @@ class TypicalityMeasure:
     def compute_new_rows(
         self, fit: FittedModel[Any], design_rows: DesignRows
     ) -> Iterator[tuple[slice, Floats]]:
-        """Yield slices of rows that the fit has not seen and their values (m, K)."""
+        """Iterate over row slices and values (m, K) of the measure for rows that were not used in the fit."""
         if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
             distances = (
@@ -92,13 +92,23 @@ class TypicalityMeasure:
                 yield row_slice, values
 
     def _subtract_total_distances(self, values: Floats, x: Floats, left_out: Floats | None) -> Floats:
-        """Subtract distances to all rows from values (m, K); `left_out` (m,) if each row is left out."""
+        """Subtract the squared distances of rows to the distribution of all rows, for relative measures.
+
+        Parameters
+        ----------
+        values : (m, K) float
+            Measure of the rows in each class, which is returned unchanged without `total_distribution`.
+        x : (m, p) float
+            Rows.
+        left_out : (m,) float or None
+            Distances to the distribution of the other rows, if each row is left out; else None.
+        """
         if self.total_distribution is None:
             return values
         return values - (self.total_distribution.squared(x) if left_out is None else left_out)[:, None]
 
     def compute_left_out_rows(self, fit: FittedModel[Any]) -> Floats:
-        """Return values (n, K) of the rows of the fit, each from estimates without it."""
+        """Return the measure (n, K) of the rows of the fit, each computed from estimates without the row."""
         design_rows = fit.require_rows(
             "typicality()", "pass calibration=, a table of rows with their response"
         )
@@ -157,6 +167,7 @@ class TypicalityMeasure:
 
 
 def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
+    """Return the nonconformity (m, K) of scores (m, K): "lac", or "margin" for models without posteriors."""
     return nonconformity_scores(scores, "lac" if fit.has_posteriors else "margin")
 
 
@@ -178,9 +189,10 @@ def _select_measure_type(fit: FittedModel[Any]) -> MeasureType:
 
 
 def typicality_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeasure:
-    """Return the measure by which rows are compared with the classes.
+    """Return the measure by which rows are compared with the classes of a fit.
 
-    Raises NotSupportedError if relative distances are requested and are not defined for the fit.
+    With `relative`, distances to the distribution of all rows are subtracted; NotSupportedError is raised if
+    these are not defined for the fit.
     """
     measure_type = _select_measure_type(fit)
     if not relative:
@@ -216,7 +228,7 @@ class TypicalityRanks:
     references: list[Reference]
 
     def rank_new_rows(self, fit: FittedModel[Any], design_rows: DesignRows) -> Floats:
-        """Return p-values (n, K) of rows that the fit has not seen."""
+        """Return p-values (n, K) of rows that were not used in the fit."""
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
         out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
         for row_slice, values in self.measure.compute_new_rows(fit, design_rows):
@@ -250,7 +262,7 @@ class TypicalityRanks:
 
 
 def ranks_among_fit_rows(fit: FittedModel[Any], method: str) -> TypicalityRanks:
-    """Return ranks among the rows of the fit left out, to label outliers in new rows."""
+    """Return the reference distributions of the left-out rows of the fit, to find outliers in new rows."""
     hint = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
         "used, and compare its values with the bound."
@@ -261,7 +273,7 @@ def ranks_among_fit_rows(fit: FittedModel[Any], method: str) -> TypicalityRanks:
 def _reference_ranks(
     fit: FittedModel[Any], method: str, calibration: Any, missing_policy: MissingPolicy, hint: str
 ) -> tuple[TypicalityRanks, Floats | None, CalibrationRows, NDArray[np.intp]]:
-    """Return the distributions of typicality among calibration rows, or among the rows of the fit left out.
+    """Return the reference distributions from calibration rows or from the rows of the fit, each left out.
 
     Parameters
     ----------
@@ -324,7 +336,7 @@ def typicality_by_ranks(
     calibration: Any = None,
     missing_policy: MissingPolicy = AS_FITTED,
 ) -> pd.DataFrame:
-    """Return p-values by ranks; see `ClassifierResults.typicality`.
+    """Return p-values from ranks among reference rows, for the methods "relative" and "conformal".
 
     Parameters
     ----------
@@ -362,7 +374,7 @@ def typicality_by_ranks(
 def relative_distances(
     fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy = AS_FITTED
 ) -> pd.DataFrame:
-    """Return relative distances; see `ClassifierResults.relative_distances`.
+    """Return squared distances to the classes minus the distance to the distribution of all rows.
 
     Parameters
     ----------
@@ -405,7 +417,7 @@ def typicality(
     method: str = "exact",
     calibration: Any = None,
 ) -> pd.DataFrame:
-    """Return P(D2 >= d2 | class) or p-values by ranks; see `ClassifierResults.typicality`.
+    """Return the typicality of rows in each class by any method; see `ClassifierResults.typicality`.
 
     Parameters
     ----------
@@ -438,9 +450,9 @@ def typicality(
 def typicality_function(
     fit: FittedModel[Any], method: str, bound: float
 ) -> Callable[[FittedModel[Any], DesignRows], Floats]:
-    """Return a function that computes typicality (n, K) of new rows.
+    """Return a function of a fit and new rows that computes their typicality (n, K).
 
-    A warning is issued if p-values by ranks cannot be below the bound.
+    A warning is issued if p-values from ranks cannot be below the bound.
 
     Parameters
     ----------
@@ -465,7 +477,7 @@ def typicality_function(
 
 
 def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
-    """Return which labelled rows (n,) have a typicality below the bound in every class.
+    """Return a mask (n,) of the labelled rows whose typicality is below the bound in every class.
 
     A warning counts rows with a label but without typicality: missing columns were integrated out.
 
@@ -476,6 +488,7 @@ def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.boo
     codes : (n,) int
         Predicted classes, -1 without a label.
     bound : float
+        Typicality below which a row is an outlier.
     """
     labelled = codes >= 0
     n_without_typicality = int((labelled & np.isnan(pvalues).all(axis=1)).sum())
@@ -499,7 +512,7 @@ def _parametric_typicality(
     design_rows : DesignRows
     method : {"exact", "chi2"}
     are_fit_rows : bool
-        Whether the rows are rows of the fit, which are left out.
+        Whether the rows are rows of the fit, each of which is then left out.
     """
     tail_probability = _tail_probability_function(fit, method)
     raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
@@ -514,7 +527,7 @@ def _parametric_typicality(
 
 
 def is_robust_fit(fit: FittedModel[Any]) -> bool:
-    """Return whether the covariance is robust, and therefore not a function of moments."""
+    """Return whether the covariance of a fit is robust, and therefore not a function of moments."""
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
@@ -526,7 +539,10 @@ def has_distance_distribution(fit: FittedModel[Any], method: str) -> bool:
 
 
 def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
-    """Return the function of distances (K, m), counts, degrees of freedom and p that computes typicality."""
+    """Return the function that converts squared distances to typicality; see `typicality_blocks`.
+
+    Raises NotSupportedError if the distribution of the distances is unknown or a class is too small.
+    """
     is_robust = is_robust_fit(fit)
     if not has_distance_distribution(fit, method):
         chi2_hint = 'method="chi2" or ' if is_robust else ""
@@ -551,14 +567,15 @@ def typicality_blocks(
     *,
     are_fit_rows: bool,
 ) -> Iterator[tuple[Any, Floats]]:
-    """Yield positions and typicality (K, m) of rows, block by block.
+    """Iterate over positions and typicality (K, m) of rows, block by block.
 
     Parameters
     ----------
     fit : FittedModel
     design_rows : DesignRows
     tail_probability : callable
-        Function of squared distances (K, m), counts, degrees of freedom and p.
+        Function of squared distances (K, m), class counts, degrees of freedom and the number of columns that
+        returns an array (K, m).
     are_fit_rows : bool
         Whether the rows are rows of the fit. Each is then left out of its class, if distances have a closed
         form.
@@ -579,6 +596,16 @@ def typicality_blocks(
 
 
 def raise_if_small_classes(fit: FittedModel[Any], n_parameters: int, option: str) -> None:
-    """Raise an error if the weight of a class is too small for the degrees of freedom of its covariance."""
+    """Raise NotSupportedError if a class has too little weight for a covariance of its own.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Only fits with a covariance for each class are checked.
+    n_parameters : int
+        Number that the weight of each class must exceed.
+    option : str
+        Name of the method or option in the message.
+    """
     if isinstance(fit.estimates, QDAFit):
         raise_if_little_weight(fit.counts, fit.classes, n_parameters, option)

@@ -96,7 +96,7 @@ def refit_prior_source(fit: FittedModel[Any], refit_prior: bool | None) -> str:
 
 
 def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:
-    """Change (m,) of the score of the own class of each row, if proportions are estimated without it.
+    """Return the change of the score of each row in its own class if class proportions exclude the row.
 
     If a row of class g with weight w is left out, the log proportion of class g changes from ln n_g/N to
     ln (n_g - w)/(N - w). The change is ln(1 - w/n_g), apart from a constant that all classes share.
@@ -108,6 +108,10 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
     weights : (m,) float or None
     counts : (K,) float
         Rows, or sums of weights, of each class.
+
+    Returns
+    -------
+    (m,) float
     """
     removed_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     with np.errstate(divide="ignore"):
@@ -115,10 +119,20 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
 
 
 def find_unbalanced_fold(remaining_counts: Floats, counts: Floats) -> tuple[int, int] | None:
-    """Return the fold whose removal changes the proportion of a class most, and this class.
+    """Return the positions of the fold and the class with the largest change of a class proportion.
 
-    `remaining_counts` (F, K) are the rows by class outside each fold, and `counts` (K,) of all rows. Return
-    None if all folds contain the classes in proportion, up to `MAX_FOLD_IMBALANCE` rows.
+    Parameters
+    ----------
+    remaining_counts : (F, K) float
+        Rows by class outside each of F folds.
+    counts : (K,) float
+        Rows by class of the whole table.
+
+    Returns
+    -------
+    (int, int) or None
+        Fold whose removal changes the proportion of a class most, and this class; None if all folds contain
+        the classes in proportion, up to `MAX_FOLD_IMBALANCE` rows.
     """
     proportions = counts / counts.sum()
     count_deviations = np.abs(remaining_counts - remaining_counts.sum(axis=1, keepdims=True) * proportions)
@@ -140,9 +154,9 @@ LEFT_OUT_CACHE_KEYS = {False: "left out", True: "left out, prior too"}
 
 
 def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> Floats:
-    """Return the leave-one-out scores (n, K) of the rows of a fit, which its cache stores.
+    """Return the leave-one-out scores (n, K) of the rows of a fit, and store them in its cache.
 
-    Rows that cannot be left out are NaN, with a warning.
+    Rows that cannot be left out have NaN, and a warning counts them. `refit_prior` is as in `refits_prior`.
     """
     design_rows = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
@@ -162,7 +176,8 @@ def distributed_left_out_scores(
 ) -> StoredValue[Floats]:
     """Return the leave-one-out scores (n, K) of a fit, stored on the workers that have the rows.
 
-    Scores of local rows, and scores of which some need a refit, are computed in this process.
+    They are computed in this process if the rows are local or if the score of some row requires a refit.
+    `refit_prior` is as in `refits_prior`.
     """
     design_rows = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
@@ -182,7 +197,16 @@ def distributed_left_out_scores(
 
 
 def _score_left_out_chunk(left_out: LeaveOneOutScorer, counts: Floats | None, chunk: DesignRows) -> Floats:
-    """Return the leave-one-out scores (m, K) of a chunk of m rows; runs in a worker."""
+    """Return the leave-one-out scores (m, K) of a chunk of m rows; this task runs in a worker.
+
+    Parameters
+    ----------
+    left_out : LeaveOneOutScorer
+        Function that scores rows under the rules without them.
+    counts : (K,) float or None
+        Class counts, if class proportions are estimated without the row, too.
+    chunk : DesignRows
+    """
     out = np.full((len(chunk.design.levels), chunk.table.nrows), np.nan)
     for rows, x, codes, weights in used_rows(chunk):
         out[:, rows] = left_out(x, codes, weights).T
@@ -193,13 +217,24 @@ def _score_left_out_chunk(left_out: LeaveOneOutScorer, counts: Floats | None, ch
 def _add_left_out_shift(
     scores: Floats, positions: Codes, codes: Codes, weights: Floats | None, counts: Floats | None
 ) -> None:
-    """Add `left_out_score_shift` to columns of scores (K, n), in place; without counts (K,) do nothing."""
+    """Add `left_out_score_shift` to scores in place; do nothing if `counts` is None.
+
+    Parameters
+    ----------
+    scores : (K, n) float
+    positions : (m,) int
+        Columns of `scores` that are changed.
+    codes : (m,) int
+        Classes of these rows.
+    weights : (m,) float or None
+    counts : (K,) float or None
+    """
     if counts is not None:
         scores[codes, positions] += left_out_score_shift(codes, weights, counts)
 
 
 def _flag_unscored_rows(scores: Floats) -> Codes:
-    """Classify rows by scores (n, K): NEEDS_REFIT if NaN, IMPOSSIBLE if all are minus infinity, or 0."""
+    """Return codes (n,) of rows of scores (n, K): NEEDS_REFIT for NaN, IMPOSSIBLE if all are -inf, else 0."""
     flags = np.where(np.isnan(scores[:, 0]), NEEDS_REFIT, 0)
     return np.where(np.isneginf(scores).all(axis=1), IMPOSSIBLE, flags).astype(np.int8)
 
@@ -217,15 +252,22 @@ def _used_blocks(design_rows: DesignRows, *, sparse: bool) -> Iterable[UsedRows 
 
 
 class _LeftOutScores:
-    """Leave-one-out scores of rows of a fit.
+    """Leave-one-out scores of the rows of a fit: the scorer of the model, and fallbacks for single rows.
 
     Parameters
     ----------
     fit : FittedModel
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the fit, with their classes in memory.
     reestimate_prior : bool
         Whether the prior is estimated without the row, too.
+
+    Attributes
+    ----------
+    scores : LeaveOneOutScorer or (m, K) float
+        Function that scores rows under the rules without them, or the scores of all used rows.
+    counts : (K,) float or None
+        Class counts, if `left_out_score_shift` has to be added to the scores.
     """
 
     def __init__(self, fit: FittedModel[Any], design_rows: DesignRows, *, reestimate_prior: bool) -> None:
@@ -236,7 +278,10 @@ class _LeftOutScores:
         self.counts = fit.counts if reestimate_prior and fit.prior_in_refits == "fixed" else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
-        """Return positions of used rows (n,) that alone have some level and therefore cannot be scored."""
+        """Return the positions of rows that alone have some level of a category, which cannot be left out.
+
+        Rows outside the mask `used` (n,) are ignored.
+        """
         design_rows = self._design_rows
         weights = self._design_rows.weights
         is_unique = used & unique_level_mask(
@@ -246,7 +291,22 @@ class _LeftOutScores:
         return np.flatnonzero(is_unique if weights is None else is_unique & (weights <= 1))
 
     def rescore(self, rows: Codes, progress: Callable[[float], object]) -> Floats:
-        """Return scores (K, s) of rows whose closed form loses all digits, by a second pass or by refits."""
+        """Return the leave-one-out scores of rows for which the closed form loses all digits.
+
+        They are computed by a second pass over the rows if the model supports it, else by refits.
+
+        Parameters
+        ----------
+        rows : (s,) int
+            Positions of the rows.
+        progress : callable
+            Called with the number of rows that are finished.
+
+        Returns
+        -------
+        (K, s) float
+            NaN if the rule without the row does not exist.
+        """
         design_rows = self._design_rows
         scores = self.scores
         codes = design_rows.codes[rows]
@@ -317,7 +377,7 @@ class LeftOutTable(_LeftOutScores):
 
 
 def row_positions(rows: slice | Codes) -> Codes:
-    """Return the positions (m,) of the rows of a block, which has a slice or positions."""
+    """Return the positions (m,) of the rows of a block, given as a slice or as positions."""
     return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
@@ -333,7 +393,7 @@ def warn_of_unscored_rows(design_rows: DesignRows, rows: list[int]) -> None:
 
 
 def raise_if_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
-    """Raise DataError if an array of scores, rows by classes, does not fit into memory."""
+    """Raise DataError, which names the computation, if scores (rows, classes) do not fit into memory."""
     check_memory(
         2.0 * n_rows * n_classes,
         f"{computation} of {n_rows:,} rows, with a column for each of {n_classes:,} classes,",
@@ -350,7 +410,9 @@ def scores_by_refit(
     ----------
     fit : FittedModel
     design_rows : DesignRows
+        Rows of the fit.
     row : int
+        Position of the row.
     reestimate_prior : bool
         Whether the prior is estimated without the row, too.
     """
@@ -419,7 +481,7 @@ def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed:
 
 
 def folds_without_class(design_rows: DesignRows, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
-    """Return which of F folds contain all rows of some class, an array (F,) of bool."""
+    """Return which of the folds contain all rows of some class, a mask (F,) of F = `folds` folds."""
     used = fold_ids >= 0
     k = len(design_rows.design.levels)
     counts = np.bincount(fold_ids[used] * k + design_rows.codes[used], minlength=folds * k).reshape(folds, k)
@@ -790,11 +852,12 @@ MAX_CACHED_SCORES = 2**23
 """Largest number of leave-one-out scores, rows times classes, that are stored in the cache of a fit."""
 
 SCORES_PER_CHUNK = 2**17
-"""Number of scores in a chunk otherwise, which fits the cache of a processor."""
+"""Number of scores in a chunk if they are not stored; a chunk of this size fits the processor cache."""
 
 NEEDS_REFIT = -2
 IMPOSSIBLE = -3
-"""Codes of rows whose scores are lost in a difference, and of rows that are impossible in every class."""
+"""Codes of rows whose closed-form scores are lost in rounding errors, and of rows with probability zero in
+every class."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -803,7 +866,7 @@ class _LeftOutLabelTask:
 
     Attributes
     ----------
-    scores : LeftOutRows
+    scores : LeaveOneOutScorer
         Function that scores rows under the rules without them.
     sparse : bool
         Whether the model supports sparse rows.
@@ -911,16 +974,17 @@ class BootstrapSamples:
 
     Parameters
     ----------
-    blocks : DesignRows
+    design_rows : DesignRows
         Rows of the fit, whose weights have to be integers.
     replicates : int
-        Number of samples, which is only validated.
+        Number of samples, which is only validated; `draw` can be called any number of times.
     seed : int or None
 
     Attributes
     ----------
     codes : (n,) int
         Class of each row, -1 for rows that are not used.
+    rng : numpy.random.Generator
     """
 
     def __init__(self, design_rows: DesignRows, replicates: int, seed: int | None) -> None:
@@ -938,7 +1002,7 @@ class BootstrapSamples:
         ]
 
     def draw(self) -> Floats:
-        """Return the number of times (n,) that each row is in the next sample."""
+        """Draw the next sample; return the number of times (n,) that each row is in it."""
         sample_counts = np.zeros(len(self.codes))
         for rows in self._class_positions:
             if self._design_rows.weights is None:
@@ -951,13 +1015,14 @@ class BootstrapSamples:
         return sample_counts
 
     def sample_rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
-        """Return the rule of the next sample that can be fitted, and the sample (n,)."""
+        """Return the rule fitted to the next sample for which this is possible, and its row counts (n,)."""
         return self.fit_sample(partial(fit.refits.refit, fit))
 
     def fit_sample(self, fit: Callable[[DesignRows], T | None]) -> tuple[T, Floats]:
-        """Return the result of a fit to the next sample, and the sample (n,).
+        """Return the result of `fit` for the next sample, and the row counts (n,) of the sample.
 
-        Samples for which `fit` returns None are skipped; NotSupportedError is raised after 20 of them.
+        `fit` is a function of the rows, weighted by their counts. Samples for which it returns None are
+        skipped; NotSupportedError is raised after 20 of them.
         """
         for _ in range(20):
             weights = self.draw()

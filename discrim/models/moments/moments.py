@@ -2,7 +2,7 @@
 
 The verb `moments` computes them from a table, and `of_fit` from a fit; most models of normal classes can be
 fitted to them without rows. Addition and subtraction check that two objects have the same design and that
-subtracted rows are part of the total. `Moments.save` writes the file format of fits, and `moments_of_file`
+subtracted rows are part of the total. `Moments.save` writes the file format of fits, and `moments_from_file`
 validates every value that it reads.
 """
 
@@ -159,7 +159,7 @@ def moments(
 def _first_table_with_complete_rows(
     chunk: tuple[Table, str | None], chunks: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
-    """Return the first table with a complete row, else the last one, and the number of rows before it.
+    """Skip the tables at the beginning of a source that have no complete row.
 
     Parameters
     ----------
@@ -169,6 +169,13 @@ def _first_table_with_complete_rows(
         Following tables, of which as many are consumed as needed.
     columns : sequence of str
         Columns that have to be complete.
+
+    Returns
+    -------
+    chunk : (Table, str or None)
+        First table with a complete row and its file name; the last table if there is none.
+    skipped : int
+        Number of rows before it.
     """
     skipped = 0
     table = chunk[0]
@@ -212,9 +219,9 @@ def _required_columns(formula: str, source: Source, weights: Any, functions: Fun
 
 @dataclass(slots=True, eq=False)
 class Moments:
-    """Rows, means and covariances of classes, for the columns of a formula; made by `discrim.moments`.
+    """Counts, means and covariances of classes, for the columns of a formula; created by `discrim.moments`.
 
-    The sum (`+`) of the moments of two tables are the moments of all their rows, in any order of addition,
+    The sum (`+`) of the moments of two tables is the moments of all their rows, in any order of addition,
     and `-` removes rows again. A product with a number, for example `0.99 * moments`, reduces the weight of
     each row: old rows are gradually forgotten, which suits classes that drift. All operations return new
     moments; only `update` changes the object that it is called on.
@@ -223,7 +230,7 @@ class Moments:
     ----------
     formula : str
     classes : Index of length K
-        Classes met so far.
+        Classes of the rows that were added so far.
     terms : Index of length p
         Names of the columns of the design.
     counts : Series by class
@@ -324,13 +331,20 @@ class Moments:
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
     def _covariance_frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
-        """Return a scatter matrix (p, p), divided and in the units of the columns; NaN if divisor <= 0."""
+        """Return a scatter matrix (p, p) divided, in the units of the data; NaN for a divisor <= 0."""
         unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
     def _need(self, name: str, required_scatters: str) -> None:
-        """Raise NotSupportedError if the scatter matrices are not sufficient for the attribute."""
+        """Raise NotSupportedError if the option `scatters` of these moments does not suffice.
+
+        Parameters
+        ----------
+        name : str
+            Attribute or model that requires the scatter matrices, for the message.
+        required_scatters : {"class", "pooled", "diagonal"}
+        """
         if self._scatters in ("class", required_scatters):
             return
         if self._scatters == "diagonal":
@@ -597,7 +611,7 @@ class Moments:
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _raise_if_other_scatters(self, other: Moments) -> None:
-        """Raise DataError if the other moments have a different option `scatters`."""
+        """Raise DataError if other moments were computed with another option `scatters`."""
         if self._scatters != other._scatters:
             raise DataError(
                 f'The moments have different options scatters="{self._scatters}" and "{other._scatters}".',
@@ -605,7 +619,7 @@ class Moments:
             )
 
     def _extend_to_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """Return a copy over `levels`, which have to contain the classes of these moments."""
+        """Return the moments with the classes `levels`, which extend the present ones by empty classes."""
         if levels == self._design.levels:
             return self
         position = np.array([levels.index(label) for label in self._design.levels], dtype=np.intp)
@@ -618,7 +632,7 @@ class Moments:
         )
 
     def _without_empty_classes(self) -> Moments:
-        """Return a copy without the classes that lack rows, or self if all of them lack rows."""
+        """Return the moments without the classes that have no rows; unchanged if no class has rows."""
         keep = np.flatnonzero(self._moments.rows > 0)
         if len(keep) in (0, len(self._design.levels)):
             return self
@@ -630,13 +644,13 @@ class Moments:
         )
 
     def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """Return a copy over `levels` as declared classes: later tables cannot have other classes."""
+        """Return the moments with `levels` as declared classes: added tables cannot have other classes."""
         expanded = self._extend_to_classes(levels)
         return replace(expanded, _design=_complete_label_categories(expanded._design), _levels_given=True)
 
     @property
     def _in_weights(self) -> bool:
-        """Whether the counts are sums of weights and not numbers of rows."""
+        """Whether the counts are sums of weights instead of numbers of rows."""
         return self._weighted or self._decayed
 
     def __repr__(self) -> str:
@@ -655,7 +669,7 @@ class Moments:
 
 
 def _raise_if_different_designs(a: Design, b: Design) -> None:
-    """Raise FormulaError if two designs differ in anything except their classes."""
+    """Raise FormulaError if two designs differ in anything except their classes; the message names it."""
     bare_a, bare_b = (
         replace(design, levels=(), formula="", labels=None, plain_booleans=()) for design in (a, b)
     )
@@ -674,7 +688,10 @@ def _raise_if_different_designs(a: Design, b: Design) -> None:
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """Return the classes of both designs in order; raise an error if the designs or orders conflict."""
+    """Return the classes of two designs in a common order.
+
+    Raises FormulaError if the designs differ otherwise, and DataError if the common order is ambiguous.
+    """
     _raise_if_different_designs(a, b)
     short, long = sorted((a.levels, b.levels), key=len)
     if tuple(label for label in long if label in short) == short:
@@ -692,7 +709,7 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
 
 
 def _complete_label_categories(design: Design) -> Design:
-    """Return the design with all of its classes in the categories of its labels."""
+    """Return a design whose categorical label dtype has a category for each class, adding missing ones."""
     labels = design.labels
     if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
         return design
@@ -701,12 +718,12 @@ def _complete_label_categories(design: Design) -> Design:
 
 
 def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
-    """Return the moments that remain after a subtraction, or raise the error of its fault.
+    """Return the moments that remain after a subtraction; raise an error if they are not valid.
 
     Parameters
     ----------
     remainder : Remainder
-        Result of the subtraction: the moments, or the kind of fault with its class and column.
+        Result of the subtraction: the moments, or the problem with its class and column.
     counts : LevelCounts
         Remaining counts of levels, which must not be negative.
     design : Design
@@ -751,7 +768,7 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
 def moments_of_rows(
     design_rows: DesignRows, na_action: NaAction, *, scatters: Scatters, levels_given: bool, weights: Any
 ) -> Moments:
-    """Compute the moments of rows and the counts of levels in one pass.
+    """Compute `Moments` of rows, including the counts of levels, in one pass.
 
     Parameters
     ----------
@@ -761,9 +778,9 @@ def moments_of_rows(
     scatters : {"class", "pooled", "diagonal"}
         Which scatter matrices are computed.
     levels_given : bool
-        Whether the user declared the classes.
+        Whether the user declared the classes by `levels=`.
     weights : str, array or None
-        Weights as passed by the user; the name of a column is stored.
+        Argument of the user; if it is the name of a column, `Moments` stores it for later tables.
     """
     check_word("na_action", na_action, NaAction)
     design_rows = replace(design_rows, design=_complete_label_categories(design_rows.design))
@@ -790,7 +807,7 @@ def moments_of_rows(
 
 
 def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
-    """Return the moments in the estimates of a fit, without a pass over its rows.
+    """Convert the moments in the estimates of a fit to `Moments`, without another pass over its rows.
 
     Parameters
     ----------
@@ -879,7 +896,8 @@ def moments_from_file(
         if not np.allclose(table.sum(axis=1), sums.counts, rtol=1e-9):
             raise damaged_file_error(path, "its counts of levels do not match its rows")
     return Moments(
-        design, sums, counts, scatters, description["levels_given"], dropped, description["weighted"], weights,
+        design, sums, counts, scatters, description["levels_given"], dropped, description["weighted"],
+        weights,
         dict(functions or {}), decayed,
     )  # fmt: skip
 

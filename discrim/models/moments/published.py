@@ -20,7 +20,7 @@ from discrim.models.base.reading import Divisor, check_word, join_labels
 from discrim.models.moments.moments import Moments
 
 SYMMETRY_TOLERANCE = 1e-8
-"""How far a correlation may be from its transpose, and an eigenvalue of correlations below zero."""
+"""Largest asymmetry of correlations, and largest absolute value of a negative eigenvalue per column."""
 
 
 @reading.with_public_errors
@@ -121,6 +121,7 @@ def from_stats(
 
 
 def _read_class_counts(counts: Any, classes: pd.Index) -> Floats:
+    """Return the counts (K,) of a user in the order of the classes; raise DataError if they are not valid."""
     if isinstance(counts, pd.Series | Mapping):
         class_counts = dict(counts)
         missing = [c for c in classes if c not in class_counts]
@@ -144,7 +145,7 @@ def _read_class_counts(counts: Any, classes: pd.Index) -> Floats:
 
 
 def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
-    """Return whether there is a covariance for each class, and the matrices (1 or K, p, p).
+    """Validate the covariances of a user.
 
     Parameters
     ----------
@@ -154,6 +155,13 @@ def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bo
         Class means, classes by columns.
     sizes : (K,) float
         Rows of each class.
+
+    Returns
+    -------
+    by_class : bool
+        Whether there is a covariance for each class.
+    matrices : (1, p, p) or (K, p, p) float
+        Common covariance, or covariance of each class.
     """
     classes = means.index
     columns = means.columns
@@ -189,7 +197,7 @@ def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bo
 
 
 def _validated_zero_covariance(matrix: Any, columns: pd.Index, label: Any) -> Floats:
-    """Validate the covariance of a class of one row, which has to be zero or missing.
+    """Check that the covariance of a class of one row is zero or missing, and return zeros.
 
     Parameters
     ----------
@@ -216,9 +224,9 @@ def _validated_zero_covariance(matrix: Any, columns: pd.Index, label: Any) -> Fl
 
 
 def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
-    """Return a covariance of the user as an array.
+    """Return a covariance of the user as an array, in the order of the columns.
 
-    Raises DataError if it is not symmetric and positive semidefinite, up to rounding, or has other columns.
+    Raises DataError if it has other columns, or is not symmetric and positive semidefinite up to rounding.
 
     Parameters
     ----------

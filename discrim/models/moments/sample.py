@@ -1,4 +1,4 @@
-"""Input of verbs that need only moments: the rows of a table, or moments that the user passes.
+"""Input of verbs with the argument `moments=`: the rows of a table, or moments that the user passes.
 
 The verb creates a `Sample` and calls `read` or `of_moments`, depending on `has_rows`. A source that can be
 read only once, such as an iterator, is reduced to moments if the model does not need rows.
@@ -32,7 +32,15 @@ from discrim.models.moments.moments import Moments, Scatters, moments
 
 
 class NeedsRows(NamedTuple):
-    """The reason that a model cannot be fitted to moments: a sentence, and a hint without a full stop."""
+    """Reason why a model cannot be fitted to moments.
+
+    Attributes
+    ----------
+    message : str
+        Message of the error, a sentence.
+    hint : str
+        Hint of the error, without a full stop.
+    """
 
     message: str
     hint: str
@@ -64,13 +72,13 @@ class UnreadMoments:
         if needs_rows is not None:
             raise NotSupportedError(
                 f"{needs_rows.message} {capitalize_first(self.source.description)} can be read only once and "
-                "is reduced to moments.",
+                "is therefore reduced to moments.",
                 hint="Pass a function that creates the source again, or a table in memory.",
             )
 
 
 def _read_once(data: Any) -> Source | None:
-    """Return the source of rows that can be read only once, or None for other data."""
+    """Return the `Source` of data that can be read only once, such as an iterator; None for other data."""
     if isinstance(data, pd.DataFrame) or not (
         isinstance(data, Iterator) or hasattr(data, "__arrow_c_stream__")
     ):
@@ -131,7 +139,7 @@ class Sample:
         Parameters
         ----------
         in_memory : str, optional
-            Reason that the rows have to be in memory, a sentence. A source of tables is then an error.
+            Why the rows have to be in memory, for the error that a source of tables then raises.
         incomplete : bool
             Whether the fit also uses rows with missing values.
         """
@@ -149,7 +157,9 @@ class Sample:
     def of_moments(
         self, required_moments: ScatterType, needs_rows: NeedsRows | None = None
     ) -> tuple[DesignRows, ClassMoments]:
-        """Return a design without rows and the moments, of the classes with rows and the columns that vary.
+        """Return the moments that the user passed, and their design as `DesignRows` without rows.
+
+        Classes without rows and constant columns are dropped with a warning.
 
         Parameters
         ----------
@@ -182,10 +192,10 @@ class Sample:
         )
 
     def validated_moments(self, needs_rows: NeedsRows | None) -> Moments:
-        """Return the moments; a source that can be read only once is read here.
+        """Return the moments that the user passed, or of the source that can be read only once.
 
-        Raises DataError if `moments=` is something else or is combined with an argument for tables, and
-        NotSupportedError if there is a reason that the model needs rows.
+        Raises DataError if `moments=` is not valid or is combined with an argument for tables, and
+        NotSupportedError if `needs_rows` is not None or the verb does not support the covariates.
         """
         user_moments = self.moments
         if isinstance(user_moments, UnreadMoments):
@@ -209,6 +219,7 @@ class Sample:
         return self._check_covariates(user_moments)
 
     def _check_covariates(self, user_moments: Moments) -> Moments:
+        """Return the moments; raise NotSupportedError for covariates that the verb does not support."""
         if user_moments._design.covariates and not self.supports_covariates:
             raise NotSupportedError(
                 f"{self.verb}() does not support covariates, which the moments of {user_moments.formula!r} "
@@ -232,7 +243,7 @@ def usable_moments(
     moments : ClassMoments
         Moments of the columns of the design.
     keep : sequence of int
-        Positions of columns that stay although they are constant.
+        Positions of columns that are not dropped if they are constant.
 
     Raises
     ------

@@ -125,7 +125,7 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
 
 def draw_confusion_table(table: pd.DataFrame, description: str, options: PlotOptions) -> Axes:
-    """Draw a confusion matrix, with the method in its title."""
+    """Draw a confusion matrix; `description` is the method of prediction, for the title."""
     title = f"Actual and predicted classes, {description}\n{describe_errors(table)}"
     return evaluation_plots.draw_confusion(
         table, title, ax=options.ax, colormap=options.colormap("confusion")
@@ -207,13 +207,13 @@ def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
 
 
 def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float) -> pd.DataFrame:
-    """Return the points of a ROC curve with the confidence limits of both rates.
+    """Return the points of a ROC curve with confidence limits of both rates, as a DataFrame.
 
     Parameters
     ----------
     curve : Curve
     side_weights : (float, float)
-        Numbers of rows of other classes and of the class.
+        Weights of the rows of other classes, and of the rows of the class.
     level : float
         Confidence level.
 
@@ -334,7 +334,7 @@ def _evaluate_rows(
 
 
 def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
-    """Return a plan with at most as many folds as rows, which are counted only for "cv"."""
+    """Return evaluation options with 10 folds, or with as many as the used rows if these are fewer."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return EvaluationOptions(folds=folds, seed=0, nested=nested)
 

@@ -60,12 +60,12 @@ MAX_LISTED_VALUES = 5
 
 @dataclass(frozen=True, slots=True)
 class PlaneSection:
-    """Section of a fit: the columns of the axes, and the values of the other columns.
+    """Section of the space of columns that is drawn: the columns of the axes, and the values of the others.
 
-    Other columns have values of the user. If the model has densities, the remaining columns are None and are
-    integrated out. Otherwise numeric columns are predicted from the drawn columns, by linear regression over
-    all rows, and categories are at their most frequent level; without rows all are at their mean or most
-    frequent level.
+    The user may fix other columns. If the model has densities, the remaining columns are integrated out.
+    Otherwise the remaining numeric columns are predicted from the drawn columns, by linear regression over
+    all rows, and categories are fixed at their most frequent level; without rows, numeric columns are fixed
+    at their mean.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class PlaneSection:
     selection: str = ""
 
     def points_table(self, names: Sequence[str], points: Floats, fixed: Mapping[str, Any]) -> pd.DataFrame:
-        """Create a table of points in a plane.
+        """Return the table of points in a plane, with the columns of the formula.
 
         Parameters
         ----------
@@ -120,9 +120,10 @@ class PlaneSection:
         return pd.DataFrame(values, copy=False)
 
     def is_off_plane(self, names: Sequence[str]) -> bool:
-        """Return whether rows may lie outside the plane of the drawn columns `names`.
+        """Return whether some other column than the drawn ones, `names`, has a fixed value.
 
-        They do if another column has a fixed value, except columns that are predicted from the drawn ones.
+        Rows may then lie outside the plane that is drawn. Columns that are predicted from the drawn ones do
+        not count.
         """
         regressed_names = self.regressed_columns(names)
         return any(
@@ -169,7 +170,7 @@ class PlaneSection:
         return lambda points: np.clip(mean_y + (points - mean_x) @ slopes, low, high)
 
     def other_values(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return the fixed values, by name, of the columns that are not among the drawn columns `names`."""
+        """Return `fixed` without the drawn columns `names`."""
         return {name: value for name, value in self.fixed.items() if name not in names}
 
     def evaluate(
@@ -202,7 +203,7 @@ class PlaneSection:
         return values
 
     def read_points(self, table: pd.DataFrame) -> DesignRows:
-        """Return points as new rows of the fit, whose missing columns are integrated out."""
+        """Convert a table of points to new rows of the fit, whose missing columns are integrated out."""
         integrates = any(value is None for value in self.fixed.values())
         return self.fit.new_rows(table, MissingPolicy(missing="integrate") if integrates else AS_FITTED)
 
@@ -218,7 +219,7 @@ class PlaneSection:
         return _numeric_values(self.rows.design_rows.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
-        """Return the range of each column, with a margin if the formula can be evaluated there."""
+        """Return the limits of the axes: the range of each column, with a margin if the formula allows it."""
         ranges = [self._range(name) for name in names]
         limits_with_margin = tuple(range_with_margin(*ends) for ends in ranges)
         corners = np.array(np.meshgrid(*limits_with_margin)).reshape(len(names), -1).T
@@ -237,9 +238,7 @@ class PlaneSection:
             values, codes = self.points([name])
             finite = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
             if not len(finite):
-                raise DataError(
-                    f"No row has a finite number in {name!r}.", hint="Give rows that have as data=."
-                )
+                raise DataError(f"No row has a finite number in {name!r}.", hint="Pass other rows as data=.")
             return float(finite.min()), float(finite.max())
         means, sd = _class_means_and_sd(self.fit, name)
         return float((means - 3 * sd).min()), float((means + 3 * sd).max())
@@ -326,7 +325,7 @@ def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
 
 
 def candidate_columns(options: PlotOptions, candidates: Sequence[str]) -> list[str]:
-    """Return the columns without a fixed value, or all columns if fewer than two remain."""
+    """Return the candidates that `at=` does not fix, or all candidates if fewer than two remain."""
     fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
     remaining = [name for name in candidates if name not in fixed]
     return remaining if len(remaining) > 1 else list(candidates)
@@ -528,7 +527,7 @@ def draw_section(
 
 
 def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: Any) -> Axes:
-    """Draw the regions and rows in the plane of two columns."""
+    """Draw the regions and rows in the plane of two columns with matplotlib, without outlines."""
     points, codes = section.points(names)
     x_limits, y_limits = section.limits(names)
     rows = PlaneRows(points, codes, is_faint=section.is_off_plane(names))
@@ -598,6 +597,7 @@ CONTOUR_PROBABILITY = 0.9
 """Posterior probability at the lines next to a border, for models without class densities."""
 
 DrawFunction = Callable[["Axes"], None]
+"""Function that draws on axes of matplotlib."""
 
 
 def _outlines(
@@ -680,7 +680,7 @@ def _posteriors_or_scores(section: PlaneSection, table: pd.DataFrame) -> Floats:
 def _transform_scores(
     section: PlaneSection, table: pd.DataFrame, finish: Callable[[Floats], Floats]
 ) -> Floats:
-    """Return a function of the scores (m, K) of the rows of a table.
+    """Compute the scores of the points in a table, and return a transform of them.
 
     Parameters
     ----------
@@ -835,7 +835,7 @@ def _partition_columns(
 
 
 def _misclassified(predicted: Codes, rows: PlottedRows) -> tuple[NDArray[np.bool_], float]:
-    """Return which rows (n,) are misclassified, and their share by weight."""
+    """Return a mask (n,) of the misclassified rows and the error rate by weight, NaN without labels."""
     is_labelled = (predicted >= 0) & (rows.codes >= 0)
     wrong = is_labelled & (predicted != rows.codes)
     total = float(rows.weights[is_labelled].sum())

@@ -94,7 +94,7 @@ DefaultRule = Callable[[Any, Any, PlotOptions], bool]
 
 @dataclass(frozen=True, slots=True)
 class Plot(Generic[P, R]):
-    """One kind of plot.
+    """A kind of plot of some models, created by the decorator `plot`.
 
     Attributes
     ----------
@@ -103,8 +103,7 @@ class Plot(Generic[P, R]):
     description : str
         Description of the plot in one line.
     draw : callable
-        Function of results, their fit and a PictureOptions. For results without a model there is not a fit
-        argument.
+        Function of results, their fit and `PlotOptions`; without the fit for results without a model.
     options : frozenset of str
         Options of the method `plot` that it uses, besides `ax` and `title`.
     default_if : callable or None
@@ -135,7 +134,7 @@ def plot(
     default_if: DefaultRule | None = None,
     refits: bool = False,
 ) -> Callable[[Callable[P, R]], Plot[P, R]]:
-    """Return a decorator that makes a `Plot` of a drawing function.
+    """Return a decorator that turns a drawing function into a `Plot`.
 
     Parameters
     ----------
@@ -177,9 +176,9 @@ def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PlotOptions
 
 
 def available_plot_kinds(results: Any, *, refits: bool = True) -> tuple[str, ...]:
-    """Return the kinds of plots of a model, of which some need rows or two columns.
+    """Return the kinds of plots of a model, some of which may require rows or two columns.
 
-    Without `refits`, kinds that fit the model again are left out.
+    With `refits=False`, kinds that fit the model again are left out.
 
     Examples
     --------
@@ -191,7 +190,18 @@ def available_plot_kinds(results: Any, *, refits: bool = True) -> tuple[str, ...
 
 
 def check_names_option(option: str, option_value: Any) -> Any:
-    """Return an option of names, which is None, a str or a sequence of str; raise DataError otherwise."""
+    """Validate an option that is a name, names or None; raise DataError otherwise.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option for the message.
+    option_value : object
+
+    Returns
+    -------
+    str, list of str or None
+    """
     if option_value is None or isinstance(option_value, str):
         return option_value
     names = list(option_value) if isinstance(option_value, Iterable) else []
@@ -353,7 +363,7 @@ def require_rows_to_draw(fit: FittedModel[Any], options: PlotOptions, plot_kind:
 
 
 def empty_labels() -> pd.Series:
-    """Return an empty Series of labels."""
+    """Return an empty Series of class labels, for plots without rows."""
     return pd.Series([], dtype=object)
 
 
@@ -442,7 +452,7 @@ def select_separating_columns(
 
 
 def has_ridge(fit: FittedModel[Any]) -> bool:
-    """Return whether the model adds a multiple of the identity to its covariances."""
+    """Return whether the model adds a ridge, a multiple of the identity, to its covariances."""
     return bool(getattr(fit.estimates, "ridged", False))
 
 

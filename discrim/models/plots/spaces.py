@@ -56,7 +56,7 @@ MAX_BARS = 30
 def read_axes_option(
     names: Sequence[str], options: PlotOptions, max_axes: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
-    """Return the axes in `axes=`, by default the first; raise DataError if they are not valid.
+    """Return the axes in `axes=`, by default the first ones; raise DataError if they are not valid.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def read_axes_option(
     for name in requested:
         if name not in names:
             raise DataError(
-                f"axes={format_argument(options.axes)}: {format_argument(name)} is no {axis_term}.",
-                hint=f"Name some of {names_text}.",
+                f"axes={format_argument(options.axes)}: unknown {axis_term} {format_argument(name)}.",
+                hint=f"Use one or more of {names_text}.",
             )
     return requested
 
 
 def read_level_option(options: PlotOptions, default: float) -> float:
-    """Return the option `level`; raise DataError if it is not between 0 and 1."""
+    """Return the option `level`, or a default; raise DataError if it is not between 0 and 1."""
     if options.level is None:
         return default
     if not is_proportion(options.level):
@@ -131,14 +131,14 @@ def draw_discriminant_scores(
     options: PlotOptions,
     **style_options: Any,
 ) -> Axes | Figure:
-    """Draw the scores of the rows on the axes of the class means, with matplotlib or plotly.
+    """Draw the scores of the rows and the class means on one or two discriminants, by matplotlib or plotly.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     centroids : DataFrame
-        Class means, classes by axes.
+        Scores of the class means, classes by discriminants that are drawn.
     options : PlotOptions
     **style_options
         Options of `spaces.draw_scores`.
@@ -158,7 +158,7 @@ def draw_discriminant_scores(
 
 
 def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
-    """Return the within-class covariance (q, q) of discriminants; None if it is the identity."""
+    """Return the within-class covariance (q, q) of the named discriminants; None if it is the identity."""
     if not hasattr(results, "_scores_within"):
         return None
     within: pd.DataFrame = results._scores_within()
@@ -172,7 +172,7 @@ def biplot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
-    """Draw the biplot of canonical axes, under any scaling convention."""
+    """Draw the biplot of `CanonicalResults`, in the scaling convention of these results."""
     fit = canonical._fit
     names = read_axes_option(list(canonical.centroids.columns), options)
     rows = rows_to_draw(fit, options)
@@ -473,7 +473,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def outline_coverage(fit: FittedModel[Any]) -> float:
-    """Return the coverage of class ellipses over regions, smaller for many classes, which overlap."""
+    """Return the coverage of the class ellipses that are drawn over regions; smaller for many classes."""
     return ELLIPSE_COVERAGE if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
 
 
@@ -523,12 +523,13 @@ def class_outlines(
 
 
 ClassCovariances = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
+"""Class means, covariances by class, and the pooled covariance; see `_class_covariances`."""
 
 
 def _covariances_to_draw(
     results: Any, fit: FittedModel[Any], names: Sequence[str], options: PlotOptions, plot_kind: str
 ) -> tuple[ClassCovariances, dict[str, Any]]:
-    """Return means and covariances of columns, and keyword arguments with the rows for drawing functions.
+    """Return means and covariances of columns, and keyword arguments of drawing functions.
 
     Parameters
     ----------
@@ -539,6 +540,12 @@ def _covariances_to_draw(
     options : PlotOptions
     plot_kind : str
         Kind of plot for error messages.
+
+    Returns
+    -------
+    covariances : ClassCovariances
+    row_options : dict
+        Axes, colours, and the rows with their labels if there are any.
     """
     rows = rows_to_draw(fit, options)
     row_options: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
@@ -792,7 +799,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     takes=("axes",),
 )
 def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw scores of the rows on one or two axes of `ncomp=`, centred at the mean of all rows.
+    """Draw scores of the rows on one or two axes of `qda(..., ncomp=)`, centred at the mean of all rows.
 
     The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
     drawn only if all axes are.
@@ -872,11 +879,12 @@ def _draw_without_regions(
     options: PlotOptions,
     title: str,
 ) -> Axes:
-    """Draw rows in the plane of two axes.
+    """Draw rows in the plane of two axes, without regions of the classes.
 
     Parameters
     ----------
     points : (n, 2) float
+        Coordinates of the rows.
     codes : (n,) int
         Class of each row.
     names : sequence of str

@@ -40,7 +40,7 @@ from discrim.report.plots.interactive import element_of, script_of
 
 
 def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
-    """Return pairs of label and text on the numbers of rows, classes and columns."""
+    """Return pairs (label, text) on the numbers of rows, classes and columns of a fit."""
     design_rows = fit.design_rows
     design = fit.design_rows.design
     is_in_memory = fit.has_rows and not design_rows.rows.source_description
@@ -59,7 +59,7 @@ def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
 
 
 def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
-    """Return sections on classes and columns, and a sentence on unavailable descriptions or ""."""
+    """Return sections that describe classes and columns, by name, and the reason for missing ones or ""."""
     sections = {"classes": _class_section(fit)}
     reason = ""
     if not fit.has_rows:
@@ -115,7 +115,7 @@ def _numeric_columns(frame: pd.DataFrame) -> Section:
 
 
 def _categorical_columns(frame: pd.DataFrame) -> Section:
-    """Return the section of categorical columns (n, q)."""
+    """Return the section of categorical columns (n, q): missing values, levels, most frequent level."""
     rows = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j].astype(object)
@@ -133,7 +133,7 @@ IMPORTS_BY_NAME = {"pd": "import pandas as pd", "pl": "import polars as pl", "np
 
 
 def check_load(load: Any) -> None:
-    """Raise DataError if an expression that loads a table is not a valid expression."""
+    """Raise DataError if `load=` is neither None nor the text of a Python expression."""
     if load is None:
         return
     if not isinstance(load, str):
@@ -150,7 +150,7 @@ def check_load(load: Any) -> None:
 
 
 def changed_options(results: Any) -> dict[str, Any]:
-    """Return the options of the verb that differ from the defaults; raise DiscrimError if unavailable."""
+    """Return the options of a fit that differ from the defaults of its verb, by name."""
     defaults = argument_defaults(BY_VERB[results._verb()])
     options = refit_options(results)
     options = {
@@ -173,7 +173,7 @@ def _equals_default(value: Any, default: Any) -> bool:
 
 
 def _is_sorted(levels: list[Any]) -> bool:
-    """Return whether class labels or levels are in ascending order; True if they cannot be compared."""
+    """Return whether class labels or levels are in ascending order, or cannot be compared."""
     try:
         return levels == sorted(levels)
     except TypeError:
@@ -243,7 +243,23 @@ def _category_code_lines(fit: Any) -> list[str]:
 
 
 def _code_of_value(value: Any, name: str) -> tuple[str, set[str], list[str]]:
-    """Return the code of a value, the imports that it needs, and lines that precede it."""
+    """Return Python code for the value of an option.
+
+    Parameters
+    ----------
+    value : object
+    name : str
+        Name of the option.
+
+    Returns
+    -------
+    code : str
+        Expression of the value, or the name of a variable that the user has to define.
+    imports : set of str
+        Import statements that the expression needs.
+    lines : list of str
+        Lines before the call, such as the definition of the variable.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if name == "functions":
@@ -291,9 +307,9 @@ def _is_expression(text: str) -> bool:
 
 
 def option_items(results: Any) -> list[tuple[str, str]]:
-    """Return pairs of label and text of the options that differ from the defaults.
+    """Return pairs (label, text) on the options that differ from the defaults.
 
-    If they cannot be determined, the text of the only pair is the message of the error.
+    If they cannot be determined, the only pair has the message of the error.
     """
     try:
         options = changed_options(results)
@@ -573,7 +589,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
 
 
 def _column_formats(table: pd.DataFrame) -> dict[Any, Any]:
-    """Return the number formats of the columns of a test by their names."""
+    """Return the number formats of the columns of a table of tests, by column name."""
     formats: dict[Any, Any] = {}
     for column in table.columns:
         name = str(column)
@@ -596,7 +612,10 @@ METHOD_NOTES = {
 
 
 def evaluation_method(results: Any) -> CountingMethod:
-    """Return the method by which a report predicts the rows of the fit: left out if it is fast."""
+    """Return the method by which a report predicts the rows of the fit: the best that is fast.
+
+    This is leave-one-out or folds if these are fast and work for the fit, else "apparent".
+    """
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
         return "apparent"
@@ -649,7 +668,7 @@ MAX_LABELLED_ROWS = 1_000
 
 
 def _row_texts(results: Any) -> list[str]:
-    """Return the labels of the points in plots; empty for many rows, or if the table was changed."""
+    """Return the texts that points show on hover; empty for many rows, or if the table was changed."""
     fit = getattr(results, "_fit", None)
     options = PlotOptions()
     if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MAX_LABELLED_ROWS:

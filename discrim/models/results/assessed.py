@@ -1,4 +1,4 @@
-"""Performance of a fit on labelled rows: figures of all classes, of each class and of pairs of classes.
+"""Performance of a fit on labelled rows: measures over all classes, by class and by pair of classes.
 
 `Assessment` is the result of `ClassifierResults.assess`. The functions at the end are the sections of its
 summary.
@@ -273,7 +273,7 @@ class Assessment(SummarizedResults):
     # ---- computation
 
     def _evaluated_rows(self) -> AssessedRows:
-        """Return the evaluated rows, for plots."""
+        """Return the evaluated rows with their arrays, for plots."""
         rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
@@ -283,6 +283,7 @@ class Assessment(SummarizedResults):
         return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
     def _indexed_table(self, values: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
+        """Return a DataFrame of rows by their tuples of labels, with index names and column names."""
         index = pd.MultiIndex.from_tuples(list(values), names=names)
         return pd.DataFrame(list(values.values()), index=index, columns=columns)
 
@@ -340,7 +341,16 @@ class Assessment(SummarizedResults):
 
 
 class _Figures:
-    """Figures of the evaluated rows, which are computed on the workers that have the rows."""
+    """Measures of the evaluated rows, computed on demand and on the workers that have the rows.
+
+    Parameters
+    ----------
+    level : float
+        Level of intervals.
+    bins : int
+        Number of bins of the calibration.
+    rows : AssessedRows
+    """
 
     def __init__(self, level: float, bins: int, rows: AssessedRows) -> None:
         self.rows = rows
@@ -349,11 +359,13 @@ class _Figures:
 
     @property
     def evaluated(self) -> EvaluatedRows:
+        """Classes and weights of the rows, in the form that `mean_loss_interval` accepts."""
         rows = self.rows
         return EvaluatedRows(rows.codes, rows.weights, rows.scores.shape[1], rows.prior, None)
 
     @cached_property
     def proba(self) -> Floats:
+        """Posteriors (m, K) of the rows."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(-self.rows.scores)))
 
@@ -374,6 +386,7 @@ class _Figures:
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
+        """Mean log loss and Brier score with intervals, by measure."""
         rows = self.rows
         second_best = second_best_class(self.rows.scores)
         losses = {
@@ -396,11 +409,13 @@ class _Figures:
 
     @cached_property
     def recalibration(self) -> Recalibration:
+        """Slope, and intercept for two classes, of a recalibration of the log odds."""
         rows = self.rows
         return estimate_recalibration(rows.scores, rows.codes, rows.weights, sampled=rows.prior is None)
 
     @cached_property
     def brier(self) -> list[Any]:
+        """Decomposition of the Brier score of each class."""
         rows = self.rows
         row_shares = self.evaluated.row_weights()
         k = self.rows.scores.shape[1]
@@ -467,12 +482,12 @@ def _calibration_losses(
 
 
 def _log_losses(values: Floats, codes: Codes) -> Floats:
-    """Log loss (m,) of rows, from log odds (m, K) of each class against the rest."""
+    """Return the log loss (m,) of rows, from log odds (m, K) of each class against the rest."""
     return np.asarray(np.logaddexp(0.0, -values[np.arange(len(codes)), codes]))
 
 
 def _brier_scores(values: Floats, codes: Codes) -> Floats:
-    """Brier's score (m,) of rows, from log odds (m, K) of each class against the rest."""
+    """Return the Brier score (m,) of rows, from log odds (m, K) of each class against the rest."""
     return np.asarray((probability_residuals(values, codes) ** 2).sum(axis=1))
 
 
@@ -488,7 +503,10 @@ def _unpickle_assessment(state: dict[str, Any]) -> Assessment:
 
 
 def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
-    """Return the evaluated rows without their arrays, the confusion matrix (K, K), and the sum of weights."""
+    """Return the evaluated rows with empty arrays, the confusion matrix (K, K), and the sum of weights.
+
+    These are small enough to be sent from the workers and stored in the assessment.
+    """
     rows = figures.rows
     counts = confusion_counts(
         rows.codes, rows.predicted, rows.scores.shape[1], rows.weights if rows.has_weights else None
@@ -510,11 +528,12 @@ def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
 
 
 def _area_estimate(area: Area) -> Estimate:
+    """Convert an area under a ROC curve to an `Estimate`."""
     return Estimate(area.auc, area.se, area.low, area.high)
 
 
 MAX_CLASSES_WITH_INTERVALS = 6
-"""Largest number of classes for which each figure is shown with its interval."""
+"""Largest number of classes for which each measure is shown with its interval."""
 
 
 def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
@@ -541,7 +560,7 @@ def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Su
 
 
 def _header_section(assessment: Assessment) -> Pairs:
-    """Return the header: numbers of rows, and notes on the method, the prior and absent classes."""
+    """Return the first section: numbers of rows, and notes on the method, the prior and absent classes."""
     rows = assessment._rows
     prior = "class proportions of the rows" if assessment.prior is None else "another prior, see below"
     items: list[HeaderItem] = [
@@ -581,6 +600,7 @@ def _header_section(assessment: Assessment) -> Pairs:
 
 
 def _interval_headings(assessment: Assessment) -> dict[str, str]:
+    """Return the headings of standard errors and interval limits, such as "[0.025" and "0.975]"."""
     tail = (1 - assessment._level) / 2
     return {"se": "std err", "low": f"[{tail:.4g}", "high": f"{1 - tail:.4g}]"}
 
@@ -631,7 +651,7 @@ MAX_CALIBRATED_SCORES = 2**13
 
 
 def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
-    """Return the losses of calibrated posteriors if they are fast to compute, else None."""
+    """Return the table `Assessment.calibrated` if it is fast to compute, else None."""
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
     if size > MAX_CALIBRATED_SCORES or not (left_out or CALIBRATOR in assessment._fit.cache):
@@ -644,6 +664,7 @@ def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
 
 
 def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
+    """Return the section of the losses without and with calibration, the table `Assessment.calibrated`."""
     how = (
         "by the calibration of the fit"
         if assessment._rows.method in ("new", "apparent")

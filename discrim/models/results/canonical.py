@@ -45,7 +45,7 @@ def axis_stability(
     level: float,
     seed: int | None,
 ) -> pd.DataFrame:
-    """Return eigenvalues and cosines over bootstrap samples; see `CanonicalResults.stability`.
+    """Return the stability of canonical axes in bootstrap samples; see `CanonicalResults.stability`.
 
     Parameters
     ----------
@@ -100,10 +100,19 @@ Convention = Literal["mass", "stata", "sas", "spss", "sklearn"]
 
 
 class System(NamedTuple):
-    """Conventions of a system for canonical coefficients, and its prefix of the names of axes.
+    """Conventions of a statistical package for scale, signs and names of canonical axes.
 
-    Signs are as the singular value decomposition leaves them, or the largest standardized coefficient of an
-    axis is positive; the variance within classes is one with the divisor N, or N - K.
+    Attributes
+    ----------
+    name : str
+        Name of the package; empty for the conventions of this one.
+    axis : str
+        Prefix of the names of the axes.
+    by_svd : bool
+        Whether signs are as the singular value decomposition leaves them; otherwise the largest standardized
+        coefficient of an axis is positive.
+    divisor_n : bool
+        Whether the variance within classes is one with the divisor N instead of N - K.
     """
 
     name: str
@@ -112,7 +121,7 @@ class System(NamedTuple):
     divisor_n: bool = False
 
     def description(self, n_covariates: int = 0) -> str:
-        """Describe scale and signs of the axes of a fit with so many covariates."""
+        """Describe the scale and signs of the axes in a sentence; `n_covariates` lowers the divisor."""
         signs = "those of the SVD" if self.by_svd else "largest standardized coefficient positive"
         whose = f"As {self.name}: u" if self.name else "U"
         divisor = "N" if self.divisor_n else f"N-K-{n_covariates}" if n_covariates else "N-K"
@@ -120,6 +129,7 @@ class System(NamedTuple):
 
 
 DEFAULT_SYSTEM = System("", "LD")
+"""Conventions of this package."""
 SYSTEMS: dict[Convention, System] = {
     "mass": System("R's MASS", "LD", by_svd=True),
     "stata": System("Stata", "function"),
@@ -240,6 +250,7 @@ class CanonicalResults(SummarizedResults):
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
     def _raise_if_covariates(self, name: str) -> None:
+        """Raise NotSupportedError, which names the attribute, if columns are adjusted for covariates."""
         if self._estimates.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "
@@ -403,10 +414,13 @@ class CanonicalResults(SummarizedResults):
         return plot_axes
 
     def _coefficients(self, unit: Floats) -> pd.DataFrame:
+        """Return the coefficients, terms by axes, of columns that are divided by units (p,)."""
         return self._by_term(self._axes.axes * self._factor * unit[:, None])
 
     def _by_term(self, values: Floats) -> pd.DataFrame:
+        """Return values (p, r) as a DataFrame, terms by axes."""
         return pd.DataFrame(values, index=self._fit.terms, columns=self._names)
 
     def _by_axis(self, values: Floats, name: str) -> pd.Series:
+        """Return values (r,) as a Series by axis."""
         return pd.Series(values, index=self._names, name=name)

@@ -47,7 +47,7 @@ MAX_FEATURE = 1e300
 
 
 class Category(NamedTuple):
-    """Column of categories with its levels in order."""
+    """Name of a categorical column of the table, and its levels in order."""
 
     column: str
     levels: tuple[Scalar, ...]
@@ -73,7 +73,7 @@ Feature = Node | LevelValues | FeatureProduct
 
 
 class FeatureCentre(NamedTuple):
-    """Centre of features (p,) and their scale: z = (x - origin) * scale - mean."""
+    """Centre and scale of features x: they enter the rule as z = (x - origin) * scale - mean, (p,) each."""
 
     origin: Floats
     scale: Floats
@@ -82,7 +82,7 @@ class FeatureCentre(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExportedRule:
-    """A rule as expressions of columns, then features, then scores.
+    """A rule in three steps: features are expressions of columns, and scores are functions of the features.
 
     Attributes
     ----------
@@ -104,7 +104,9 @@ class ExportedRule:
     decision : (K, K) float or None
         Matrix that maps scores to decision values; None if these are log posteriors.
     classes : tuple of length K
+        Class labels.
     has_posteriors : bool
+        Whether the model has posteriors.
     """
 
     numeric_columns: tuple[str, ...]
@@ -121,7 +123,7 @@ class ExportedRule:
 
     @property
     def limits(self) -> Floats:
-        """Absolute values (p,) of features above which results are NULL, because scores might overflow."""
+        """Largest absolute values (p,) of features; results of larger ones are NULL, not to overflow."""
         slopes = zip(self.centres, self.weights, strict=True)
         steep = np.max(
             [np.abs(point.scale[:, None] * coefficients).max(axis=1) for point, coefficients in slopes],
@@ -136,9 +138,10 @@ class ExportedRule:
 
 
 def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
-    """Convert the rule of a fit, under a prior, to an `ExportedRule`.
+    """Convert the rule of a fit to an `ExportedRule`.
 
-    Raises NotSupportedError, with the reason, if the rule or a term of the formula cannot be exported.
+    `prior` is in any form that a verb accepts; by default the prior of the fit. Raises NotSupportedError,
+    with the reason, if the rule or a term of the formula cannot be exported.
     """
     if fit.options.get("within") is not None:
         raise _not_exportable(fit, "predicts a row together with the other rows of its group")
@@ -180,7 +183,7 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
 
 
 def _not_exportable(fit: FittedModel[Any], reason: str) -> NotSupportedError:
-    """Return the error for a rule that cannot be exported."""
+    """Return the error for a rule that cannot be exported; `reason` continues "lda() ..." with a verb."""
     return NotSupportedError(
         f"{fit.spec.name}() {reason} and cannot be exported to SQL or ONNX.",
         hint="Use save() and load() with Python, or fit lda(), qda() or logistic().",
@@ -213,7 +216,10 @@ def _score_parameters(
 
 
 def _features_of_design(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
-    """Return the categories of a design, and its columns as expressions."""
+    """Convert a design to the categories that it reads and its columns as expressions.
+
+    Raises NotSupportedError if a term cannot be exported.
+    """
     spec = design.spec
     if spec is None:
         return (), [Column(name) for name in design.columns]
@@ -256,7 +262,7 @@ def _features_of_design(design: Design) -> tuple[tuple[Category, ...], list[Feat
 def _coded_column(
     spec: Spec, factor: int, coding: int, j: int, category_index: dict[int, int]
 ) -> LevelValues:
-    """Return column j of the coding of a factor as a number for each level.
+    """Return one column of the coding (contrast matrix) of a factor, as a number for each level.
 
     Parameters
     ----------
@@ -266,7 +272,7 @@ def _coded_column(
     j : int
         Column of the coding.
     category_index : dict of int to int
-        Position of the category of each factor.
+        Position in `ExportedRule.categories` by position of the factor.
     """
     levels = range(len(spec.factors[factor].levels or ()))
     code = spec.codings[coding]
@@ -293,10 +299,10 @@ _LOGARITHMS = {"log2": math.log(2.0), "log10": math.log(10.0)}
 
 
 def _lower_node(node: Node, states: Iterator[State], code: str) -> list[Node]:
-    """Return the columns of a formula node as expressions with a small set of operations.
+    """Rewrite a formula node, which may have several columns, by a small set of operations.
 
-    These are columns, numbers, + - * / **, log, log1p, exp, sqrt and abs. Other nodes raise
-    NotSupportedError.
+    These are columns, numbers, + - * / **, log, log1p, exp, sqrt and abs. NotSupportedError is raised if this
+    is not possible.
 
     Parameters
     ----------
@@ -369,7 +375,15 @@ def _term_not_exportable(code: str, noun: str) -> NotSupportedError:
 
 
 def _expand_transform(state: State, columns: list[Node]) -> list[Node]:
-    """Return the columns of a stateful transform, such as `scale`, with its estimates as numbers."""
+    """Write a transform with estimated values, such as `scale`, as expressions with these values as numbers.
+
+    Parameters
+    ----------
+    state : State
+        The transform and its estimated values.
+    columns : list of Node
+        Expressions of its argument, one for each column.
+    """
     learnt = dict(state.values)
     if state.function != "poly":
         centred = [
@@ -525,7 +539,9 @@ def _read_names_option(option: str, option_value: Any) -> tuple[str, ...]:
 
 
 class _Query:
-    """A query of common table expressions (stages), each of which reads the columns of the one before.
+    """Builder of a query of common table expressions (stages), each of which reads the previous one.
+
+    Methods return SQL expressions as text, or iterate over pairs (expression, name) of columns.
 
     Parameters
     ----------
@@ -561,13 +577,13 @@ class _Query:
         self.stages: list[str] = []
 
     def number_literal(self, value: float) -> str:
-        """Return a float64 literal with all its digits, in parentheses if it has a sign."""
+        """Return the SQL literal of a float64 with all its digits, in parentheses if negative."""
         digits = repr(float(value))
         literal = self.dialect.literal.format(digits if "e" in digits else f"{digits}e0")
         return f"({literal})" if digits.startswith("-") or "::" in literal else literal
 
     def quote_name(self, name: str) -> str:
-        """Return a quoted name."""
+        """Return the name of a table or column in quotes."""
         sign = self.dialect.name_quote
         escaped = (
             _escape_with_backslashes(name, sign)
@@ -577,7 +593,7 @@ class _Query:
         return f"{sign}{escaped}{sign}"
 
     def string_literal(self, value: str) -> str:
-        """Return a quoted string."""
+        """Return the SQL literal of a text; raise NotSupportedError for a NUL character."""
         if "\0" in value:
             raise NotSupportedError(
                 f"The label {value!r} has a NUL character, which SQL does not support.",
@@ -589,7 +605,7 @@ class _Query:
         return "'" + value.replace("'", "''") + "'"
 
     def label_literal(self, value: Scalar) -> str:
-        """Return the literal of a class label."""
+        """Return the SQL literal of a class label or level."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
@@ -618,7 +634,7 @@ class _Query:
         return values[0]
 
     def add_stage(self, columns: Iterable[tuple[str, str]]) -> None:
-        """Add a stage with pairs of expressions and names; the columns in `keep` are passed on."""
+        """Add a stage that selects pairs (expression, name) and passes on the columns in `keep`."""
         n = len(self.stages)
         kept_columns = [self.quote_name(column) for column in self.keep]
         source = f"{self.prefix}{n}"
@@ -629,7 +645,7 @@ class _Query:
         self.stages.append("SELECT\n    " + ",\n    ".join(listed) + f"\n  FROM {source}")
 
     def query_text(self, outputs: Sequence[str]) -> str:
-        """Return the query for the requested outputs."""
+        """Return the text of the query for some outputs: "label", "proba", "log_proba" or "decision"."""
         self.add_stage(self.input_columns())
         self.add_stage(
             (self.feature(feature), f"{self.prefix}f{j}") for j, feature in enumerate(self.rule.features)
@@ -667,7 +683,10 @@ class _Query:
         return "WITH " + ",\n".join(stage_texts) + f"\n{last}"
 
     def input_columns(self) -> Iterator[tuple[str, str]]:
-        """Yield the inputs: finite float64, or positions of the levels of categories; else NULL."""
+        """Iterate over the input columns: numbers as finite float64, categories as positions of levels.
+
+        Other values become NULL.
+        """
         double = self.dialect.double
         for name, alias in self.input_names.items():
             column = f"t.{self.quote_name(name)}"
@@ -687,7 +706,7 @@ class _Query:
             yield f"CASE {cases} END", f"{self.prefix}k{i}"
 
     def level_condition(self, column: str, level: Scalar) -> str:
-        """Return the condition that a column has a level."""
+        """Return the SQL condition that a column has a level."""
         if isinstance(level, bool):
             return f"CAST({column} AS {self.dialect.integer}) = {int(level)}"
         if isinstance(level, str):
@@ -697,7 +716,7 @@ class _Query:
         return f"{column} = {self.label_literal(level)}"
 
     def feature(self, feature: Feature) -> str:
-        """Return the expression of a feature; raise NotSupportedError if it is too long."""
+        """Return the SQL expression of a feature; raise NotSupportedError if it is too long."""
         text = self.expression(feature)
         if len(text) > MAX_FEATURE_CHARACTERS:
             raise NotSupportedError(
@@ -708,7 +727,7 @@ class _Query:
         return text
 
     def expression(self, feature: Feature) -> str:
-        """Return the expression of a feature, of any length."""
+        """Return the SQL expression of a feature, without a check of its length."""
         match feature:
             case Column(name):
                 return self.input_names[name]
@@ -763,7 +782,8 @@ class _Query:
             case "abs":
                 return f"ABS({inner})"
             case "exp":
-                return f"CASE WHEN {inner} <= {self.number_literal(MAX_EXPONENT)} THEN {self.exponential(inner)} END"
+                max_exponent = self.number_literal(MAX_EXPONENT)
+                return f"CASE WHEN {inner} <= {max_exponent} THEN {self.exponential(inner)} END"
         # log1p after Kahan: the rounding error of 1 + x cancels, because it is in the divisor too.
         one = self.number_literal(1.0)
         one_plus_x = f"({one} + {inner})"
@@ -782,14 +802,14 @@ class _Query:
         )
 
     def limited_features(self) -> Iterator[tuple[str, str]]:
-        """Yield the features, NULL outside their limits."""
+        """Iterate over the features, which become NULL outside `ExportedRule.limits`."""
         for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
             value = f"{self.prefix}f{j}"
             bounded = f"CASE WHEN ABS({value}) <= {self.number_literal(limit)} THEN {value} END"
             yield value if isinstance(feature, LevelValues) else bounded, value
 
     def centred_features(self) -> Iterator[tuple[str, str]]:
-        """Yield the features centred and scaled at each point."""
+        """Iterate over the features, centred and scaled by each `FeatureCentre` of the rule."""
         for g, point in enumerate(self.rule.centres):
             for j in range(len(self.rule.features)):
                 value = f"{self.prefix}f{j}"
@@ -810,13 +830,13 @@ class _Query:
         return self.join_terms(terms) or self.number_literal(0.0)
 
     def whitened_features(self) -> Iterator[tuple[str, str]]:
-        """Yield the whitened features, whose sum of squares is the squared distance, for each class."""
+        """Iterate over the whitened features of each class, whose sum of squares is the squared distance."""
         for k in self.rule.possible_classes:
             for i, column in enumerate(self.rule.weights[k].T):
                 yield self.scalar_product(k, column), f"{self.prefix}w{k}_{i}"
 
     def scores(self) -> Iterator[tuple[str, str]]:
-        """Yield the scores of the classes with a positive prior."""
+        """Iterate over the scores of the classes with a positive prior."""
         rule = self.rule
         for k in rule.possible_classes:
             score = f"{self.prefix}s{k}"
@@ -900,6 +920,6 @@ class _Query:
 
 
 def _escape_with_backslashes(text: str, sign: str) -> str:
-    """Return text in which backslashes, quotation marks and line breaks are escaped."""
+    """Escape backslashes, line breaks and the quotation mark `sign` in a text by backslashes."""
     text = text.replace("\\", "\\\\").replace(sign, f"\\{sign}")
     return text.replace("\n", "\\n").replace("\r", "\\r")

@@ -21,14 +21,14 @@ from discrim.models.results.exported import ExportedRule, Feature, FeatureProduc
 
 OPSET = 19
 IR_VERSION = 9
-"""The first set of operators that compares text, and the format of its files."""
+"""Versions of the operators, the first that compare text, and of the file format."""
 
 _ONNX_TYPES: dict[str, tuple[Any, Scalar]] = {
     "STRING": (object, ""),
     "INT64": (np.int64, np.iinfo(np.int64).min),
     "DOUBLE": (np.float64, math.nan),
 }
-"""Kinds of labels and levels: the dtype of arrays of them, and the label of a row without one."""
+"""Types of labels and levels in ONNX: the dtype of their arrays, and the label of a row without a class."""
 
 _OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "**": "Pow"}
 _FUNCTIONS = {"log": "Log", "exp": "Exp", "sqrt": "Sqrt", "abs": "Abs"}
@@ -64,11 +64,28 @@ def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
 
 
 def _onnx_type(values: tuple[Scalar, ...]) -> str:
+    """Return the ONNX type, a key of `_ONNX_TYPES`, of labels or levels."""
     return "STRING" if isinstance(values[0], str) else "INT64" if isinstance(values[0], int) else "DOUBLE"
 
 
 class _Graph:
-    """Nodes, inputs and constants of one graph."""
+    """Builder of the graph of a rule. Nodes are identified by the names of their outputs.
+
+    Parameters
+    ----------
+    onnx : module
+        The package onnx.
+    rule : ExportedRule
+
+    Attributes
+    ----------
+    nodes, constants, inputs : list
+        Objects of onnx.
+    has_single_value : bool
+        Whether the rule has one decision value instead of a column for each class.
+    label_type : str
+        ONNX type of the class labels.
+    """
 
     def __init__(self, onnx: Any, rule: ExportedRule) -> None:
         self.onnx = onnx
@@ -89,13 +106,13 @@ class _Graph:
         return name
 
     def add_constant(self, values: Any) -> str:
-        """Add an array and return its name."""
+        """Add a constant array and return its name."""
         name = f"/c{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name
 
     def add_infinite_to_nan(self, value: str) -> str:
-        """Return the value with infinite elements replaced by NaN."""
+        """Add nodes that replace infinite elements of a node by NaN; return the name of the result."""
         return self.add_node("Add", value, self.add_node("Sub", value, value))
 
     def add_input(self, name: str, onnx_type: str) -> str:
@@ -107,7 +124,7 @@ class _Graph:
         return self._input_types[name]
 
     def add_rule(self) -> None:
-        """Add all nodes of the rule, from the inputs to the outputs."""
+        """Add all inputs, constants and nodes of the rule; the outputs are "label" and the values."""
         rule = self.rule
         for name in rule.numeric_columns:
             self.add_input(name, "DOUBLE")
@@ -158,7 +175,7 @@ class _Graph:
         )
 
     def add_feature(self, feature: Feature) -> str:
-        """Return a feature as a column (rows, 1)."""
+        """Add nodes for a feature; return the name of the result, a column (rows, 1)."""
         match feature:
             case Column(name):
                 return self._numeric_inputs[name]
@@ -184,7 +201,10 @@ class _Graph:
         raise TypeError(f"{feature!r} is not a feature.")
 
     def add_log1p(self, x: str) -> str:
-        """Return log(1 + x) by Kahan's method, in which the rounding error of 1 + x cancels."""
+        """Add nodes for log(1 + x) by Kahan's method, in which the rounding error of 1 + x cancels.
+
+        `x` and the returned text are names of nodes.
+        """
         one = self.add_constant(np.array([[1.0]]))
         one_plus_x = self.add_node("Add", one, x)
         ratio = self.add_node("Div", x, self.add_node("Sub", one_plus_x, one))

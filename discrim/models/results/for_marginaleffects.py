@@ -54,7 +54,7 @@ class MarginalModel(ModelAbstract):
         super().__init__(results, vault)
 
     def validation(self) -> None:
-        """Set the attributes that the base class validates: coefficients and types of variables."""
+        """Set the coefficients and the types of the variables; the base class calls this method."""
         self.coef = self.vault.coef
         table = self.vault.modeldata
         self.vault.variables_type = {name: _variable_type(table[name]) for name in self.find_variables()}

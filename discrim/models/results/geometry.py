@@ -79,7 +79,7 @@ class Boundary(SummarizedResults):
 
     @property
     def offset(self) -> float:
-        """Value of the function at zero."""
+        """Value of normal'x + offset at x = 0."""
         return self._plane.offset
 
     @property
@@ -89,14 +89,14 @@ class Boundary(SummarizedResults):
 
     @property
     def c(self) -> float:
-        """The cut normal'midpoint: under LDA with equal priors larger normal'x mean the first class."""
+        """Value of normal'x at the midpoint: larger values mean the first class under LDA, equal priors."""
         return float(self._plane.normal @ self._midpoint)
 
     @property
     def from_origin(self) -> float:
-        """Distance of the plane from the origin: the absolute offset divided by the length of the normal.
+        """Distance of the plane from the origin: |offset| divided by the length of the normal.
 
-        It is missing if the normal has length zero and the plane does not exist.
+        It is NaN if the normal is zero and the plane does not exist.
         """
         length = float(np.hypot.reduce(self._plane.normal))
         return abs(self.offset) / length if length > 0 else np.nan
@@ -171,7 +171,7 @@ class LinearGeometry(FittedResults):
     """Methods of models with a linear rule: planes between classes."""
 
     def _plane(self, i: int, j: int) -> Plane:
-        """Return the plane on which classes i and j tie, positive on the side of i."""
+        """Return the plane on which classes i and j have equal scores, positive on the side of i."""
         rule = _linear_rule(self._fit)
         normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
         return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
@@ -211,7 +211,7 @@ class LinearGeometry(FittedResults):
 
 
 def _linear_rule(fit: FittedModel[Any]) -> LinearRule:
-    """Return the rule of a fit, typed as linear."""
+    """Return the rule of a fit, cast to `LinearRule` for type checkers."""
     return cast("LinearRule", fit.rule())
 
 
@@ -259,6 +259,7 @@ def _class_pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
 
 
 MAKETABLES_INTERVALS = {0.95: ("ci95l", "ci95u"), 0.90: ("ci90l", "ci90u")}
+"""Names of the limits of intervals in maketables, by their level."""
 
 STATISTICS = {"N": "nobs", "df_model": "df_model"}
 LIKELIHOOD_STATISTICS = {
@@ -273,7 +274,10 @@ because other packages have likelihoods of the class given the row."""
 
 
 class MaketablesAttributes:
-    """Attributes of an equation, or of all equations of a fit, that maketables reads."""
+    """Attributes that maketables reads, of one equation or of all equations of a fit.
+
+    A subclass defines `_equations_of`, the results to which the equations belong.
+    """
 
     _equations_of: Any
 
@@ -385,7 +389,10 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
 
 
 def maketables_coefficients(fit: Any) -> pd.DataFrame:
-    """Return log odds by (class, term) with the column names of maketables: b, se, t, p and two intervals."""
+    """Return the log odds of results by (class, term), with the column names of maketables.
+
+    The columns are b, se, t, p, and the limits of 95% and 90% intervals.
+    """
     odds = fit.log_odds()
     table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
     for level, limit_names in MAKETABLES_INTERVALS.items():
@@ -406,7 +413,7 @@ def plane_rows(
     na_action: NaAction,
     functions: Mapping[str, Callable[..., Any]] | None,
 ) -> tuple[DesignRows, ClassMoments, GatheredRows]:
-    """Read the rows for a model of planes between rows.
+    """Read the rows for a model of separating planes, which requires single rows in memory.
 
     Parameters
     ----------
@@ -446,12 +453,12 @@ def plane_rows(
 
 
 class PlaneSpec(ModelSpec[E]):
-    """Base class of specifications of models of planes between rows, without prior and posteriors."""
+    """Base class of specifications of models of separating planes, without prior and posteriors."""
 
     file_moments = "diagonal"
 
     def likelihood_of(self, fit: FittedModel[E]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return "none": the model has no likelihood."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
@@ -463,7 +470,7 @@ class PlaneSpec(ModelSpec[E]):
         return "see decision_function() and boundary()"
 
     def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+        """Return False: `decision_function` shows the scores of the rule."""
         return False
 
     def required_moments(self, fit: FittedModel[E]) -> None:
@@ -482,7 +489,7 @@ class PlaneSpec(ModelSpec[E]):
         return rule
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
-        """Return missing scores, which cause a refit for each row, unless the rows are too many."""
+        """Return a scorer of NaN, which causes a refit for each row; see `scores_by_refits`."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 
 
@@ -490,13 +497,13 @@ class ScoresOnly(FittedResults):
     """Base class of results with values of the classes instead of posteriors."""
 
     def _rule_values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Return the values of the rule, rows by classes."""
+        """Return the scores of the rule, rows by classes."""
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(design_rows, self._fit.rule(), self.classes, np.asarray)
 
 
 class SeparatingLines(LinearGeometry, ScoresOnly, ClassifierResults):
-    """Base class of results of models of planes between rows."""
+    """Base class of results of models of separating planes."""
 
     @property
     def df_model(self) -> int:
@@ -513,7 +520,7 @@ class SeparatingLines(LinearGeometry, ScoresOnly, ClassifierResults):
 
 
 MAX_COEFFICIENT_EXPONENT = 1000
-"""Largest absolute binary exponent of a coefficient that is supported in float64."""
+"""Largest absolute binary exponent of an inverse variance with which `quadratic` is supported."""
 
 
 @display_brief_summary
@@ -535,6 +542,7 @@ class Quadratic(NamedTuple):
     c: float
 
     def _brief(self) -> Summary:
+        """Return the coefficients as a summary, which `repr` and notebooks display."""
         from discrim.report.grid import Section
         from discrim.report.tables import Summary
 
@@ -551,7 +559,7 @@ class GroupSummary(FittedResults):
     """Base class of results with descriptive statistics of the columns by class."""
 
     def _require_complete_numbers(self) -> None:
-        """Raise NotSupportedError if the fit lacks rows, or has incomplete ones."""
+        """Raise NotSupportedError if the fit does not have its rows, or also used incomplete rows."""
         needs_rows("group_summary()")(self)
         em = getattr(self, "em", None) if hasattr(type(self), "em") else None
         if em is not None and em.incomplete:
@@ -592,7 +600,10 @@ class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
     def _require_covariances(self, method_name: str) -> None:
-        """Raise NotSupportedError if the fit has other parameters than covariances by class."""
+        """Raise NotSupportedError if the fit has no covariance for each class.
+
+        Subclasses override this method, which does nothing here.
+        """
 
     @property
     @available_if(lambda self: self._require_covariances("covs"))

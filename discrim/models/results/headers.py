@@ -54,7 +54,7 @@ MAX_TABLE_CELLS = 2**18
 
 
 def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
-    """Items with the number of rows of the fit and of dropped rows."""
+    """Return the header items with the numbers of observations and of dropped rows."""
     rows = "Observations" if not fit.design_rows.weighted else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, format_count(fit.nobs)),
@@ -63,7 +63,7 @@ def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
 
 
 def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
-    """Items with the numbers of classes and columns."""
+    """Return the header items with the numbers of classes and columns, and the dropped constant columns."""
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(fit.classes)),
         HeaderItem("Variables", len(fit.terms)),
@@ -79,14 +79,14 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
 
 
 def prior_item(fit: FittedModel[Any]) -> HeaderItem:
-    """Item that states the origin of the prior."""
+    """Return the header item on the origin of the prior: class proportions, equal or specified."""
     user_prior = "equal" if len(set(fit.prior.tolist())) == 1 else "specified"
     prior = "class proportions" if fit.estimates.estimated_prior else user_prior
     return HeaderItem("Prior", prior, key="prior")
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
-    """Return the item with an error rate, if it is available and fast to compute."""
+    """Return the header item with an error rate; its text is a note if the rate is slow or not available."""
     label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
     if is_slow_to_evaluate(fit) and not (method == "apparent" and method in fit.cache):
@@ -170,15 +170,21 @@ def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any
 
 
 def _brief_phrase(item: HeaderItem) -> str:
-    """Return the name and the text of an item, with the text after a comma in parentheses."""
+    """Return a header item as a phrase for the short form; text after a comma is put into parentheses."""
     value, _, how = item.printed.partition(", ")
     return f"{item.brief} {value}{f' ({how})' if how else ''}"
 
 
 def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
-    """Return the leave-one-out error if it is computed quickly, else the apparent error, else nothing.
+    """Return a phrase with the leave-one-out error or, if this is slow, the apparent error, in a list.
 
-    A source of tables is not read for it.
+    The list is empty if both are slow, or if the rows are a source of tables, which is not read for it.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    left_out : bool
+        Whether the summary of the model shows the leave-one-out error.
     """
     if not fit.has_rows or fit.design_rows.rows.source_description:
         return []
@@ -196,17 +202,26 @@ def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
 
 
 def skipped_error_item() -> HeaderItem:
-    """Return the item of the leave-one-out error for fits for which it is slow."""
+    """Return the header item for a leave-one-out error that is not computed, because it is slow."""
     return HeaderItem("Error, leave-one-out", np.nan, "see error_rates()", key="error_loo")
 
 
 def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
-    """Items with the error rates of a fit; leave-one-out is omitted if each row requires a refit."""
+    """Return the header items with the apparent error and, with `left_out`, the leave-one-out error."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
 
 
 def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
-    """Return a note instead of a table of classes by columns if the table would be too long, else None."""
+    """Return a section with a note instead of a table of classes by columns that is too long, else None.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    heading : str
+        Heading of the section.
+    source : str
+        Expression that returns the table, such as "fit.means", for the note.
+    """
     n_classes = len(fit.classes)
     n_columns = len(fit.terms)
     if n_classes <= MAX_TABLE_CLASSES or n_classes * n_columns <= MAX_TABLE_CELLS:
@@ -224,7 +239,14 @@ def has_many_columns(terms: pd.Index) -> bool:
 
 
 def rank_columns(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
-    """Return a name and values by which the rows of a long table are ranked: F of the class means."""
+    """Return the statistic by which a long table ranks its columns: the name "F" and the F of class means.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    more : int
+        Number of additional rows of the table, which have NaN.
+    """
     tests = anova_table(moments, pd.RangeIndex(moments.n_columns))
     return "F", np.concatenate([tests["F"], np.full(more, np.nan)])
 
@@ -235,12 +257,13 @@ def means_section(
     errors: Mapping[Any, float] | None = None,
     terms_and_moments: tuple[pd.Index, ClassMoments] | None = None,
 ) -> Section:
-    """Class means; with many columns one row for each column, with standard deviations and F.
+    """Return the section of class means; with many columns one row for each, with standard deviations and F.
 
     Parameters
     ----------
     fit : FittedModel
     title : str
+        Heading of the section.
     errors : dict by term, optional
         Largest rounding errors of the means.
     terms_and_moments : (Index, ClassMoments), optional
@@ -298,19 +321,28 @@ def transpose_if_wide(section: Section, name: str, ranking: tuple[str, Floats] |
 
 
 def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
-    """Return the item of a likelihood or criterion, the attribute `name`, or "not available"."""
+    """Return the header item of a likelihood or criterion.
+
+    Parameters
+    ----------
+    results : ClassifierResults
+    name : str
+        Attribute of the results, such as "aic"; the text is "not available" if it is missing.
+    label : str
+        Label of the item.
+    """
     value = value_or_nan(results, name)
     return HeaderItem(label, value, "not available" if np.isnan(value) else f"{value:.2f}")
 
 
 def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
-    """Item that states how a tuning parameter was chosen."""
+    """Return the header item on how a tuning parameter was chosen: `by` a method, or given by the user."""
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
 def fixed_choice_note(fit: FittedModel[Any]) -> str:
-    """Return a note that the errors are optimistic if a choice by the same rows is kept, else ""."""
+    """Return a note that errors are optimistic if the same rows chose a tuning parameter, else ""."""
     if fit.path is None:
         return ""
     return (
@@ -324,7 +356,15 @@ MAX_PATH_LINES = 25
 
 
 def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
-    """Return the first `MAX_PATH_LINES` lines of a path of candidates, with a mark at the chosen one."""
+    """Return a table of candidate values with a mark at the chosen one, thinned to `MAX_PATH_LINES` lines.
+
+    Parameters
+    ----------
+    path : DataFrame
+        Candidates in the first column, and their errors or criteria.
+    chosen : float
+        Chosen candidate.
+    """
     parameter = path.columns[0]
     chosen_row = int((path[parameter] - chosen).abs().argmin())
     row_index = np.arange(len(path))
@@ -339,7 +379,7 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
 
 
 def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
-    """Prior and number of rows of each class."""
+    """Return the section with the prior and the number of rows of each class."""
     table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "n"])
     return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.counts")
 
@@ -352,14 +392,14 @@ SLOPE_NOTE_Z = 1.96
 
 
 def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pairs:
-    """Return the header, with notes on the leave-one-out error if it is shown.
+    """Return the header of a summary, with notes on the leave-one-out error if it is among the items.
 
     Parameters
     ----------
     fit : FittedModel
     items : list of HeaderItem
     note : str
-        Additional note.
+        Additional note, which comes first.
     """
     shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     prior_text = {"held": "uses the prior of all rows", "refitted": "estimates the prior again"}.get(
@@ -381,12 +421,12 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
 
 
 def _balance_note(fit: FittedModel[Any]) -> str:
-    """Return a note on the bias of leave-one-out with balanced classes in many columns, or nothing.
+    """Return a note on the bias of leave-one-out for balanced classes with more columns than rows, or "".
 
-    In p columns of one covariance that is not singular, the mean of a class of n rows is farther from a row
-    that it does not contain by p/(n - 1) - p/n in the mean: the log odds of the own class of a row left out
-    fall by p/(2 n (n - 1)). If the noise of the means prevails they have a standard deviation of about
-    sqrt(2 p/n). The note appears if the ratio exceeds 1/30, about one percentage point of error.
+    If a row of a class of n rows is left out, the class mean moves away from it: its squared distance in p
+    columns increases by p/(n - 1) - p/n on average, and the log odds of its class decrease by
+    p/(2 n (n - 1)). The standard deviation of the log odds is about sqrt(2 p/n) if the means are mostly
+    noise. The note appears if the ratio exceeds 1/30, which is about one percentage point of error.
     """
     counts = fit.counts
     components = getattr(fit.estimates, "components", None)
@@ -406,9 +446,9 @@ def _balance_note(fit: FittedModel[Any]) -> str:
 
 
 def _calibration_note(fit: FittedModel[Any]) -> str:
-    """Return a note on leave-one-out posteriors that are too extreme or too cautious, or an empty text.
+    """Return a note if leave-one-out posteriors are too extreme or too cautious, else "".
 
-    It uses the scores in the cache of the fit.
+    Only leave-one-out scores that are in the cache of the fit are used.
     """
     scores = fit.cache.get(LEFT_OUT_CACHE_KEYS[False])
     if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:
@@ -430,7 +470,7 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
 
 
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
-    """Return a note on columns that were dropped as collinear, or an empty text."""
+    """Return a note on columns that were dropped as collinear in the rows described by `where`, or ""."""
     collinear = fit.design_rows.collinear
     return f"Dropped, collinear {where}: {join_labels(collinear)}." if collinear else ""
 
@@ -460,22 +500,34 @@ def difference_sizes(moments: ClassMoments) -> Floats:
 
 
 def coefficient_errors(sizes: Floats, within: float) -> Floats:
-    """Return the largest rounding errors (m,) of coefficients that change a score by no more than `within`.
+    """Return the rounding errors of coefficients that together change a score by at most `within`.
 
-    The sizes (m,) are the largest values by which the coefficients are multiplied.
+    Parameters
+    ----------
+    sizes : (m,) float
+        Largest absolute values by which the coefficients are multiplied.
+    within : float
+        Largest change of the score.
+
+    Returns
+    -------
+    (m,) float
     """
     with np.errstate(divide="ignore"):
         return np.asarray(within / len(sizes) / sizes)
 
 
 def min_score_sd(moments: ClassMoments, coef: Floats) -> float:
-    """Return the smallest standard deviation within classes of the scores x'coef of uncorrelated columns."""
+    """Return the smallest positive standard deviation of scores x'coef within classes.
+
+    The columns are assumed to be uncorrelated; `coef` is (p, r).
+    """
     sds = np.sqrt(((coef * _within_class_sd(moments)[:, None]) ** 2).sum(axis=0))
     return float(sds[sds > 0].min(initial=np.inf))
 
 
 def mean_rounding_errors(fit: FittedModel[Any]) -> dict[Any, float]:
-    """Return the largest rounding errors of class means by term: 1/200 of the sd within classes."""
+    """Return the acceptable rounding error of class means by term: 1/200 of the sd within classes."""
     return dict(zip(fit.terms, _within_class_sd(fit.estimates.moments) / 200, strict=True))
 
 
@@ -513,7 +565,7 @@ def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats
 
 
 def _within_class_sd(moments: ClassMoments) -> Floats:
-    """Standard deviations (p,) within classes, with divisor N - K."""
+    """Return the standard deviations (p,) within classes, with divisor N - K, in the units of the data."""
     df = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.sqrt(moments.squares.sum(axis=0) / df) / moments.scale)

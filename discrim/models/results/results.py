@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from discrim.report.tables import SectionFunctions, Summary
 
 REPEATED_SELECTION_ERROR_LABEL = "Error, selection repeated"
-"""Label of the cross-validated error with columns chosen again in each fold."""
+"""Label of the header item with the cross-validated error of a selection that is repeated in each fold."""
 
 N_CHOICE_FOLDS = 10
-"""Number of folds of the cross-validated error in a summary."""
+"""Number of folds of this error."""
 
 
 def selection_note(fit: FittedModel[Any]) -> str:
@@ -63,12 +63,12 @@ def selection_note(fit: FittedModel[Any]) -> str:
 
 
 def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
-    """Return the header of a fit after a selection, with the error of a selection repeated in each fold.
+    """Return the header of the summary after a selection: with a note and the error of a repeated selection.
 
     Parameters
     ----------
     make : callable
-        Returns the header of the model.
+        Function without arguments that returns the header of the model.
     fit : FittedModel
     """
     pairs: Pairs = make()
@@ -87,7 +87,7 @@ def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> P
 
 
 def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
-    """Return the header item of the cross-validated error with a new choice in each fold; None if slow."""
+    """Return the header item with the cross-validated error of a repeated selection; None if it is slow."""
     if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.before_selection()):
         return None
     try:
@@ -110,7 +110,7 @@ class ClassMeans(FittedResults):
 
 
 def _require_leave_one_out(results: FittedResults) -> None:
-    """Require that rows can be left out one by one; raise NotSupportedError otherwise."""
+    """Raise NotSupportedError if the fit has no rows or its rows cannot be left out one by one."""
     fit = results._fit
     needs_rows("leave_one_out()")(results)
     refuse = getattr(fit.estimates, "check_leave_one_out", None)
@@ -405,7 +405,7 @@ Method = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
 def _require_probabilities(method_name: str) -> Callable[[Any], None]:
-    """Return a check for `available_if`: posteriors exist, or can be calibrated."""
+    """Return a check for `available_if` that the fit has posteriors or can calibrate its scores."""
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
@@ -449,31 +449,35 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sections(self) -> SectionFunctions:
+        """Return the functions that compute the sections; after a selection the header describes it."""
         sections = super()._sections()
         if self._fit.selection is not None and "header" in sections:
             sections["header"] = partial(_header_after_selection, sections["header"], self._fit)
         return sections
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts about the fit for the header of a report."""
+        """Return the first section of the short form: sizes, error rate and options that are not defaults."""
         # Without the rows, a header cannot start a pass over them.
         header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
         return {"facts": brief_facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
     def _brief(self) -> Summary:
+        """Return the short form of the summary, with a note if columns or model were chosen from the rows."""
         brief = super()._brief()
         note = selection_note(self._fit)
         return brief.with_note(note) if note else brief
 
     def _is_plane(self) -> bool:
-        """Return whether the formula reads exactly two columns, both numeric: a plane shows the rule."""
+        """Return whether the formula reads exactly two columns, both numeric: a plane then shows the rule."""
         design = self._fit.design_rows.design
         return len(design.columns) == 2 == len(numeric_columns(design))
 
     def _sizes(self) -> dict[str, Any]:
+        """Return the numbers of observations, classes and terms, for `glance`."""
         return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
 
     def _glance(self) -> dict[str, Any]:
+        """Return sizes and measures of the fit by name, for `glance`; NaN if not available."""
         return self._sizes() | {name: value_or_nan(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- prediction
@@ -746,7 +750,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy: MissingPolicy,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Return posteriors of rows in the form of `predict_proba`, with a function of the scores.
+        """Implement `predict_proba` and `predict_log_proba`, which differ in a function of the scores.
 
         Parameters
         ----------
@@ -805,6 +809,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return predict_by_chunks(self, data, out, augmented, reads_all_columns=True)
 
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
+        """Return a table with labels (`.fitted`) and posteriors (`.posterior.<class>`), for `augment`."""
         rows: Any = self._fit.new_rows(data, missing_policy)
         return self._fit.augment_table(rows, self.predict_proba(rows), "posterior")
 

@@ -23,7 +23,7 @@ from discrim.models.moments.moments import Moments, Scatters, moments, moments_o
 from discrim.models.registry import BY_MODEL, ModelEntry, resolve
 
 MOMENTS_CACHE_KEY = "moments"
-"""Key of the cache of a fit for the moments of all rows that `update(batch)` has added up."""
+"""Key in the cache of a fit of the `Moments` of its rows and of all batches added by `update(batch)`."""
 
 SCATTERS: dict[ScatterType, Scatters] = {
     "pooled": "pooled", "thin": "pooled", "class": "class", "thin class": "class", "diagonal": "diagonal",
@@ -312,10 +312,10 @@ def _moments_with_batch(
 
 
 def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
-    """Return the moments of the rows of a fit.
+    """Return the `Moments` of the rows of a fit.
 
-    They come from the cache after an earlier batch, from the estimates if the fit lacks rows, or else from a
-    pass over its rows.
+    They come from the cache after an earlier batch, from the estimates if the fit does not have its rows, or
+    else from a pass over the rows.
     """
     if MOMENTS_CACHE_KEY in fit.cache:
         stored: Moments = fit.cache[MOMENTS_CACHE_KEY]
@@ -354,7 +354,7 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
 
 
 def _raise_batch_not_supported(reason: str) -> NoReturn:
-    """Raise NotSupportedError for a model to which a batch cannot be added."""
+    """Raise NotSupportedError for a model to which a batch cannot be added, for the given reason."""
     raise NotSupportedError(
         f"{reason}. update(batch) requires a model that is fitted to moments.",
         hint=(
