@@ -214,8 +214,8 @@ def test_calibration_is_saved_and_pickled_with_the_fit(verb: Any, tmp_path: Path
         ({"kind": "none"}, "its calibration is"),
         ({"slope": 1}, "its calibration is"),
         ({"more": 1.0}, "its calibration is"),
-        ({"ceiling": -1.0}, "do not go together"),
-        ({"kind": "dirichlet"}, "do not go together"),
+        ({"ceiling": -1.0}, "inconsistent"),
+        ({"kind": "dirichlet"}, "inconsistent"),
     ],
 )
 def test_files_with_an_invalid_calibration_are_refused(
