@@ -656,12 +656,14 @@ class FittedModel(Generic[N]):
     _derived: dict[str, Any] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
+        """Set `counts` and `dropped`, and record the state of the table, to detect later changes."""
         design = self.design_rows.design
         self.design_rows.table.take_fingerprint((*design.response_columns, *design.columns))
         object.__setattr__(self, "counts", self.estimates.moments.counts)
         object.__setattr__(self, "dropped", self.design_rows.dropped)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fit without its rows."""
         # A pickle has no rows, because it may be passed on to others. It is not __getstate__, which
         # dataclasses with slots overwrite in Python 3.11.2.
         stripped = self.without_rows()
@@ -672,6 +674,7 @@ class FittedModel(Generic[N]):
         return object.__new__, (type(self),), state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Copy the fit with its rows."""
         return copy_with_rows(self, memo)
 
     def without_rows(self) -> Self:
@@ -724,7 +727,7 @@ class FittedModel(Generic[N]):
 
     @property
     def terms(self) -> pd.Index:
-        """Names of the columns."""
+        """Names of the columns of the design."""
         return self._cached_value("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
     def _cached_value(self, name: str, make: Callable[[], T]) -> T:
@@ -860,7 +863,7 @@ class FittedModel(Generic[N]):
         return values
 
     def log_prior(self) -> Floats:
-        """Return the logarithms (K,) of the prior of the fit."""
+        """Return the logarithms (K,) of the prior of the fit, minus infinity for zero."""
         return rules.log_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:

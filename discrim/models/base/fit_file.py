@@ -276,6 +276,7 @@ def write_loadable(
     Parameters
     ----------
     path : path
+        The file, for error messages.
     description : dict
         Description, which is written as JSON.
     tensors : dict of str to array
@@ -664,6 +665,7 @@ def _check_shapes(
     Parameters
     ----------
     path : path
+        The file, for error messages.
     tensors : mapping of str to array
     k, p : int
     required_moments : ScatterType
@@ -696,6 +698,7 @@ def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is
     Parameters
     ----------
     path : path
+        The file, for error messages.
     counts, rows : (K,) float
         Sums of weights and numbers of rows.
     weighted, is_partial : bool

@@ -107,6 +107,7 @@ def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
         The chosen value; for an option that accepts specifications, a dict of the chosen parameters, empty if
         none was chosen.
     classes : Index of length K
+        Class labels.
     """
     if isinstance(option, Specification):
         return option.with_chosen(**chosen)

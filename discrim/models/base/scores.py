@@ -277,6 +277,7 @@ def posterior_frame(
     design_rows : DesignRows
     rule : Rule
     classes : Index of length K
+        Class labels.
     transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
@@ -321,6 +322,7 @@ def score_frame(
     design_rows : DesignRows
     rule : Rule
     classes : Index of length K
+        Class labels.
     transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
@@ -362,6 +364,10 @@ def _used_sparse_chunks(
         All rows in sparse form.
     missing : (n,) bool
         Rows with a missing value.
+
+    Yields
+    ------
+    UsedSparseRows
     """
     used = (design_rows.codes >= 0) & ~missing
     if design_rows.weights is not None:

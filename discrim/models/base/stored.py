@@ -117,7 +117,7 @@ def stored_parameter_names(constructor: Callable[..., Any]) -> list[str]:
 
 
 def _parameters(constructor: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Iterate over the names and types of the parameters of a constructor that a file stores."""
+    """Iterate over the parameters of a constructor that a file stores: names and annotated types."""
     if is_dataclass(constructor):
         names = [
             field.name for field in fields(constructor) if field.init and field.metadata.get("stored", True)
@@ -137,7 +137,7 @@ def _set_unless_array(values: dict[str, Any], name: str, node: Any) -> None:
 
 
 def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
-    """Return the JSON value of an object.
+    """Convert an object to a JSON value, or `ARRAY_NODE` for an array, which is added to `arrays`.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def _encode_fields(
 
 
 def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) -> Any:
-    """Return the JSON value of a tuple. Arrays of the items are joined to limit their number in a file.
+    """Convert a tuple to a JSON value; arrays of the items are joined to limit their number in a file.
 
     Parameters
     ----------

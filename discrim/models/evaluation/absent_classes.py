@@ -87,6 +87,7 @@ def absent_class_mask(
     codes : (n,) int
         Classes, -1 for rows that are not used.
     weights : (n,) float or None
+        Frequency weights.
     n_classes : int
     fold_ids : (n,) int, optional
         Fold of each row, -1 for rows that are not used; without it each row is left out by itself.

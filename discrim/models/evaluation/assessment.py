@@ -285,7 +285,9 @@ def confusion(
     ----------
     fit : FittedModel
     data : table or None
+        New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
     """
     actual, predicted, weights = evaluate_predictions(fit, data, method, options)
@@ -303,6 +305,7 @@ def evaluate_predictions(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
 
     Returns
@@ -382,6 +385,7 @@ class PassPredictions:
                 self._left_out.finish()
 
     def _predict_block(self, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
+        """Predict the rows (m, p) of a block and store the results; `missing` (m,) are incomplete rows."""
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
@@ -413,7 +417,9 @@ def evaluate_scores(
     ----------
     fit : FittedModel
     data : table or None
+        New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
     """
     actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, options)
@@ -431,6 +437,7 @@ def evaluate_distributed_scores(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
 
     Returns
@@ -517,6 +524,7 @@ class _BlockScorer:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
     def __call__(self, design_rows: DesignRows) -> Floats:
+        """Return the scores (m, K) of a chunk of m rows."""
         rows = design_rows.table.nrows
         self._rows += rows
         validation.raise_if_many_scores(self._rows, self._k, "An evaluation of posteriors")
@@ -735,6 +743,7 @@ def counted_rates(fit: FittedModel[Any], method: CountingMethod, options: Evalua
     ----------
     fit : FittedModel
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
     """
     return _rates_of_predictions(fit, *evaluate_predictions(fit, None, method, options), options)
@@ -751,6 +760,7 @@ def _rates_of_predictions(
     actual, predicted : (n,) int
         Classes, -1 if missing.
     weights : (n,) float or None
+        Frequency weights.
     options : EvaluationOptions
     """
     estimated_prior = options.prior is None and fit.estimates.estimated_prior
@@ -973,6 +983,7 @@ def assess_rows(
     ----------
     fit : FittedModel
     data : table or None
+        New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"} or None
         How the rows of the fit are predicted; by default "loo", or "cv" if "loo" requires too many fits.
     options : EvaluationOptions
@@ -1036,7 +1047,9 @@ def _select_assessed_rows(
     codes : (n,) int
         Actual classes, -1 if missing.
     weights : (n,) float or None
+        Frequency weights.
     classes : Index of length K
+        Class labels.
     prior : (K,) float or None
     description : (str, str, int)
         Description of the method, the method and the number of folds.
@@ -1078,6 +1091,7 @@ def _describe_method(
     data : table or None
         New rows; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
     """
     if data is not None:

@@ -43,7 +43,9 @@ def classification(
     ----------
     fit : FittedModel
     data : table or None
+        New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     options : EvaluationOptions
     """
     fit.require_posteriors("classification()")
@@ -66,6 +68,7 @@ class Classification(SummarizedResults):
     proba : (n, K) float
         Posteriors.
     weights : (n,) float or None
+        Frequency weights.
     prior : Series of float by class
     index : Index of length n
         Index of the table.
@@ -202,7 +205,7 @@ class Classification(SummarizedResults):
 
 
 def raise_if_no_distances(fit: FittedModel[Any]) -> None:
-    """Raise NotSupportedError if the distribution of the distances to the classes is not available."""
+    """Raise NotSupportedError if squared distances to the classes do not have a known distribution."""
     if not has_distance_distribution(fit, "chi2"):
         raise NotSupportedError(
             "casewise() requires normal classes with full covariances, which this "
@@ -220,9 +223,12 @@ def casewise(
     ----------
     results : ClassifierResults
     data : table or None
+        New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo"}
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
     refit_prior : bool or None
+        Whether class proportions are estimated without the left-out rows; None for the model's default.
     """
     fit: FittedModel[Any] = results._fit
     check_word("method", method, ("apparent", "loo"))

@@ -90,6 +90,7 @@ class _BatchDensities(NamedTuple):
     densities : (n, J) float
         Densities of the J classes with a positive prior, relative to the largest of each row.
     weights : (n,) float or None
+        Frequency weights.
     missing, impossible : int
         Number of other rows: with a missing value, or with zero density in every such class.
     """
@@ -117,6 +118,7 @@ def estimate_prior(
     missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
+        Frequency weights.
     """
     fit.require_posteriors("estimate_prior()")
     options.checked()
@@ -149,6 +151,7 @@ def _raise_if_bootstrap_unsupported(fit: FittedModel[Any], data: Any, missing_po
     fit : FittedModel
     data : table or source of tables
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
     """
     fit.require_rows('interval="bootstrap"', 'use interval="profile"')
     if not isinstance(source_of_rows(data), TableSource):
@@ -182,6 +185,7 @@ def _bootstrap_proportions(
     missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
+        Frequency weights.
     options : PriorEstimateOptions
     class_index : (J,) int
         Positions of the classes with a positive prior.
@@ -236,7 +240,9 @@ def _score_batch(
         Rule under equal priors.
     data : table or source of tables
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
     weights : column name, (n,) array or None
+        Frequency weights.
 
     Yields
     ------

@@ -97,11 +97,14 @@ def shared_folds(
 
 
 def _option_values(vector: Any, table: Table, option: str) -> pd.Series:
-    """Return a column or a vector as a Series; raise DataError if the length differs from the table.
+    """Return the values of an option with one value for each row, such as `groups=`, as a Series.
+
+    Raises DataError if the length or the index differs from the table.
 
     Parameters
     ----------
     vector : str, Series or sequence
+        Name of a column of the table, or the values.
     table : Table
     option : str
         Name of the option for error messages.

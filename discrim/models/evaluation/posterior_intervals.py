@@ -133,9 +133,11 @@ def _bootstrap_intervals(
     design_rows : DesignRows
         Rows to predict.
     level : float
+        Level of the intervals.
     replicates : int
         Number of bootstrap samples.
     seed : int or None
+        Seed of the random numbers.
 
     Returns
     -------

@@ -158,7 +158,9 @@ def warn_of_small_classes(
     counts : (K,) float
         Numbers of calibration rows.
     classes : Index of length K
+        Class labels.
     level : float
+        Level of the intervals.
     possible_mask : (K,) bool
         Classes with a positive prior; other classes are not checked.
     """
@@ -348,6 +350,7 @@ class LeftOutRows:
     codes : (n,) int
         Classes, -1 for rows that the fit does not use.
     weights : (n,) float or None
+        Frequency weights.
     tie_shares : (n,) float or None
         Random numbers from 0 to 1 that break ties in smoothed sets.
     """

@@ -182,6 +182,7 @@ class TuningFolds:
         folds : int or iterable of pairs
             Number of folds, or splits.
         seed : int or None
+            Seed of the random numbers.
         design_rows : DesignRows
             The rows of the fit.
         groups : (n,) int, optional

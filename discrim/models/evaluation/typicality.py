@@ -172,6 +172,7 @@ def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
 
 
 def _select_measure_type(fit: FittedModel[Any]) -> MeasureType:
+    """Return the type of measure that is suitable for the model; see `TypicalityMeasure`."""
     estimates = fit.estimates
     if getattr(estimates, "has_distances", False):
         return "distance"
@@ -262,7 +263,10 @@ class TypicalityRanks:
 
 
 def ranks_among_fit_rows(fit: FittedModel[Any], method: str) -> TypicalityRanks:
-    """Return the reference distributions of the left-out rows of the fit, to find outliers in new rows."""
+    """Return the reference distributions of the left-out rows of the fit, to find outliers in new rows.
+
+    `method` is "relative" or "conformal".
+    """
     hint = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
         "used, and compare its values with the bound."
@@ -282,6 +286,7 @@ def _reference_ranks(
     calibration : table or None
         Rows that the fit has not used, with their response; None for the rows of the fit.
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
     hint : str
         Hint of the error if the fit has no rows that can be left out.
 
@@ -347,6 +352,7 @@ def typicality_by_ranks(
     calibration : table, optional
         Rows that the fit has not used, with their response; by default the rows of the fit.
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
 
     Returns
     -------
@@ -382,6 +388,7 @@ def relative_distances(
     data : table or None
         New rows; None for the rows of the fit, each left out.
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
 
     Returns
     -------
@@ -425,6 +432,7 @@ def typicality(
     data : table or None
         New rows; None for the rows of the fit.
     missing_policy : MissingPolicy
+        Options for missing values and unseen levels.
     method : {"exact", "chi2", "relative", "conformal"}
     calibration : table, optional
         Rows that the fit has not used, for the methods "relative" and "conformal".
@@ -539,9 +547,10 @@ def has_distance_distribution(fit: FittedModel[Any], method: str) -> bool:
 
 
 def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
-    """Return the function that converts squared distances to typicality; see `typicality_blocks`.
+    """Return the function that converts squared distances to typicality, for `typicality_blocks`.
 
-    Raises NotSupportedError if the distribution of the distances is unknown or a class is too small.
+    `method` is "exact" (F or beta distribution) or "chi2". Raises NotSupportedError if the distribution of
+    the distances is unknown or a class is too small.
     """
     is_robust = is_robust_fit(fit)
     if not has_distance_distribution(fit, method):

@@ -106,6 +106,7 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
     codes : (m,) int
         Class of each row.
     weights : (m,) float or None
+        Frequency weights.
     counts : (K,) float
         Rows, or sums of weights, of each class.
 
@@ -227,6 +228,7 @@ def _add_left_out_shift(
     codes : (m,) int
         Classes of these rows.
     weights : (m,) float or None
+        Frequency weights.
     counts : (K,) float or None
     """
     if counts is not None:
@@ -442,7 +444,9 @@ def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     ----------
     fit : FittedModel
     folds : int
+        Number of folds.
     seed : int or None
+        Seed of the random numbers.
     """
     design_rows = fit.require_rows("cross-validation")
     used = used_codes(design_rows) >= 0
@@ -466,7 +470,9 @@ def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed:
     groups : (n,) int
         Group of each row.
     folds : int
+        Number of folds.
     seed : int or None
+        Seed of the random numbers.
     """
     codes = used_codes(design_rows)
     check_folds(folds, int((codes >= 0).sum()))
@@ -498,9 +504,11 @@ def _no_rule_error(
     fit : FittedModel
     design_rows : DesignRows
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     fold : int
         The fold at fault.
     labels : sequence
+        Names of the folds for messages.
     """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     without = f"Without fold {format_value(labels[fold])} of {len(labels)}"
@@ -547,12 +555,15 @@ def distributed_fold_scores(
     ----------
     fit : FittedModel
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     folds : int
+        Number of folds.
     progress : callable
+        Called with the number, or fraction, of folds that are finished.
     nested : bool
         Whether choices of the fit, such as a tuning parameter, are repeated without each fold, or fixed.
     labels : sequence, optional
-        By default numbers from 1.
+        Names of the folds for messages; by default numbers from 1.
     refit_prior : bool, optional
         Whether class proportions are estimated without the fold; by default as the model does.
 
@@ -624,8 +635,11 @@ def _single_row_fold_scores(
     ----------
     fit : FittedModel
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     folds : int
+        Number of folds.
     refit_prior : bool or None
+        Whether class proportions are estimated without the left-out rows; None for the model's default.
     """
     refits = fit.refits
     used = np.flatnonzero(fold_ids >= 0)
@@ -696,8 +710,11 @@ def _score_folds(
         Rule without each fold.
     design_rows : DesignRows
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     out : (K, n) float
+        Array to which the scores are written.
     progress : callable
+        Called with the number, or fraction, of folds that are finished.
     """
     if _score_sparse(rules, design_rows, fold_ids, out, progress):
         return
@@ -727,10 +744,14 @@ def _score_sparse(
     Parameters
     ----------
     rules : sequence of Rule
+        Rule without each fold.
     design_rows : DesignRows
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     out : (K, n) float
+        Array to which the scores are written.
     progress : callable
+        Called with the number, or fraction, of folds that are finished.
     """
     if not all(accepts_sparse_rows(rule) for rule in rules):
         return False
@@ -776,9 +797,13 @@ def _score_by_calls(
     ----------
     fits : sequence of FittedModel
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     labels : sequence
+        Names of the folds for messages.
     out : (K, n) float
+        Array to which the scores are written.
     progress : callable
+        Called with the number, or fraction, of folds that are finished.
     """
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         train = np.flatnonzero((fold_ids >= 0) & (fold_ids != fold))
@@ -809,9 +834,13 @@ def _score_with_refitted_transforms(
     ----------
     fits : sequence of FittedModel
     fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
     labels : sequence
+        Names of the folds for messages.
     out : (K, n) float
+        Array to which the scores are written.
     progress : callable
+        Called with the number, or fraction, of folds that are finished.
     nested : bool
         Whether choices of the fit are repeated without each fold.
     """
@@ -882,6 +911,7 @@ class _LeftOutLabelTask:
     counts: Floats | None
 
     def __call__(self, design_rows: DesignRows) -> Codes:
+        """Return the classes (n,) of rows by the rules without them; see `_predict_chunk` for other codes."""
         codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
         chunk_size = max(SCORES_PER_CHUNK // len(design_rows.design.levels), 1)
         with Progress(design_rows.table.nrows, "rows left out") as progress:
@@ -907,6 +937,7 @@ class _LeftOutLabelTask:
         actual : (m,) int
             Actual classes.
         weights : (m,) float or None
+            Frequency weights.
         """
         scores = np.asarray(self.scores(x, actual, weights))
         _add_left_out_shift(scores.T, np.arange(len(actual)), actual, weights, self.counts)
@@ -928,6 +959,7 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
     decision : Decision
         How scores are converted to classes.
     refit_prior : bool or None
+        Whether class proportions are estimated without the left-out rows; None for the model's default.
     """
     design_rows = fit.require_rows("leave_one_out()")
     k = len(fit.classes)
@@ -979,6 +1011,7 @@ class BootstrapSamples:
     replicates : int
         Number of samples, which is only validated; `draw` can be called any number of times.
     seed : int or None
+        Seed of the random numbers.
 
     Attributes
     ----------

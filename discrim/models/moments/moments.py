@@ -508,6 +508,13 @@ class Moments:
         fit_file.write_loadable(path, about, buffers, read, refusal, "Pickle them, or store the tables.")
 
     def __add__(self, other: Any) -> Moments:
+        """Moments of the rows of both, over the classes of both.
+
+        Raises
+        ------
+        DataError, FormulaError
+            The moments have different options or designs, or the order of their classes is ambiguous.
+        """
         if not isinstance(other, Moments):
             return NotImplemented
         self._raise_if_other_scatters(other)

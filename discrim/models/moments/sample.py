@@ -113,6 +113,7 @@ class Sample:
     na_action: NaAction
 
     def __post_init__(self) -> None:
+        """Replace data that can be read only once by `UnreadMoments`."""
         if self.moments is None and self.formula is not None and (source := _read_once(self.data)):
             self.moments = UnreadMoments(
                 source, self.scatters, self._table_arguments() | {"na_action": self.na_action}
@@ -134,7 +135,7 @@ class Sample:
         return self.verb == "lda"
 
     def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> DesignRows:
-        """Return the rows of the table.
+        """Read the rows of the table by the formula.
 
         Parameters
         ----------

@@ -260,6 +260,7 @@ def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, op
     Parameters
     ----------
     classes : Index of length K
+        Class labels.
     rows : LabelledScores
     max_bins : int
         Largest number of bins.
@@ -348,6 +349,7 @@ def _describe_evaluation(
     ----------
     fit : FittedModel
     method : {"apparent", "loo", "cv"}
+        How the rows of the fit are predicted.
     plan : EvaluationOptions
         Its number of folds is stated for "cv".
     """

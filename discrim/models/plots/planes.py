@@ -192,6 +192,7 @@ class PlaneSection:
         }
 
         def values(points: Floats) -> Any:
+            """Evaluate the function at points (m, len(names))."""
             table = self.points_table(
                 [*names, *regressed_names], np.column_stack([points, predict_columns(points)]), fixed
             )

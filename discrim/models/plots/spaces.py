@@ -513,6 +513,7 @@ def class_outlines(
         return None
 
     def draw(axes: Axes) -> None:
+        """Draw the mean and the ellipse of each class or component on axes."""
         for key, centre, marker_size in zip(keys, means.to_numpy(), sizes, strict=True):
             shape = shapes[key].loc[columns, columns].to_numpy() if key in shapes else None
             spaces.draw_class(
@@ -746,6 +747,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     whitening = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
 
     def scores(points: Floats) -> Floats:
+        """Return the scores (m, K) of points (m, q) in the space of the drawn discriminants."""
         deviations = np.repeat(-means[None], len(points), axis=0)
         deviations[:, :, axis_index] += points[:, None, :]
         whitened = deviations if whitening is None else deviations @ whitening
@@ -841,6 +843,7 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     order = [names.index(name) for name in all_axes if name in names]
 
     def scores(plane: Floats) -> Floats:
+        """Return the scores (m, K) of points (m, q) in the space of the axes."""
         return fit.rule().scores(centre + spectrum.columns_at(plane[:, order]) / moments.scale)
 
     axis_limits = [_axis_limits(points[:, j], means[:, j]) for j in range(len(names))]

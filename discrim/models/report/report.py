@@ -461,8 +461,9 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
         Writer of a format.
     results : ClassifierResults
     title : str or None
+        Title of the page; by default the title of the model.
     load : str or None
-        Expression that loads the table.
+        Expression that loads the table, for the code of the page.
     gallery : Gallery
         Plots of the page.
     """

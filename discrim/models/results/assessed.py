@@ -283,7 +283,16 @@ class Assessment(SummarizedResults):
         return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
     def _indexed_table(self, values: dict[Any, Any], names: list[str], columns: list[str]) -> pd.DataFrame:
-        """Return a DataFrame of rows by their tuples of labels, with index names and column names."""
+        """Return a DataFrame from rows of values by tuples of labels.
+
+        Parameters
+        ----------
+        values : dict of tuple to sequence
+            Row of the table by its label in a MultiIndex.
+        names : list of str
+            Names of the levels of the index.
+        columns : list of str
+        """
         index = pd.MultiIndex.from_tuples(list(values), names=names)
         return pd.DataFrame(list(values.values()), index=index, columns=columns)
 
@@ -682,6 +691,7 @@ def _calibrated_section(assessment: Assessment, table: pd.DataFrame) -> Section:
 
 
 def _is_binary(assessment: Assessment) -> bool:
+    """Return whether the fit has two classes."""
     return len(assessment.classes) == 2
 
 

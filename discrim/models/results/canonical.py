@@ -55,8 +55,11 @@ def axis_stability(
     names : Index of length r
         Names of the axes.
     replicates : int
+        Number of bootstrap samples.
     level : float
+        Level of the intervals.
     seed : int or None
+        Seed of the random numbers.
     """
     check_level(level)
     samples = BootstrapSamples(fit.require_rows("stability()"), replicates, seed)

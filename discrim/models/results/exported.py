@@ -772,7 +772,14 @@ class _Query:
         return f"CASE WHEN {left_text} >= {zero} OR {is_integer} THEN POWER({base}, {right}) END"
 
     def call(self, function: str, inner: str) -> str:
-        """Return the expression of a function of one number; NULL outside its domain."""
+        """Return the SQL expression of a function; NULL outside its domain.
+
+        Parameters
+        ----------
+        function : {"log", "sqrt", "abs", "exp", "log1p"}
+        inner : str
+            Expression of its argument.
+        """
         zero = self.number_literal(0.0)
         match function:
             case "log":
@@ -793,7 +800,7 @@ class _Query:
         )
 
     def exponential(self, inner: str) -> str:
-        """Return the expression of exp(), which is zero if some engines would report underflow."""
+        """Return the SQL expression of exp(inner), with zero where some engines would report underflow."""
         min_exponent = self.number_literal(MIN_EXPONENT)
         zero = self.number_literal(0.0)
         return (

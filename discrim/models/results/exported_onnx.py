@@ -160,7 +160,14 @@ class _Graph:
             self.add_node("Identity", scores, name="values")
 
     def add_levels(self, name: str, levels: tuple[Scalar, ...]) -> tuple[str, str]:
-        """Add nodes for the levels of a categorical input.
+        """Add a categorical column as input, and nodes for the indicators of its levels.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+        levels : tuple
+            Its levels in order.
 
         Returns
         -------

@@ -60,7 +60,18 @@ class MarginalModel(ModelAbstract):
         self.vault.variables_type = {name: _variable_type(table[name]) for name in self.find_variables()}
 
     def get_vcov(self, vcov: Any = True) -> Floats | None:
-        """Return the covariance (m, m) of the coefficients, class by class; None if not available."""
+        """Return the covariance of the coefficients; the base class calls this method.
+
+        Parameters
+        ----------
+        vcov : bool
+            False for none; other values than a bool raise DataError.
+
+        Returns
+        -------
+        (m, m) float or None
+            In the order of `get_coef`, class by class; None if not available.
+        """
         if not isinstance(vcov, bool):
             raise DataError(
                 f"vcov={format_argument(vcov)} is not valid.",

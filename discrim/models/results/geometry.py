@@ -289,14 +289,17 @@ class MaketablesAttributes:
 
     @property
     def __maketables_fixef_string__(self) -> None:
+        """Fixed effects, of which there are none."""
         return None
 
     @property
     def __maketables_var_labels__(self) -> None:
+        """Labels of the variables, of which there are none."""
         return None
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
+        """Type of the covariance of the coefficients, and the variable of the clusters."""
         fit = self._equations_of
         given_row = fit._fit.likelihood_of == "class given row"
         cov_type = getattr(fit, "cov_type", "nonrobust")
@@ -306,6 +309,7 @@ class MaketablesAttributes:
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
+        """Keys of the statistics that are shown by default."""
         given_row = self._equations_of._fit.likelihood_of == "class given row"
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
@@ -332,10 +336,12 @@ class LogOddsEquation(MaketablesAttributes):
 
     @property
     def __maketables_coef_table__(self) -> pd.DataFrame:
+        """Coefficients of the class by term."""
         return self._table.copy()
 
     @property
     def __maketables_depvar__(self) -> str:
+        """Name of the response and the class."""
         return f"{self._equations_of.classes.name}: {self.label}"
 
 
@@ -379,12 +385,14 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
     @property
     @available_if(lambda self: self.log_odds)
     def __maketables_coef_table__(self) -> pd.DataFrame:
+        """Coefficients of all equations in one table."""
         table = maketables_coefficients(self)
         names = [term if len(self.classes) == 2 else f"{label}, {term}" for label, term in table.index]
         return table.set_axis(pd.Index(names, name="Coefficient"))
 
     @property
     def __maketables_depvar__(self) -> str:
+        """Name of the response."""
         return str(self.classes.name)
 
 
@@ -682,10 +690,10 @@ class ClassCovariances(GroupSummary):
 
 
 def class_sds(estimates: Any) -> list[Floats]:
-    """Return the standard deviations (p,) of the columns in each class, from its covariance.
+    """Return the standard deviations (p,) of the columns in each class, in the units of the data.
 
-    Covariances on the axes of `ncomp=` do not determine the variances of columns; they are computed from the
-    moments of the rows then.
+    They are from the covariances of the classes or, for a fit with `ncomp=`, whose covariances do not
+    determine the variances of columns, from the moments of the rows.
 
     Parameters
     ----------

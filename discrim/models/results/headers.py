@@ -265,9 +265,9 @@ def means_section(
     title : str
         Heading of the section.
     errors : dict by term, optional
-        Largest rounding errors of the means.
+        Acceptable rounding errors of the means, which determine the digits; see `mean_rounding_errors`.
     terms_and_moments : (Index, ClassMoments), optional
-        Terms and moments that replace those in the fit.
+        Terms and moments that replace the terms and moments of the fit.
     """
     terms, moments = (fit.terms, fit.estimates.moments) if terms_and_moments is None else terms_and_moments
     errors = mean_rounding_errors(fit) if errors is None else errors

@@ -85,14 +85,14 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
 def _require_casewise(results: FittedResults) -> None:
-    """Raise NotSupportedError if the fit lacks distances to the classes with a theoretical distribution."""
+    """Raise NotSupportedError if distances to the classes do not have a known distribution."""
     from discrim.models.evaluation.classification import raise_if_no_distances
 
     raise_if_no_distances(results._fit)
 
 
 def _require_relative_distances(results: FittedResults) -> None:
-    """Raise NotSupportedError if the fit lacks distances to the classes and to all observations."""
+    """Raise NotSupportedError if relative distances are not defined for the fit."""
     from discrim.models.evaluation.typicality import typicality_measure
 
     typicality_measure(results._fit, relative=True)
