@@ -257,7 +257,7 @@ class Refits(Generic[E]):
         return ()
 
     def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
-        """Return the collinear columns, by the moments of the rows, that the model cannot use."""
+        """Return the collinear columns that the model cannot use, from the moments of the rows."""
         return dependencies(moments.as_one())
 
     def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:

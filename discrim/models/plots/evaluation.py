@@ -335,7 +335,7 @@ def _evaluate_rows(
 
 
 def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
-    """Return evaluation options with 10 folds, or with as many as the used rows if these are fewer."""
+    """Return the evaluation options of a plot: at most 10 folds, and for "cv" at most as many as used rows."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return EvaluationOptions(folds=folds, seed=0, nested=nested)
 
@@ -363,7 +363,7 @@ def _describe_evaluation(
 
 
 def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
-    """Return labelled rows with scores, by the method of the options."""
+    """Predict labelled rows by the method of the options; return them with their scores."""
     level = 0.95 if options.level is None else options.level
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:

@@ -193,7 +193,10 @@ def _not_exportable(fit: FittedModel[Any], reason: str) -> NotSupportedError:
 def _score_parameters(
     fit: FittedModel[Any], rule: Any
 ) -> tuple[tuple[FeatureCentre, ...], tuple[Floats, ...], Floats | None, Floats]:
-    """Return the points, weights, factor and constant of a linear or normal rule; see `ExportedRule`."""
+    """Return the parameters of the scores of a linear or normal rule: centres, weights, factor and constant.
+
+    They are described in `ExportedRule`. NotSupportedError is raised for other rules.
+    """
     if isinstance(rule, LinearRule):
         point = FeatureCentre(rule.origin, rule.scale, np.zeros(len(rule.scale)))
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
@@ -284,7 +287,7 @@ def _coded_column(
 
 
 def _columns_of_feature(feature: Feature) -> Iterator[str]:
-    """Yield the names of the numeric columns that a feature reads."""
+    """Iterate over the names of the numeric columns that a feature reads."""
     if isinstance(feature, FeatureProduct):
         yield from _columns_of_feature(feature.first)
         yield from _columns_of_feature(feature.second)
@@ -623,7 +626,7 @@ class _Query:
         return sign.join(terms)
 
     def greatest(self, values: Sequence[str]) -> str:
-        """Return the expression for the largest of several numbers."""
+        """Return the SQL expression of the largest of several numbers."""
         values = list(values)
         while len(values) > 1:
             groups = [values[i : i + MAX_TERMS_PER_GROUP] for i in range(0, len(values), MAX_TERMS_PER_GROUP)]
@@ -829,7 +832,14 @@ class _Query:
                 yield value, f"{self.prefix}d{g}_{j}"
 
     def scalar_product(self, g: int, coefficients: Floats) -> str:
-        """Return the scalar product of the features centred at point g and coefficients (p,)."""
+        """Return the SQL expression of the scalar product of centred features and coefficients.
+
+        Parameters
+        ----------
+        g : int
+            Position of the `FeatureCentre` by which the features are centred.
+        coefficients : (p,) float
+        """
         terms = [
             f"{self.prefix}d{g}_{j} * {self.number_literal(coefficients[j])}"
             for j in np.flatnonzero(coefficients).tolist()

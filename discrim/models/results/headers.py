@@ -336,7 +336,14 @@ def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
 
 
 def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
-    """Return the header item on how a tuning parameter was chosen: `by` a method, or given by the user."""
+    """Return the header item on how a tuning parameter was chosen.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    by : str
+        Description of the method that chose it, which is shown unless the user specified the value.
+    """
     chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
@@ -486,7 +493,10 @@ MAX_LOG_ODDS_ERROR = 0.025
 
 
 def score_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest values (1 + p,) of a constant and columns within `PRINTED_RANGE_SD` of the means."""
+    """Return the largest absolute values (1 + p,) of the constant 1 and of the columns.
+
+    Columns are considered up to `PRINTED_RANGE_SD` standard deviations from the class means.
+    """
     means = moments.class_means[moments.counts > 0]
     return np.concatenate(
         [[1.0], np.abs(means).max(axis=0, initial=0.0) + PRINTED_RANGE_SD * _within_class_sd(moments)]
@@ -494,7 +504,10 @@ def score_sizes(moments: ClassMoments) -> Floats:
 
 
 def difference_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest differences (p,) of two rows within `PRINTED_RANGE_SD` of the class means."""
+    """Return the largest differences (p,) of two rows by column.
+
+    Rows are considered up to `PRINTED_RANGE_SD` standard deviations from the class means.
+    """
     means = moments.class_means[moments.counts > 0]
     return np.asarray(np.ptp(means, axis=0) + 2 * PRINTED_RANGE_SD * _within_class_sd(moments))
 
