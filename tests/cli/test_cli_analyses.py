@@ -433,4 +433,4 @@ def test_a_report_that_cannot_be_made_is_one_line(arguments, says, capsys):
 def test_the_errors_of_a_choice_say_what_they_hold(capsys):
     printed = said(capsys, "stepwise", FORMULA, "iris", "--errors", "loo,cv", "--seed", "1")
     lines = [line.split() for line in printed.splitlines()]
-    assert [line[-1] for line in lines if line[:1] in (["loo"], ["cv"])] == ["held", "anew"]
+    assert [line[-1] for line in lines if line[:1] in (["loo"], ["cv"])] == ["fixed", "repeated"]

@@ -618,7 +618,7 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
 
 
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
-    """Return whether leave-one-out has a closed form or the rows are few enough for refits."""
+    """Return whether leave-one-out scores are cached, have a closed form, or require few refits."""
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
@@ -650,14 +650,28 @@ def evaluation_methods(fit: FittedModel[Any]) -> tuple[CountingMethod, ...]:
 
 
 def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True) -> str:
-    """Return "anew" if a method repeats the choices of a fit, "held" if it fixes them, else ""."""
+    """Return how a method of error rates treats the columns and parameters that the rows of the fit chose.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    method : str
+        A method of `error_rates`, or `NEW_ROWS`.
+    nested : bool
+        Whether folds repeat the choice.
+
+    Returns
+    -------
+    {"repeated", "fixed", ""}
+        Whether each refit chooses again or keeps the choice; "" if nothing was chosen or for new rows.
+    """
     if not fit.choice or method == NEW_ROWS:
         return ""
     if method == "cv" and not nested:
-        return "held"
+        return "fixed"
     # Leave-one-out fixes the choice, unless every refit chooses columns.
     always_chooses = fit.selection is None and fit.refits.chooses_columns
-    return "anew" if method in ("cv", "632+") or (method == "loo" and always_chooses) else "held"
+    return "repeated" if method in ("cv", "632+") or (method == "loo" and always_chooses) else "fixed"
 
 
 def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> None:
@@ -1102,7 +1116,7 @@ def _describe_method(
     choice = choice_treatment(fit, method)
     details = f", prior {prior}" if prior else ""
     if choice:
-        details += f"; the choice of {fit.choice} is " + ("repeated" if choice == "anew" else "fixed")
+        details += f"; the choice of {fit.choice} is {choice}"
     if method == "loo":
         return f"observations of the fit, each by the rule without it{details}"
     return (

@@ -114,7 +114,7 @@ def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
 
 
 def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
-    """Return whether leave-one-out has a closed form, or the rows are few."""
+    """Return whether leave-one-out scores are cached, have a closed form, or require few refits."""
     if (
         any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS

@@ -86,13 +86,13 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
 def refit_prior_source(fit: FittedModel[Any], refit_prior: bool | None) -> str:
     """Return how rules without some rows obtain the prior; empty for a model without a prior.
 
-    It is "given" (by the user), "held" (fixed to the class proportions of all rows) or "refitted".
+    It is "given" (by the user), "fixed" (to the class proportions of all rows) or "refitted".
     """
     if fit.prior_in_refits == "none":
         return ""
     if not fit.estimates.estimated_prior:
         return "given"
-    return "refitted" if refits_prior(fit, refit_prior) else "held"
+    return "refitted" if refits_prior(fit, refit_prior) else "fixed"
 
 
 def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -> Floats:

@@ -335,7 +335,7 @@ def _evaluate_rows(
 
 
 def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
-    """Return the evaluation options of a plot: at most 10 folds, and for "cv" at most as many as used rows."""
+    """Return the evaluation options of a plot: 10 folds, or for "cv" as many as used rows if fewer."""
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return EvaluationOptions(folds=folds, seed=0, nested=nested)
 
@@ -358,7 +358,7 @@ def _describe_evaluation(
     method_text = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
     return EvaluationDescription(
         method_text,
-        f"{fit.choice} fixed" if choice_treatment(fit, method, nested=plan.nested) == "held" else "",
+        f"{fit.choice} fixed" if choice_treatment(fit, method, nested=plan.nested) == "fixed" else "",
     )
 
 

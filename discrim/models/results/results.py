@@ -264,9 +264,9 @@ class EvaluationMethods(FittedResults):
         -------
         DataFrame
             By method: estimate, se, low, high, wrong, total; and prior, which states whether "loo" and "cv"
-            used a prior that was "held", "refitted" or "given". If something of the fit was chosen from the
-            data, such as a penalty, `choice` states whether a method kept the choice ("held"), on which the
-            evaluated rows then had an influence, or repeated it ("anew"). Intervals are exact for counted
+            used a prior that was "fixed", "refitted" or "given". If something of the fit was chosen from the
+            data, such as a penalty, `choice` states whether a method kept the choice ("fixed"), on which the
+            evaluated rows then had an influence, or repeated it ("repeated"). Intervals are exact for counted
             errors on independent new observations, invalid for "apparent", and approximate for "loo" and
             "cv". They are normal on the logit scale for the others: for "632+" by the delta method of Efron
             and Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",

@@ -234,7 +234,7 @@ class CrossValidation(SummarizedResults):
     nested : bool
         Whether tuning parameters and variables were chosen again without each fold.
     prior : str
-        Prior of the rules without a fold: "given" by the user, class proportions of all rows ("held") or
+        Prior of the rules without a fold: "given" by the user, class proportions of all rows ("fixed") or
         estimated without the fold ("refitted"), or the empty string if the model does not use a prior.
     permutations : Permutations or None
         The permutation test of the hit rate, if requested: `rates`, `pvalue`, `table`.
@@ -949,7 +949,7 @@ def _header(cv: CrossValidation) -> Pairs:
     total = float(evaluated.weights.sum())
     folds = len(cv._fold_labels)
     repeats = len(cv._fold_ids)
-    prior = {"held": "class proportions, fixed", "refitted": "class proportions, refitted", "": "none"}.get(
+    prior = {"fixed": "class proportions, fixed", "refitted": "class proportions, refitted", "": "none"}.get(
         cv.prior, "user, fixed"
     )
     rows = "Sum of weights" if cv._weighted else "Predicted observations"
@@ -978,7 +978,7 @@ def uneven_note(cv: CrossValidation) -> str:
     """Return a note on folds with uneven classes if the prior of all rows is used; otherwise ""."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
     position = (
-        find_unbalanced_fold(np.concatenate(cv._counts_outside()), counts) if cv.prior == "held" else None
+        find_unbalanced_fold(np.concatenate(cv._counts_outside()), counts) if cv.prior == "fixed" else None
     )
     if position is None:
         return ""

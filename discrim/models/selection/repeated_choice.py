@@ -93,8 +93,8 @@ class RepeatedChoice(SummarizedResults):
         Returns
         -------
         DataFrame
-            By method, like `error_rates` of a fit; `choice` is "anew" if the choice was repeated, and "held"
-            if the model was chosen with the rows that it predicts.
+            By method, like `error_rates` of a fit; `choice` is "repeated" if the choice was repeated, and
+            "fixed" if the model was chosen with the rows that it predicts.
 
         Raises
         ------

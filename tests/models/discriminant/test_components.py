@@ -444,7 +444,7 @@ def test_a_choice_is_repeated_in_folds_and_fixed_elsewhere():
     table = drawn(45, 6, seed=5)
     fit = lda("y ~ .", table, components="cv")
     rates = fit.error_rates(["apparent", "cv"], seed=1)
-    assert rates["choice"].tolist() == ["held", "anew"]
+    assert rates["choice"].tolist() == ["fixed", "repeated"]
     folds = discrim.cross_validate(fit, 3, seed=2)
     labels, fold_ids = folds.labels.iloc[:, 0], folds.folds.iloc[:, 0]
     for fold in fold_ids.unique():

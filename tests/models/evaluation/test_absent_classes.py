@@ -101,7 +101,7 @@ def test_single_observations_of_a_class_are_predicted_by_refits_of_the_others(ca
         # Of the fold that has the row, the rule is that of the others outside the fold.
         rest = DATA[np.arange(len(DATA)) % 10 != ROW % 10]
         prior = None
-        if folds.prior == "held":
+        if folds.prior == "fixed":
             prior = fit.prior[expected.columns] / fit.prior[expected.columns].sum()
         if "prior" not in options and verb not in ("logistic", "fda", "kernel_lda", "knn", "indicator"):
             options |= {"prior": prior}

@@ -76,7 +76,7 @@ def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     fit = fitted(CHOICES[name], noise(0))
     assert fit._fit.choice
     rates = fit.error_rates(["apparent", "cv"], folds=4, seed=1)
-    assert rates["choice"].tolist() == ["held", "anew"]
+    assert rates["choice"].tolist() == ["fixed", "repeated"]
     message = note_of(fit)
     assert "error_rates(['cv'])" in message
     assert "optimistic" in message
@@ -125,7 +125,7 @@ def test_leave_one_out_fixes_estimated_transforms_with_a_note():
 def test_error_tables_state_whether_each_method_fixes_choices():
     fit = fitted(("knn", {}), IRIS, "species ~ .")
     rates = fit.error_rates(["apparent", "loo", "cv"], seed=1)
-    assert rates["choice"].tolist() == ["held", "held", "anew"]
+    assert rates["choice"].tolist() == ["fixed", "fixed", "repeated"]
     assert "choice" not in fitted(("knn", {"k": 3}), IRIS, "species ~ .").error_rates()
     message = str(fit.assess("cv", seed=1).summary())
     assert "the choice of k is repeated" in " ".join(message.split())

@@ -99,8 +99,8 @@ def test_these_models_fix_the_prior_of_all_rows_by_default(name):
     expected, _ = without_each(lambda data: MODELS[name](data, prior=fit.prior), DATA)
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:].astype(float), expected, atol=1e-11)
     rates = fit.error_rates(["loo", "cv"], folds=3, seed=0)
-    assert rates["prior"].tolist() == ["held", "held"]
-    assert "prior held" in fit.assess(method="loo").classification().summary().as_text()
+    assert rates["prior"].tolist() == ["fixed", "fixed"]
+    assert "prior fixed" in fit.assess(method="loo").classification().summary().as_text()
 
 
 @pytest.mark.parametrize("name", FREE)
@@ -163,7 +163,7 @@ def test_class_of_the_left_out_row_does_not_leak_into_a_logistic_regression():
         wrong = (np.array(refits) != data["y"]).sum()
         rates = fit.error_rates(["loo"], refit_prior=False)
         assert fit.error_rates(["loo"])["wrong"].iloc[0] == wrong
-        assert rates["prior"].tolist() == ["held"]
+        assert rates["prior"].tolist() == ["fixed"]
         worse += int(rates["wrong"].iloc[0] < wrong)
     assert worse > 0
 

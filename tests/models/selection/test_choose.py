@@ -279,7 +279,7 @@ def test_missing_rows_are_dropped_for_all_and_weights_repeat_rows():
 
 
 def test_errors_of_the_choice_repeat_the_choice(result):
-    assert result.error_rates(["cv"], seed=1)["choice"].tolist() == ["anew"]
+    assert result.error_rates(["cv"], seed=1)["choice"].tolist() == ["repeated"]
     assert 'error_rates(["cv"]) repeats the choice in each fold' in " ".join(
         str(result.fit.summary()).split()
     )

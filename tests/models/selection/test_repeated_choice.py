@@ -125,8 +125,8 @@ def test_leave_one_out_repeats_the_choice_without_each_row():
         wrong += own.predict(data.loc[[row]], prior=choice.fit.prior).iloc[0] != data["cultivar"][row]
     rates = choice.error_rates(["loo"])
     assert rates.loc["loo", "wrong"] == wrong
-    assert rates.loc["loo", "choice"] == "anew"
-    assert choice.fit.error_rates(["loo"]).loc["loo", "choice"] == "held"
+    assert rates.loc["loo", "choice"] == "repeated"
+    assert choice.fit.error_rates(["loo"]).loc["loo", "choice"] == "fixed"
     assert choice.confusion("loo").to_numpy().trace() == len(data) - wrong
 
 
@@ -291,7 +291,7 @@ def test_default_methods_show_errors_with_and_without_the_choice():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     rates = choice.error_rates(seed=1)
     assert rates.index.tolist() == ["apparent", "cv"]
-    assert rates["choice"].tolist() == ["held", "anew"]
+    assert rates["choice"].tolist() == ["fixed", "repeated"]
     assert choice.confusion(seed=1).to_numpy().trace() == 178 - rates.loc["cv", "wrong"]
 
 

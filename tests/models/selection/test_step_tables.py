@@ -157,7 +157,7 @@ def test_a_repeated_choice_uses_the_same_limits():
     table = choice.cross_validate(folds=fold).table()
     assert round(table["estimate"]["error"] * 150) == wrong
     by_call = stepwise("species ~ .", IRIS, **SPSS, tolerance=0.4, verb="naive_bayes")
-    assert by_call.error_rates(["cv"], folds=3, seed=1)["choice"].tolist() == ["anew"]
+    assert by_call.error_rates(["cv"], folds=3, seed=1)["choice"].tolist() == ["repeated"]
 
 
 def test_summary_sections_and_no_step():
