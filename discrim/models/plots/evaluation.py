@@ -375,7 +375,7 @@ def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledSco
 
 def _assessment_scores(assessment: Any) -> LabelledScores:
     """Return the labelled rows of an assessment with scores."""
-    rows = assessment._assessed()
+    rows = assessment._evaluated_rows()
     return LabelledScores(
         rows.codes, rows.scores, rows.weights, _describe_assessment(assessment), assessment._level
     )

@@ -239,7 +239,7 @@ class CanonicalResults(SummarizedResults):
         return self._coefficients(self._covariance.sd)
 
     @property
-    @available_if(lambda self: self._raise_if_total("standardized_total"))
+    @available_if(lambda self: self._raise_if_covariates("standardized_total"))
     def standardized_total(self) -> pd.DataFrame:
         """Coefficients of columns of unit variance over all rows (divisor N - 1).
 
