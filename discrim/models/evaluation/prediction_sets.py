@@ -483,7 +483,10 @@ def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: 
 
 
 def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
-    """Return the change (K,) of the scores of the fit under another prior (K,)."""
+    """Return the change (K,) of the scores of the fit under another prior (K,).
+
+    Raises PriorError for a class with a prior of zero in the fit only.
+    """
     zero_prior_classes = np.flatnonzero((fit.prior_values() == 0) & (prior > 0))
     if len(zero_prior_classes):
         raise PriorError(

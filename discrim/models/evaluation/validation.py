@@ -248,7 +248,7 @@ def _warn_of_impossible(design_rows: DesignRows, rows: Codes) -> None:
 
 
 def _used_blocks(design_rows: DesignRows, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
-    """Iterate over the used rows of a fit in chunks, sparse if the model supports sparse rows."""
+    """Iterate over the used rows of a fit in chunks; with `sparse`, sparse columns are not made dense."""
     sparse_blocks = used_sparse_chunks(design_rows) if sparse else None
     return used_rows(design_rows) if sparse_blocks is None else sparse_blocks
 
@@ -533,7 +533,7 @@ def _no_rule_error(
 
 
 def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
-    """Return the scores (n, K) of `distributed_fold_scores` as an array in this process."""
+    """Return the scores (n, K) of `distributed_fold_scores`, with the same options, as an array."""
     return distributed_fold_scores(fit, fold_ids, folds, **options).value()
 
 
@@ -778,7 +778,7 @@ def counts_outside_folds(design_rows: DesignRows, fold_ids: Codes, folds: int) -
 def _rule_without_fold(
     fit: FittedModel[Any], design_rows: DesignRows, fold_ids: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
-    """Return the rule that is fitted without a fold, or None if it does not exist."""
+    """Return the rule that is fitted without a fold, or None if the model cannot be fitted."""
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     remaining_blocks = design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights))
     return refit_present_classes(fit, remaining_blocks, fixed=not nested and bool(fit.refits.choice(fit)))

@@ -31,7 +31,7 @@ def from_stats(
     *,
     method: Divisor = "moment",
 ) -> Moments:
-    """Moments from published statistics, for a discriminant analysis of a table that is no longer there.
+    """Moments from published statistics, for a discriminant analysis of a table that is not available.
 
     Parameters
     ----------

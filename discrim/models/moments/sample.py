@@ -193,7 +193,7 @@ class Sample:
         )
 
     def validated_moments(self, needs_rows: NeedsRows | None) -> Moments:
-        """Return the moments that the user passed, or of the source that can be read only once.
+        """Return the moments that the user passed, or the moments of a source that can be read only once.
 
         Raises DataError if `moments=` is not valid or is combined with an argument for tables, and
         NotSupportedError if `needs_rows` is not None or the verb does not support the covariates.

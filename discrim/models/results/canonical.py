@@ -70,6 +70,7 @@ def axis_stability(
     cosines = np.zeros((replicates, rank, rank))
 
     def refit_sample(sample: DesignRows) -> LDAFit | None:
+        """Return the estimates from a bootstrap sample; None if its covariance is singular."""
         return fit.estimates.refit(class_moments(sample, "pooled"))
 
     with Progress(replicates, "bootstrap of the axes") as progress:

@@ -202,7 +202,7 @@ def _score_parameters(
         return (point,), (np.asarray(rule.coef),), None, np.asarray(rule.intercept)
     if not isinstance(rule, GaussianRule):
         raise _not_exportable(
-            fit, "has scores that are neither linear nor those of one normal distribution for each class"
+            fit, "has scores that are neither linear nor based on one normal distribution for each class"
         )
     distances = rule.distances
     n_classes = len(rule.constant)
@@ -890,7 +890,7 @@ class _Query:
         ]
 
     def as_label(self) -> list[tuple[str, str]]:
-        """Return the label of the class with the largest score, the first of ties."""
+        """Return (expression, name) of the label of the class with the largest score, the first of ties."""
         cases = [
             f"WHEN {self.prefix}s{k} >= {self.prefix}m THEN {self.label_literal(self.rule.classes[k])}"
             for k in self.rule.possible_classes
@@ -898,19 +898,19 @@ class _Query:
         return [("\n      ".join(["CASE", *cases, "END"]), "label")]
 
     def as_proba(self) -> list[tuple[str, str]]:
-        """Return the posterior of each class."""
+        """Return (expression, name) of the posterior of each class."""
         return self.class_columns(
             "proba", lambda k: f"{self.prefix}e{k} / {self.prefix}total", self.number_literal(0.0)
         )
 
     def as_log_proba(self) -> list[tuple[str, str]]:
-        """Return the log posteriors; NULL for a class with a prior of zero."""
+        """Return (expression, name) of each log posterior; NULL for a class with a prior of zero."""
         return self.class_columns(
             "log_proba", lambda k: f"({self.prefix}s{k} - {self.prefix}m) - LN({self.prefix}total)", "NULL"
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
-        """Return the values of `decision_function`; for two classes their difference."""
+        """Return (expression, name) of the values of `decision_function`; for two classes the difference."""
         n_classes = len(self.rule.classes)
         possible = self.rule.possible_classes
         if len(possible) < n_classes:

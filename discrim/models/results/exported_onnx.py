@@ -143,7 +143,7 @@ class _Graph:
         largest = self.add_node("ReduceMax", scores, axes, keepdims=0)
         argmax = self.add_node("ArgMax", scores, axis=1, keepdims=0)
         no_class = self.add_constant(np.array(-1))
-        # Infinite scores, and those of a row that misses a value, have no largest one.
+        # A row with an infinite or missing score has no largest score.
         is_missing = self.add_node("IsNaN", self.add_infinite_to_nan(largest))
         code = self.add_node("Where", is_missing, no_class, argmax)
         dtype, missing_label = _ONNX_TYPES[self.label_type]

@@ -303,7 +303,7 @@ class NewRowsMethods(FittedResults):
         missing: Missing | None = None,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Sets of classes that contain a row's class as often as the level says: conformal prediction sets.
+        """Conformal prediction sets: sets of classes that contain a row's class as often as the level states.
 
         Every row has a nonconformity score for each class. A class is in the set of a row unless this score
         is larger than the scores that a share `level` of the calibration rows have in their own classes.
