@@ -88,7 +88,7 @@ def _number_format(text: str) -> str:
     return "0" + "." * bool(decimals) + "0" * decimals + "E+00" * bool(power)
 
 
-def _fill(cell: Any, value: Any, shown_text: str = "") -> None:
+def _fill_cell(cell: Any, value: Any, shown_text: str = "") -> None:
     """Write a value into a cell: a number as it is, anything else as text and never as a formula.
 
     Parameters
@@ -166,7 +166,7 @@ def _fill_sheet(
                 if texts and i >= first_row and j >= first_column
                 else ""
             )
-            _fill(sheet.cell(i + 1, j + 1), value, shown_text)
+            _fill_cell(sheet.cell(i + 1, j + 1), value, shown_text)
     sheet.freeze_panes = sheet.cell(first_row + 1, first_column + 1) if first_row else None
     for j in range(min(len(lines[-1]), N_MEASURED)):
         labels = [line[j] for line in lines[: N_MEASURED if j < first_column else first_row] if len(line) > 1]
@@ -175,7 +175,7 @@ def _fill_sheet(
         sheet.column_dimensions[letter].width = min(max(width, 10), LABEL_WIDTHS[1]) + 2
 
 
-def _sheets_of(sections: Mapping[str, SummarySection]) -> list[_Sheet]:
+def _split_into_sheets(sections: Mapping[str, SummarySection]) -> list[_Sheet]:
     """Return the sheets of tables; a table that exceeds the limits of a sheet is split."""
     sheets = []
     for key, section in sections.items():
@@ -221,7 +221,7 @@ def to_excel(summary: SummaryContent, path: str | PathLike[str]) -> None:
             "to_excel()", "openpyxl", "excel", "use .tables, which are DataFrames"
         ) from None
     sections = summary._all_sections()
-    sheets = _sheets_of(sections)
+    sheets = _split_into_sheets(sections)
     names = sheet_names(["about", *(sheet.key for sheet in sheets)])
     header = next((section for section in sections.values() if isinstance(section, Pairs)), None)
     lines: list[Sequence[Any]] = [[summary.title]]

@@ -146,7 +146,7 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
         return [_format_fixed(x, 0) for x in cells]
     if number_format == "z" and max(sizes, default=0.0) < 10.0 ** (MAX_FIXED_DIGITS - 2):
         return [_format_fixed(x, 2) for x in cells]
-    decimals = _decimals(cells, error)
+    decimals = _column_decimals(cells, error)
     return _format_alike(cells, decimals) if decimals >= 0 else _exponent_texts(cells, error)
 
 
@@ -159,13 +159,13 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
     [['0.26501', '0.09272'], ['0.09272', '0.11539']]
     """
     cells = [float(x) for column in columns for x in column]
-    texts = iter(_format_alike(cells, _decimals(cells)))
+    texts = iter(_format_alike(cells, _column_decimals(cells)))
     return [[next(texts) for _ in column] for column in columns]
 
 
 def suits_decimals(values: Sequence[float]) -> bool:
     """Return whether comparable numbers are shown with decimals and not with exponents."""
-    return _decimals(values) >= 0
+    return _column_decimals(values) >= 0
 
 
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
@@ -187,7 +187,7 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     decimals = [_row_decimals(row, error) for row, error in zip(rows, errors, strict=True)]
     min_decimals = min(decimals, default=0)
     max_decimals = max(decimals, default=0)
-    exponents = [_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
+    exponents = [_decimal_exponent(abs(x)) for row in rows for x in row if math.isfinite(x) and x != 0]
     if 0 <= max_decimals - 2 <= min_decimals and max([*exponents, 0]) + 1 + max_decimals <= MAX_FIXED_DIGITS:
         decimals = [max_decimals] * len(decimals)
     return [
@@ -207,9 +207,11 @@ def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
     texts = []
     for row in rows:
         sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
-        top, low = (_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
+        top, low = (_decimal_exponent(size(sizes)) for size in (max, min)) if sizes else (0, 0)
         # A ratio near one gets enough digits to differ from its limits.
-        range_exponent = _exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
+        range_exponent = (
+            _decimal_exponent(max(sizes) - min(sizes)) if sizes and max(sizes) > min(sizes) else top
+        )
         decimals = max(RATIO_DIGITS - 1 - top, MIN_DIGITS - 1 - low, MIN_DIGITS - 2 - range_exponent, 0)
         fits = max(top, 0) + 1 + decimals <= MAX_FIXED_DIGITS and len(sizes) == len(row)
         texts.append([_format_fixed(x, decimals) if fits else _format_ratio(x) for x in row])
@@ -225,10 +227,10 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
-    low, top = _exponent(min(sizes)), _exponent(max(sizes))
+    low, top = _decimal_exponent(min(sizes)), _decimal_exponent(max(sizes))
     digits = SIGNIFICANT_DIGITS if math.isinf(error) else MIN_DIGITS
     # Only zero is shown as zero.
-    decimals = max(_decimals_for(error), digits - 1 - top, -low, 0)
+    decimals = max(_error_decimals(error), digits - 1 - top, -low, 0)
     decimals = min(decimals, MAX_DIGITS - 1 - top)
     if top < -4 or decimals < -low or (decimals <= 0 and top >= MAX_FIXED_DIGITS - 2):
         return -1
@@ -237,13 +239,13 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
 
 def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
     """Format numbers with exponents, and the digits that the largest one needs."""
-    top = _exponent(max(abs(x) for x in values if math.isfinite(x) and x != 0))
+    top = _decimal_exponent(max(abs(x) for x in values if math.isfinite(x) and x != 0))
     return _format_alike(
-        values, -1, min(max(SIGNIFICANT_DIGITS - 1, _decimals_for(error) + top), MAX_DIGITS - 1), error
+        values, -1, min(max(SIGNIFICANT_DIGITS - 1, _error_decimals(error) + top), MAX_DIGITS - 1), error
     )
 
 
-def _decimals_for(error: float) -> int:
+def _error_decimals(error: float) -> int:
     """Return the number of decimals for a rounding error up to `error`; -MAX_DIGITS for 0 or infinity."""
     return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
@@ -341,17 +343,17 @@ def _split_word(word: str, width: int) -> list[str]:
     return [*chunks, word[start:]]
 
 
-def _decimals(values: Sequence[float], error: float = math.inf) -> int:
+def _column_decimals(values: Sequence[float], error: float = math.inf) -> int:
     """Return the number of decimals of a column, -1 for exponents."""
     sizes = [abs(x) for x in values if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
-    top = _exponent(max(sizes))
-    low = _exponent(min(sizes))
+    top = _decimal_exponent(max(sizes))
+    low = _decimal_exponent(min(sizes))
     n_integer_digits = max(top, 0) + 1
     full_decimals = MIN_DIGITS - 1 - low
     decimals = max(0, SIGNIFICANT_DIGITS - 1 - top, min(full_decimals, MAX_FIXED_DIGITS - n_integer_digits))
-    error_decimals = min(_decimals_for(error), MAX_DIGITS - n_integer_digits)
+    error_decimals = min(_error_decimals(error), MAX_DIGITS - n_integer_digits)
     needs_exponents = (
         top >= MAX_FIXED_DIGITS - 2
         or n_integer_digits + decimals > MAX_FIXED_DIGITS
@@ -370,7 +372,7 @@ def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
     return decimals
 
 
-def _exponent(size: float) -> int:
+def _decimal_exponent(size: float) -> int:
     return math.floor(math.log10(size))
 
 
@@ -687,13 +689,13 @@ def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANK
     return replace(section, max_rows=max_rows, more=more, replacement=replacement)
 
 
-def grid_of(section: SummarySection, labels: tuple[int, int] = LABEL_WIDTHS) -> Grid:
+def grid_of(section: SummarySection, label_widths: tuple[int, int] = LABEL_WIDTHS) -> Grid:
     """Return the grid of a section, or of a header, whose rows are two labels with their values.
 
     Parameters
     ----------
     section : Section or Pairs
-    labels : (int, int)
+    label_widths : (int, int)
         Display widths of labels; see `short_labels`.
 
     Returns
@@ -701,7 +703,7 @@ def grid_of(section: SummarySection, labels: tuple[int, int] = LABEL_WIDTHS) -> 
     Grid
     """
     if isinstance(section, Section):
-        return _section_grid(section.replacement[1] if section.replacement else section, labels)
+        return _section_grid(section.replacement[1] if section.replacement else section, label_widths)
     items = pair_texts(section)
     half = (len(items) + 1) // 2
     right = [*items[half:], ("", "")]
@@ -729,7 +731,7 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
     ]
 
 
-def _section_grid(section: Section, labels: tuple[int, int]) -> Grid:
+def _section_grid(section: Section, label_widths: tuple[int, int]) -> Grid:
     """Return the grid of a table: the rows and columns shown, formatted, with labels and notes."""
     table, (n, m) = section.table, section.table.shape
     if not n * m:
@@ -746,12 +748,12 @@ def _section_grid(section: Section, labels: tuple[int, int]) -> Grid:
     # A table that is shown whole need not be copied.
     if (len(shown_index[0]), len(shown_index[1])) != (n, m):
         table = frame_of(table).iloc[shown_index]
-    table = _columns_of(table)
+    table = _as_columns(table)
     n_before = _n_columns_before_triangle(section)
-    errors = _errors_of(section)
+    errors = _rounding_errors(section)
     errors = errors[shown_index[0]] if errors.ndim == 1 else errors[np.ix_(*shown_index)]
-    lines = _cell_texts(section, table, errors, labels[1])
-    headers = short_labels([section.headings.get(column, column) for column in table.names], labels)
+    lines = _cell_texts(section, table, errors, label_widths[1])
+    headers = short_labels([section.headings.get(column, column) for column in table.names], label_widths)
     if section.triangle:
         lines = [
             [text if j < n_before or j - n_before >= i else "" for j, text in enumerate(line)]
@@ -762,17 +764,17 @@ def _section_grid(section: Section, labels: tuple[int, int]) -> Grid:
         headers.insert(ellipsis_column, "…")
         for i, line in enumerate(lines):
             line.insert(ellipsis_column, "" if section.triangle and i >= ellipsis_column - n_before else "…")
-    stubs, lines = _add_stubs(table, lines, rows.index(-1) if -1 in rows else -1, labels)
+    stubs, lines = _add_row_labels(table, lines, rows.index(-1) if -1 in rows else -1, label_widths)
     return Grid(
         headers,
         stubs,
         lines,
-        _notes(section, rows, columns, has_more=(rows, columns) != all_positions),
+        _table_notes(section, rows, columns, has_more=(rows, columns) != all_positions),
         section.triangle,
     )
 
 
-def _columns_of(table: pd.DataFrame | Columns) -> Columns:
+def _as_columns(table: pd.DataFrame | Columns) -> Columns:
     """Return a table as `Columns`."""
     if isinstance(table, Columns):
         return table
@@ -780,7 +782,7 @@ def _columns_of(table: pd.DataFrame | Columns) -> Columns:
     return Columns([column.tolist() for _, column in table.items()], table.index, table.columns, levels)
 
 
-def _errors_of(section: Section) -> Floats:
+def _rounding_errors(section: Section) -> Floats:
     """Return the tolerated rounding errors of a section by row (n,) or cell; infinite if there are none."""
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
@@ -794,7 +796,7 @@ def all_texts(section: SummarySection) -> list[list[str]]:
         return [[item.printed] for item in section.items]
     if section.replacement or not math.prod(section.table.shape):
         return []
-    return _cell_texts(section, _columns_of(section.table), _errors_of(section), MAX_LABEL_WIDTH)
+    return _cell_texts(section, _as_columns(section.table), _rounding_errors(section), MAX_LABEL_WIDTH)
 
 
 def _top_rows(criterion: Floats, index: pd.Index, max_lines: int) -> list[int]:
@@ -834,12 +836,12 @@ def _shown_positions(
 ) -> tuple[list[int], list[int]]:
     """Return the positions of the rows and of the columns shown, with -1 in place of those left out."""
     n_before = _n_columns_before_triangle(section)
-    rows = _positions(section.table.shape[0], column_limits if section.triangle else row_limits)
-    columns = _positions(section.table.shape[1] - n_before, column_limits)
+    rows = _shown_or_omitted(section.table.shape[0], column_limits if section.triangle else row_limits)
+    columns = _shown_or_omitted(section.table.shape[1] - n_before, column_limits)
     return rows, [*range(n_before), *(j + n_before if j >= 0 else j for j in columns)]
 
 
-def _positions(count: int, limits: tuple[int, int, int]) -> list[int]:
+def _shown_or_omitted(count: int, limits: tuple[int, int, int]) -> list[int]:
     """Return the positions of the rows or columns shown, with -1 for those left out.
 
     The `limits` are the maximum number shown completely, and otherwise the numbers shown at start and end.
@@ -848,7 +850,7 @@ def _positions(count: int, limits: tuple[int, int, int]) -> list[int]:
     return list(range(count)) if count <= max_shown else [*range(head), -1, *range(count - tail, count)]
 
 
-def _notes(section: Section, rows: list[int], columns: list[int], has_more: bool) -> list[str]:
+def _table_notes(section: Section, rows: list[int], columns: list[int], has_more: bool) -> list[str]:
     """Return the lines below a table.
 
     Parameters
@@ -968,7 +970,7 @@ def _texts_across_columns(
     if general_names >= INTERVAL_COLUMNS or general_names >= TIDY_INTERVAL_COLUMNS:
         general = [j for j in general if names[j] in ESTIMATE_COLUMNS]
         rows = _rows_of_columns(column_values, general)
-        errors = np.fmin(errors, _standard_errors(rows, [names[j] for j in general]) / 200)
+        errors = np.fmin(errors, _row_standard_errors(rows, [names[j] for j in general]) / 200)
         return _columns_from_rows(general, row_texts(rows, errors.tolist()))
     if errors.ndim == 2:
         texts_by_column = {
@@ -980,7 +982,7 @@ def _texts_across_columns(
     return _columns_from_rows(general, row_texts(_rows_of_columns(column_values, general), errors.tolist()))
 
 
-def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
+def _row_standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
     """Return the standard error of each row, or a quarter of its interval; infinite if it has neither."""
     short_names = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
@@ -990,18 +992,18 @@ def _standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
     return np.where(standard_errors > 0, standard_errors, math.inf)
 
 
-def _rows_of_columns(columns: list[list[Any]], chosen: list[int]) -> list[list[float]]:
-    """Return the columns at the positions `chosen` as a list of rows of floats."""
-    return [list(map(as_float, row)) for row in zip(*(columns[j] for j in chosen), strict=True)]
+def _rows_of_columns(columns: list[list[Any]], positions: list[int]) -> list[list[float]]:
+    """Return the columns at the positions `positions` as a list of rows of floats."""
+    return [list(map(as_float, row)) for row in zip(*(columns[j] for j in positions), strict=True)]
 
 
-def _columns_from_rows(chosen: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
+def _columns_from_rows(positions: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
     """Return texts by row as aligned texts by column."""
-    return {j: align_points(column) for j, column in zip(chosen, zip(*texts, strict=True), strict=False)}
+    return {j: align_points(column) for j, column in zip(positions, zip(*texts, strict=True), strict=False)}
 
 
-def _add_stubs(
-    table: Columns, lines: list[list[str]], ellipsis_row: int, labels: tuple[int, int]
+def _add_row_labels(
+    table: Columns, lines: list[list[str]], ellipsis_row: int, label_widths: tuple[int, int]
 ) -> tuple[list[str], list[list[str]]]:
     """Add row labels, a line for each group, and an ellipsis for rows that are left out.
 
@@ -1012,7 +1014,7 @@ def _add_stubs(
         Texts of the rows.
     ellipsis_row : int
         Row before which rows are left out, -1 for none.
-    labels : tuple of int
+    label_widths : tuple of int
         Display widths of labels.
 
     Returns
@@ -1023,8 +1025,10 @@ def _add_stubs(
     """
     row_labels = list(table.index)
     grouped = len(table.levels) == 2
-    stubs = short_labels([row_label[-1] for row_label in row_labels] if table.levels else row_labels, labels)
-    group_labels = short_labels([row_label[0] for row_label in row_labels], labels) if grouped else []
+    stubs = short_labels(
+        [row_label[-1] for row_label in row_labels] if table.levels else row_labels, label_widths
+    )
+    group_labels = short_labels([row_label[0] for row_label in row_labels], label_widths) if grouped else []
     blank = [""] * len(lines[0])
     labelled: list[tuple[str, list[str]]] = []
     for i, (stub, line) in enumerate(zip(stubs, lines, strict=True)):

@@ -78,34 +78,34 @@ def as_html(summary: SummaryContent) -> str:
     str
     """
     title = html.escape(clean(summary.title))
-    body = "\n".join(_section(section) for section in summary._sections.values())
+    body = "\n".join(_section_html(section) for section in summary._sections.values())
     if summary._last_line:
-        body += f"\n{_note(summary._last_line)}"
+        body += f"\n{_note_html(summary._last_line)}"
     return (
         f'<div class="discrim-summary" role="group" aria-label="{title}">\n{STYLE}\n'
         f'<div class="discrim-title">{title}</div>\n{body}\n</div>'
     )
 
 
-def _note(text: str) -> str:
+def _note_html(text: str) -> str:
     """Format a note below a table."""
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
-def _section(section: SummarySection) -> str:
+def _section_html(section: SummarySection) -> str:
     """Format a section as a collapsible element."""
     grid = grid_of(section)
     name = heading(section)
     is_header = isinstance(section, Pairs)
     if is_header and not grid.cells:
-        return "\n".join(map(_note, (name, *grid.notes)))
-    lines = [_header_table(grid, name) if is_header else _grid_table(grid, name)] if grid.cells else []
-    lines += map(_note, grid.notes)
+        return "\n".join(map(_note_html, (name, *grid.notes)))
+    lines = [_header_html(grid, name) if is_header else _grid_html(grid, name)] if grid.cells else []
+    lines += map(_note_html, grid.notes)
     state = " open" if is_header or len(grid.cells) <= MAX_OPEN_ROWS else ""
     return "\n".join([f"<details{state}>", f"<summary>{html.escape(name)}</summary>", *lines, "</details>"])
 
 
-def _grid_table(grid: Grid, caption: str, corner: str = "") -> str:
+def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
     """Format a grid as a table.
 
     Parameters
@@ -119,8 +119,8 @@ def _grid_table(grid: Grid, caption: str, corner: str = "") -> str:
     -------
     str
     """
-    head = [f'<td align="left">{html.escape(corner)}</td>'] + [
-        _cell("th", text, 'scope="col"') for text in grid.headers
+    header_cells = [f'<td align="left">{html.escape(corner)}</td>'] + [
+        _cell_html("th", text, 'scope="col"') for text in grid.headers
     ]
     grouped = any(stub.startswith("  ") for stub in grid.stubs)
     rows = []
@@ -128,30 +128,30 @@ def _grid_table(grid: Grid, caption: str, corner: str = "") -> str:
         outer = grouped and not stub.startswith("  ") and not any(line)
         label = "&emsp;" + html.escape(stub[2:]) if stub.startswith("  ") else html.escape(stub)
         scope = "rowgroup" if outer else "row"
-        cells = "".join(_cell("td", text) for text in line)
+        cells = "".join(_cell_html("td", text) for text in line)
         rows.append(f'<tr><th scope="{scope}" align="left">{label}</th>{cells}</tr>')
-    return _table(caption, [f"<thead>\n<tr>{''.join(head)}</tr>\n</thead>"], rows)
+    return _table_html(caption, [f"<thead>\n<tr>{''.join(header_cells)}</tr>\n</thead>"], rows)
 
 
-def _header_table(grid: Grid, caption: str) -> str:
+def _header_html(grid: Grid, caption: str) -> str:
     """Return labels with values as a table, in which each value has its label as a row header."""
     rows = []
     for stub, line in zip(grid.stubs, grid.cells, strict=True):
         texts = [stub, *line]
         cells = [
-            f'<th scope="row" align="left">{html.escape(text)}</th>' if j % 2 == 0 else _cell("td", text)
+            f'<th scope="row" align="left">{html.escape(text)}</th>' if j % 2 == 0 else _cell_html("td", text)
             for j, text in enumerate(texts)
         ]
         rows.append(f"<tr>{''.join(cells)}</tr>")
-    return _table(caption, [], rows)
+    return _table_html(caption, [], rows)
 
 
-def _table(caption: str, head: list[str], rows: list[str]) -> str:
+def _table_html(caption: str, head: list[str], rows: list[str]) -> str:
     lines = ['<div class="discrim-wide">', "<table>", f"<caption>{html.escape(caption)}</caption>", *head]
     return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>", "</div>"])
 
 
-def _cell(tag: str, text: str, attributes: str = "") -> str:
+def _cell_html(tag: str, text: str, attributes: str = "") -> str:
     stripped = text.rstrip(" ")
     # Blanks that align decimal points get the width of a digit.
     escaped = html.escape(stripped) + "\u2007" * (len(text) - len(stripped))
@@ -174,5 +174,5 @@ def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
     """
     grid = grid_of(section)
     corner = " / ".join(clean(name) for name in names if name is not None)
-    table = _grid_table(grid, heading(section), corner)
-    return "\n".join(['<div class="discrim-summary">', STYLE, table, *map(_note, grid.notes), "</div>"])
+    table = _grid_html(grid, heading(section), corner)
+    return "\n".join(['<div class="discrim-summary">', STYLE, table, *map(_note_html, grid.notes), "</div>"])

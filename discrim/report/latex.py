@@ -123,7 +123,7 @@ def _greek_letter(case: str, final: str | None, name: str) -> str:
     return "o" if name == "OMICRON" else f"\\{'var' if final else ''}{name.lower()}"
 
 
-def prose(text: str) -> str:
+def breakable_text(text: str) -> str:
     r"""Return the text of a caption or a note, in which long words may be broken.
 
     Examples
@@ -142,10 +142,10 @@ def _breakable(word: str) -> str:
     return r"\allowbreak{}".join(map(escape, segments))
 
 
-def stub_or_header(text: str) -> str:
+def label_latex(text: str) -> str:
     """Return a label; a number has a true minus sign."""
     match = NUMBER.fullmatch(text)
-    return _number(match, 0) if match and not match[1] else escape(text)
+    return _number_latex(match, 0) if match and not match[1] else escape(text)
 
 
 def column_cells(texts: Sequence[str]) -> list[str]:
@@ -161,15 +161,17 @@ def column_cells(texts: Sequence[str]) -> list[str]:
     $<$0.001
     """
     matches = [NUMBER.fullmatch(text) for text in texts]
-    powers = [_exponent(match) if match else "" for match, text in zip(matches, texts, strict=True) if text]
+    powers = [
+        _exponent_text(match) if match else "" for match, text in zip(matches, texts, strict=True) if text
+    ]
     longest = max(map(len, powers)) if powers and all(powers) else 0
     return [
-        _text_cell(text) if match is None else _number(match, longest)
+        _text_latex(text) if match is None else _number_latex(match, longest)
         for text, match in zip(texts, matches, strict=True)
     ]
 
 
-def _text_cell(text: str) -> str:
+def _text_latex(text: str) -> str:
     pieces_of_text = MINUS.split(text)
     return "$-$".join(
         escape(segment) + " " * (segment[-1:] == " " and i + 1 < len(pieces_of_text))
@@ -177,25 +179,25 @@ def _text_cell(text: str) -> str:
     )
 
 
-def _exponent(match: re.Match[str]) -> str:
+def _exponent_text(match: re.Match[str]) -> str:
     """Return the exponent of a matched number, "" without one."""
     return str(int(match[4])) if match[4] else ""
 
 
-def _number(match: re.Match[str], longest: int) -> str:
+def _number_latex(match: re.Match[str], max_exponent_length: int) -> str:
     """Convert a match of `NUMBER` to LaTeX, padded to align the decimal points.
 
-    `longest` is the length of the longest exponent in the column.
+    `max_exponent_length` is the length of the longest exponent in the column.
     """
     less, sign, digits, _, blanks = match.groups()
-    power = _exponent(match)
+    power = _exponent_text(match)
     head = f"{'$<$' if less else ''}{'$-$' if sign else ''}"
     if digits == "inf":
         return head + r"$\infty$"
     tail = ""
     if power:
         digits = "" if digits == "1" else digits + r"$\times$"
-        gap = longest - len(power)
+        gap = max_exponent_length - len(power)
         tail = f"10$^{{{power}}}$" + (rf"\phantom{{$^{{{'0' * gap}}}$}}" if gap > 0 else "")
     elif blanks:
         point = "" if "." in digits else "."
@@ -335,12 +337,12 @@ def as_latex(
     names = _slugs(sections)
     floats = [RULES]
     for i, (key, section) in enumerate(sections.items()):
-        text = prose(f"{clean(title)}: {heading(section)}")
+        text = breakable_text(f"{clean(title)}: {heading(section)}")
         if caption is not None:
-            text = caption if single else f"{caption}: {prose(heading(section))}"
+            text = caption if single else f"{caption}: {breakable_text(heading(section))}"
         name = stem if single and label is not None else f"{stem}-{names[key]}"
         page_break = "\\clearpage\n" if i and i % FLOATS_PER_PAGE_BREAK == 0 else ""
-        floats.append(page_break + _float(grid_of(section), text, name, position, textwidth))
+        floats.append(page_break + _section_float(grid_of(section), text, name, position, textwidth))
     return "\n\n".join(floats)
 
 
@@ -390,7 +392,7 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float | None) -> str:
+def _section_float(grid: Grid, caption: str, label: str, position: str, textwidth: float | None) -> str:
     """Return the float of a section.
 
     Parameters
@@ -408,7 +410,7 @@ def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float
     if grid.cells:
         body = "\\smallskip\n" + _tabulars(grid, textwidth)
     if grid.notes:
-        lines = "".join(f"{prose(note)}\\par\n" for note in grid.notes)
+        lines = "".join(f"{breakable_text(note)}\\par\n" for note in grid.notes)
         box = "\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n"
         body += f"\\par\\smallskip\n{box}{lines}\\end{{minipage}}\n"
     head = f"\\begin{{table}}[{position}]\n\\centering\\sloppy\n\\caption{{{caption}}}\n\\label{{{label}}}\n"
@@ -418,7 +420,7 @@ def _float(grid: Grid, caption: str, label: str, position: str, textwidth: float
 def _tabulars(grid: Grid, textwidth: float | None) -> str:
     """Return the table as one tabular, or as panels if it is wider than `textwidth`."""
     available = textwidth or TEXTWIDTH
-    stubs, headers, columns = _cells(grid, available)
+    stubs, headers, columns = _grid_cells(grid, available)
     widths = [
         max(cell.width for cell in (*column, *headers[j : j + 1])) + COLUMN_SEP
         for j, column in enumerate(columns)
@@ -428,9 +430,9 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
     available /= FOOTNOTESIZE if size else 1
     if not grid.headers and len(columns) > 1 and stub_width + sum(widths) > available:
         # Two columns of labels and values become one.
-        stop = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
-        labels = [*grid.stubs, *(label for label, _ in stop)]
-        values = [*([line[0]] for line in grid.cells), *([value] for _, value in stop)]
+        right_pairs = [(line[1], line[2]) for line in grid.cells if line[1] or line[2]]
+        labels = [*grid.stubs, *(label for label, _ in right_pairs)]
+        values = [*([line[0]] for line in grid.cells), *([value] for _, value in right_pairs)]
         return _tabulars(Grid([], labels, values, [], aligns="r"), textwidth)
     panels = [0]
     if textwidth is not None:
@@ -446,12 +448,12 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
     )
 
 
-def _cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[list[Cell]]]:
+def _grid_cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[list[Cell]]]:
     """Return the cells of the row labels, of the column names (or none) and of the columns."""
     stubs = []
     for stub in grid.stubs:
         text = stub.removeprefix("  ")
-        cell = _cell(text, stub_or_header(text), MAX_STUB_SHARE * available, "[t]{@{}l@{}}")
+        cell = _cell(text, label_latex(text), MAX_STUB_SHARE * available, "[t]{@{}l@{}}")
         stubs.append(cell if text == stub else Cell(rf"\quad {cell.tex}", cell.width + 10))
     headers: list[Cell] = []
     columns: list[list[Cell]] = []
@@ -465,7 +467,7 @@ def _cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[l
         if grid.headers:
             text = grid.headers[j]
             max_width = max(MAX_HEADER_SHARE * available, *(cell.width for cell in column))
-            headers.append(_cell(text, stub_or_header(text), max_width, "[b]{@{}r@{}}"))
+            headers.append(_cell(text, label_latex(text), max_width, "[b]{@{}r@{}}"))
     return stubs, headers, columns
 
 

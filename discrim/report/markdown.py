@@ -60,11 +60,13 @@ def pipe_table(lines: list[list[str]], aligns: str) -> str:
     rules = [
         f":{'-' * (w - 1)}" if a == "l" else f"{'-' * (w - 1)}:" for a, w in zip(aligns, widths, strict=True)
     ]
-    rows = [[_pad(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines]
+    rows = [
+        [_align_cell(text, w, a) for text, w, a in zip(line, widths, aligns, strict=True)] for line in lines
+    ]
     return "\n".join(f"| {' | '.join(row)} |" for row in [rows[0], rules, *rows[1:]])
 
 
-def _pad(text: str, width: int, align: str) -> str:
+def _align_cell(text: str, width: int, align: str) -> str:
     gap = " " * (width - display_width(text))
     return text + gap if align == "l" else gap + text
 

@@ -91,8 +91,8 @@ def as_result_table(value: T) -> T:
     if type(table) is pd.DataFrame:
         table.__class__ = ResultTable
     elif type(table) is dict:
-        for dimension in table.values():
-            as_result_table(dimension)
+        for item in table.values():
+            as_result_table(item)
     return value
 
 

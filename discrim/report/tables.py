@@ -49,12 +49,12 @@ class SectionFunctions(Sections):
         self.preparations: list[tuple[set[str], Callable[..., object]]] = []
         self.by_name = frozenset(by_name)
 
-    def bind(self, *subjects: Any) -> SectionFunctions:
+    def bind(self, *arguments: Any) -> SectionFunctions:
         """Return functions without arguments, to which the results and the fit are bound."""
         bound = SectionFunctions(
-            {name: partial(make, *subjects) for name, make in self.items()}, self.by_name
+            {name: partial(make, *arguments) for name, make in self.items()}, self.by_name
         )
-        bound.preparations = [(names, partial(prepare, *subjects)) for names, prepare in self.preparations]
+        bound.preparations = [(names, partial(prepare, *arguments)) for names, prepare in self.preparations]
         return bound
 
 

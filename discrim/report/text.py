@@ -81,7 +81,9 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
     width = _validate_width(width)
     body: list[str] = []
     for section in summary._sections.values():
-        lines = _pairs_lines(section, width) if isinstance(section, Pairs) else _section_lines(section, width)
+        lines = (
+            _header_lines(section, width) if isinstance(section, Pairs) else _section_lines(section, width)
+        )
         body += ["", *lines] if body else lines
     if summary._last_line:
         body += ["", *fold(summary._last_line, _note_width(body, width))]
@@ -147,22 +149,24 @@ def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
     Grid
     """
     section = section.replacement[1] if section.replacement else section
-    last = section.n_last_columns if section.max_rows else None
+    n_last = section.n_last_columns if section.max_rows else None
     available, widths = _column_widths(grid, width)
-    if last is None or not grid.cells or sum(widths) <= available:
+    if n_last is None or not grid.cells or sum(widths) <= available:
         return grid
     grid = replace(grid, headers=short_labels(grid.headers, HEADER_WIDTHS))
     available, widths = _column_widths(grid, width)
     if sum(widths) <= available:
         return grid
-    end = len(widths) - last
+    end = len(widths) - n_last
     n_kept = max(1, sum(1 for j in range(end) if sum(widths[: j + 1]) + 3 + sum(widths[end:]) <= available))
     headers, *cells = ([*line[:n_kept], "…", *line[end:]] for line in (grid.headers, *grid.cells))
     grid = replace(grid, headers=headers, cells=cells)
     if len(grid.cells) < section.table.shape[0]:
         # The note on the rows that are left out already refers to the full table.
         return grid
-    note = f"{n_kept + last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
+    note = (
+        f"{n_kept + n_last} of {len(widths)} columns shown. More of them: {section.more or section.source}."
+    )
     return replace(grid, notes=[*grid.notes, note])
 
 
@@ -212,15 +216,15 @@ def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]])
     return lines
 
 
-def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
+def _header_lines(pairs: Pairs, width: int) -> list[str]:
     """Return the lines of a header: two columns of labels with values, or one if two are too wide."""
     items = pair_texts(pairs)
     half = (len(items) + 1) // 2
-    left_items = _justify(items[:half])
-    right = _justify(items[half:])
+    left_items = _justify_pairs(items[:half])
+    right = _justify_pairs(items[half:])
     left_width = max(map(display_width, left_items), default=0)
     if left_width + 4 + max(map(display_width, right), default=0) > width:
-        left_items = _justify(_folded(items, width))
+        left_items = _justify_pairs(_fold_pairs(items, width))
         right = []
     lines = fold(heading(pairs), width)
     for i, line in enumerate(left_items):
@@ -231,7 +235,7 @@ def _pairs_lines(pairs: Pairs, width: int) -> list[str]:
     return lines
 
 
-def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
+def _fold_pairs(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
     """Fold labels and values that do not fit a line of `width` characters into several pairs."""
     labels = [fold(label, width // 2 - 1) for label, _ in items]
     value_width = width - 2 - max((display_width(line) for lines in labels for line in lines), default=0)
@@ -242,7 +246,7 @@ def _folded(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
     ]
 
 
-def _justify(items: list[tuple[str, str]]) -> list[str]:
+def _justify_pairs(items: list[tuple[str, str]]) -> list[str]:
     """Return lines of equal width with the label flush left and the value flush right."""
     width = max((display_width(label) for label, _ in items), default=0) + 2
     width += max((display_width(text) for _, text in items), default=0)

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-def _variables(colours: Colours) -> str:
+def _css_variables(colours: Colours) -> str:
     """Return the colours as CSS variables."""
     return " ".join(f"--{name}: {value};" for name, value in colours._asdict().items())
 
 
 STYLE = f"""
-:root {{ color-scheme: light dark; {_variables(LIGHT)} }}
-@media screen and (prefers-color-scheme: dark) {{ :root {{ {_variables(DARK)} }} }}
+:root {{ color-scheme: light dark; {_css_variables(LIGHT)} }}
+@media screen and (prefers-color-scheme: dark) {{ :root {{ {_css_variables(DARK)} }} }}
 * {{ box-sizing: border-box; }}
 html {{ -webkit-text-size-adjust: 100%; }}
 body {{ margin: 0 auto; max-width: 70rem; padding: 1rem 1.25rem 4rem;
@@ -391,7 +391,7 @@ _DRAWING = "http://schemas.openxmlformats.org/drawingml/2006"
 _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
-def _style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", level: int = 0) -> str:
+def _word_style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", level: int = 0) -> str:
     """Return a paragraph style of Word.
 
     Parameters
@@ -426,13 +426,13 @@ _STYLES = "".join(
     [
         f'{_XML}<w:styles xmlns:w="{_WORD}"><w:docDefaults><w:rPrDefault><w:rPr>{_FONTS.format("Calibri")}'
         '<w:lang w:val="en-US"/></w:rPr></w:rPrDefault></w:docDefaults>',
-        _style("Normal", 21),
-        _style("Title", 40, run="<w:b/>"),
-        _style("heading 1", 30, _HEADING_SPACING, "<w:b/>", 1),
-        _style("heading 2", 24, _HEADING_SPACING, "<w:b/>", 2),
-        _style("Note", 18, run='<w:color w:val="595959"/>'),
-        _style("Cell", 16, 'w:after="0"'),
-        _style("Code", 17, run=_FONTS.format("Consolas")),
+        _word_style("Normal", 21),
+        _word_style("Title", 40, run="<w:b/>"),
+        _word_style("heading 1", 30, _HEADING_SPACING, "<w:b/>", 1),
+        _word_style("heading 2", 24, _HEADING_SPACING, "<w:b/>", 2),
+        _word_style("Note", 18, run='<w:color w:val="595959"/>'),
+        _word_style("Cell", 16, 'w:after="0"'),
+        _word_style("Code", 17, run=_FONTS.format("Consolas")),
         '<w:style w:type="table" w:styleId="Lines"><w:name w:val="Lines"/><w:tblPr><w:tblBorders>'
         f"<w:top {_RULE}/><w:bottom {_RULE}/></w:tblBorders></w:tblPr>"
         '<w:tblStylePr w:type="firstRow"><w:rPr><w:b/></w:rPr><w:tcPr><w:tcBorders>'
@@ -441,22 +441,22 @@ _STYLES = "".join(
 )
 
 
-def _text_run(text: str) -> str:
+def _word_run(text: str) -> str:
     """Return a text as a run of Word."""
     return f'<w:r><w:t xml:space="preserve">{_escape(text)}</w:t></w:r>'
 
 
-def _paragraph(runs: str, style: str = "", properties: str = "") -> str:
+def _word_paragraph(runs: str, style: str = "", properties: str = "") -> str:
     """Return runs as a paragraph of Word, with a style and other properties."""
     style_element = f'<w:pStyle w:val="{style}"/>' if style else ""
     return f"<w:p><w:pPr>{style_element}{properties}</w:pPr>{runs}</w:p>"
 
 
 # Word would merge consecutive tables without a paragraph between them.
-_EMPTY_PARAGRAPH = _paragraph("", "Cell")
+_EMPTY_PARAGRAPH = _word_paragraph("", "Cell")
 
 
-def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
+def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
     """Return a table of Word.
 
     Parameters
@@ -479,7 +479,7 @@ def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *
         repeated = "<w:tblHeader/>" if header and i == 0 else ""
         cells = [
             f'<w:tc><w:tcPr><w:tcW w:w="{wide}" w:type="dxa"/></w:tcPr>'
-            + _paragraph(_text_run(text), "Cell", '<w:jc w:val="right"/>' if align == "r" else "")
+            + _word_paragraph(_word_run(text), "Cell", '<w:jc w:val="right"/>' if align == "r" else "")
             + "</w:tc>"
             for text, align, wide in zip(line, aligns, widths, strict=True)
         ]
@@ -495,7 +495,7 @@ def _table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *
     )
 
 
-def _grid_tables(grid: Grid) -> str:
+def _word_tables(grid: Grid) -> str:
     """Return a grid as tables of Word that are no wider than the text of a page."""
     # Blanks that align decimal points become figure spaces, which are as wide as a digit.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
@@ -510,7 +510,7 @@ def _grid_tables(grid: Grid) -> str:
         ]
         column_widths = [min(width, width * TEXT_WIDTH // sum(column_widths)) for width in column_widths]
         aligns = "l" + "".join(grid.aligns[j % len(grid.aligns)] for j in range(low, high))
-        tables.append(_table(lines, aligns, column_widths, header=bool(grid.headers)))
+        tables.append(_word_table(lines, aligns, column_widths, header=bool(grid.headers)))
     return "\n".join(tables)
 
 
@@ -522,9 +522,12 @@ class WordPage:
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the main part of the document, without styles and pictures; see `HtmlPage.assemble`."""
-        elements = [_paragraph(_text_run(title), "Title"), *(self.paragraph(line) for line in lines if line)]
+        elements = [
+            _word_paragraph(_word_run(title), "Title"),
+            *(self.paragraph(line) for line in lines if line),
+        ]
         for chapter in chapters:
-            elements += [_paragraph(_text_run(chapter.title), "Heading1"), chapter.body]
+            elements += [_word_paragraph(_word_run(chapter.title), "Heading1"), chapter.body]
         margins = " ".join(f'w:{side}="{PAGE_MARGIN}"' for side in ("top", "right", "bottom", "left"))
         elements += [
             self.paragraph(foot, "note"),
@@ -547,10 +550,12 @@ class WordPage:
         targets = {f"rId{i}": ("image", f"media/{i}.png") for i in range(1, len(self._pictures) + 1)}
         package_parts: dict[str, str | bytes] = {
             "[Content_Types].xml": f'{_XML}<Types xmlns="{_PACKAGE}/content-types">{types}</Types>',
-            "_rels/.rels": _relationships({"rId1": ("officeDocument", "word/document.xml")}),
+            "_rels/.rels": _relationships_xml({"rId1": ("officeDocument", "word/document.xml")}),
             "word/document.xml": text,
             "word/styles.xml": _STYLES,
-            "word/_rels/document.xml.rels": _relationships({"styles": ("styles", "styles.xml")} | targets),
+            "word/_rels/document.xml.rels": _relationships_xml(
+                {"styles": ("styles", "styles.xml")} | targets
+            ),
         }
         package_parts |= {f"word/media/{i}.png": png for i, png in enumerate(self._pictures, 1)}
         with atomic_write(path) as file, zipfile.ZipFile(file, "w") as package:
@@ -559,28 +564,28 @@ class WordPage:
 
     def paragraph(self, text: str, css_class: str = "") -> str:
         """Format a paragraph, with the style of a CSS class such as "note"."""
-        return _paragraph(_text_run(text), css_class.capitalize())
+        return _word_paragraph(_word_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
         """Format the sections of a summary."""
         elements = []
         for section in sections.values():
             grid = grid_of(section)
-            elements += [_paragraph(_text_run(heading(section)), "Heading2"), _grid_tables(grid)]
+            elements += [_word_paragraph(_word_run(heading(section)), "Heading2"), _word_tables(grid)]
             elements += [self.paragraph(note, "note") for note in grid.notes]
         return "\n".join(elements)
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
         """Format pairs of name and text, one per line."""
-        return _table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
+        return _word_table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
         """Format bodies at the end of a chapter under a title; empty if there are none."""
-        return "\n".join([_paragraph(_text_run(title), "Heading2"), *bodies]) if bodies else ""
+        return "\n".join([_word_paragraph(_word_run(title), "Heading2"), *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
         """Format lines of code."""
-        return _paragraph("<w:r><w:br/></w:r>".join(map(_text_run, text.split("\n"))), "Code")
+        return _word_paragraph("<w:r><w:br/></w:r>".join(map(_word_run, text.split("\n"))), "Code")
 
     def picture(self, drawing: Drawing) -> str:
         """Draw a picture, and format it with its caption and code."""
@@ -605,8 +610,8 @@ class WordPage:
             "</a:graphic></wp:inline></w:drawing></w:r>"
         )
         paragraphs = (
-            _paragraph(image, properties="<w:keepNext/>"),
-            _paragraph(_text_run(drawing.caption), "Note", "<w:keepNext/>"),
+            _word_paragraph(image, properties="<w:keepNext/>"),
+            _word_paragraph(_word_run(drawing.caption), "Note", "<w:keepNext/>"),
         )
         return "\n".join([*paragraphs, self.code_block(drawing.code)])
 
@@ -615,7 +620,7 @@ class WordPage:
         return "\n".join(bodies)
 
 
-def _relationships(targets: Mapping[str, tuple[str, str]]) -> str:
+def _relationships_xml(targets: Mapping[str, tuple[str, str]]) -> str:
     """Return the relationships of a part of a package, from names to kind and target."""
     lines = [
         f'<Relationship Id="{name}" Type="{_OFFICE}/{relation_type}" Target="{target}"/>'

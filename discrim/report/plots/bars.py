@@ -74,11 +74,11 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
     fit_texts(outer, ax is None)
     for j, panel in enumerate(inner[0]):
         if 72 * panel.get_window_extent().height / panel.figure.dpi > style.font_points() * len(table):
-            _write_bars(panel, values[:, j])
+            _write_bar_values(panel, values[:, j])
     return outer
 
 
-def _write_bars(axes: Axes, values: Floats) -> None:
+def _write_bar_values(axes: Axes, values: Floats) -> None:
     """Write the values (m,) of horizontal bars on the other side of zero, if they fit there."""
     labels = []
     for line, value in enumerate(values.tolist()):
@@ -145,14 +145,14 @@ def draw_scree_bars(
     return axes
 
 
-def _text_share(axes: Axes, texts: Sequence[Text]) -> float:
+def _max_relative_height(axes: Axes, texts: Sequence[Text]) -> float:
     """Return the height of the highest text as a share of the height of the axes."""
     return max(text.get_window_extent().height for text in texts) / axes.get_window_extent().height
 
 
 def _raise_upper_limit(axes: Axes, texts: Sequence[Text]) -> None:
     """Raise the upper limit of the axes until the texts above the bars fit."""
-    axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _text_share(axes, texts), 0.6)), 118.0))
+    axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _max_relative_height(axes, texts), 0.6)), 118.0))
 
 
 MAX_TEXT_SHARE = 0.5
@@ -179,14 +179,14 @@ def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bo
 
     def is_large() -> bool:
         is_wide = max(text.get_window_extent().width for text in texts) > 0.94 * step
-        return is_wide or _text_share(axes, texts) > MAX_TEXT_SHARE
+        return is_wide or _max_relative_height(axes, texts) > MAX_TEXT_SHARE
 
     # When the bars become lower the legend may move below the axes, which leaves less room for the texts.
     for _ in range(3):
         while is_large() and (size := float(texts[0].get_fontsize())) > smallest:
             for text in texts:
                 text.set_fontsize(max(0.9 * size, smallest))
-        if _text_share(axes, texts) > MAX_TEXT_SHARE:
+        if _max_relative_height(axes, texts) > MAX_TEXT_SHARE:
             for text in texts:
                 text.set_text(text.get_text().partition(",")[0])
             style.set_title(axes, "Eigenvalues; the p-values are in the summary")

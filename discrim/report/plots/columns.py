@@ -14,7 +14,7 @@ from discrim.core.numerics.arrays import Floats
 from discrim.report.grid import clean
 from discrim.report.plots import style
 from discrim.report.plots.points import draw_points, name_lines
-from discrim.report.plots.spaces import class_legend, draw_outline
+from discrim.report.plots.spaces import add_class_legend, draw_outline
 from discrim.report.plots.text_fit import select_separated
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def draw_pairs(
     for i, name in enumerate(names):
         inner[p - 1, i].set_xlabel(style.shown_name(name, 18), fontsize="small")
         inner[i, 0].set_ylabel(style.shown_name(name, 18), fontsize="small")
-    return class_legend(outer, True, classes, signs, False)
+    return add_class_legend(outer, True, classes, signs, False)
 
 
 def _draw_diagonal(
@@ -194,15 +194,15 @@ MAX_HORIZONTAL_NAMES = 10
 
 
 def draw_criterion(
-    table: pd.DataFrame, across: str, ax: Axes | None = None, signs: Signs = style.SIGNS
+    table: pd.DataFrame, x_column: str, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
     """Draw the BIC of candidate mixtures minus the smallest of the class, a line for each class.
 
     Parameters
     ----------
     table : DataFrame
-        Columns class, bic and the one named by `across`.
-    across : {"components", "covariance"}
+        Columns class, bic and the one named by `x_column`.
+    x_column : {"components", "covariance"}
         Column on the horizontal axis.
     ax : Axes, optional
     signs : Signs
@@ -212,11 +212,11 @@ def draw_criterion(
     Axes
     """
     axes, is_new = style.new_axes(ax)
-    categories = list(dict.fromkeys(table[across]))
+    categories = list(dict.fromkeys(table[x_column]))
     classes = list(dict.fromkeys(table["class"]))
     for k, label in enumerate(classes):
         rows = table[table["class"] == label]
-        positions = [categories.index(value) for value in rows[across]]
+        positions = [categories.index(value) for value in rows[x_column]]
         bic_differences = rows["bic"].to_numpy(np.float64) - rows["bic"].min()
         axes.plot(
             positions,
@@ -227,11 +227,13 @@ def draw_criterion(
             markersize=5,
         )
     axes.set_xticks(range(len(categories)), [f"{category}" for category in categories])
-    if across == "covariance" and len(categories) > MAX_HORIZONTAL_NAMES:
+    if x_column == "covariance" and len(categories) > MAX_HORIZONTAL_NAMES:
         axes.tick_params(axis="x", labelrotation=90)
     axes.axhline(0.0, color=style.faint_ink(0.35), linestyle=":", linewidth=1.0)
-    axes.set(xlabel="Components" if across == "components" else "Covariance", ylabel="BIC minus smallest BIC")
-    return class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
+    axes.set(
+        xlabel="Components" if x_column == "components" else "Covariance", ylabel="BIC minus smallest BIC"
+    )
+    return add_class_legend(axes, is_new, classes, signs, False) if len(classes) > 1 else axes
 
 
 def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:

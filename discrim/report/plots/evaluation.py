@@ -368,7 +368,7 @@ def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
     # From corner to corner of the unit square, and back below.
     x = np.concatenate([[0.0], upper[0], [1.0], [1.0], lower[0][::-1], [0.0]])
     y = np.concatenate([[upper[1][0]], upper[1], [1.0], [lower[1][-1]], lower[1][::-1], [0.0]])
-    axes.fill(x, y, color=colour, alpha=style.opacity(BAND_OPACITY), linewidth=0, zorder=1.2)
+    axes.fill(x, y, color=colour, alpha=style.adapted_opacity(BAND_OPACITY), linewidth=0, zorder=1.2)
 
 
 def _format_area(row: pd.Series) -> str:
@@ -434,7 +434,7 @@ def draw_calibration(
         if bands or len(bins) <= MAX_BANDS:
             band = class_bins["predicted"], class_bins["low"], class_bins["high"]
             upper.fill_between(
-                *band, color=colour, alpha=style.opacity(BAND_OPACITY), linewidth=0, zorder=1.2
+                *band, color=colour, alpha=style.adapted_opacity(BAND_OPACITY), linewidth=0, zorder=1.2
             )
         counts = predicted[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
@@ -476,7 +476,12 @@ def draw_posteriors(
     own_posteriors = p[np.arange(len(p)), codes]
     axes, _ = style.new_axes(ax, len(classes))
     draw_strips(
-        axes, own_posteriors, codes, classes, wrong=own_posteriors < p.max(axis=1, initial=0.0), signs=signs
+        axes,
+        own_posteriors,
+        codes,
+        classes,
+        wrong_mask=own_posteriors < p.max(axis=1, initial=0.0),
+        signs=signs,
     )
     axes.set(xlim=(-0.02, 1.02), xlabel="Posterior probability of the actual class")
     style.set_title(axes, "Posteriors; misclassified observations are hollow")

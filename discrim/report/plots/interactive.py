@@ -23,7 +23,13 @@ from discrim.errors import missing_package
 from discrim.report.grid import clean, shorten
 from discrim.report.plots import style
 from discrim.report.plots.planes import COARSE_GRID_POINTS, CORNERS, Classify, find_regions
-from discrim.report.plots.spaces import OF_BETWEEN_VARIANCE, axis_share, outline, outline_radius, scores_title
+from discrim.report.plots.spaces import (
+    OF_BETWEEN_VARIANCE,
+    format_proportion,
+    outline,
+    outline_radius,
+    scores_title,
+)
 
 if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
@@ -76,7 +82,7 @@ class InteractiveRows:
     signs: Signs
 
     @property
-    def wrong(self) -> NDArray[np.bool_]:
+    def wrong_mask(self) -> NDArray[np.bool_]:
         """Mask (n,) of misclassified rows."""
         return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
 
@@ -165,7 +171,7 @@ def _row_traces(
     coordinates: Floats,
     location_template: str,
     opacity: float = 0.75,
-    trace_of: Callable[[Floats], Trace] | None = None,
+    make_trace: Callable[[Floats], Trace] | None = None,
 ) -> tuple[list[Trace], str]:
     """Make the traces of rows: for each class one of correctly predicted and one of misclassified rows.
 
@@ -177,7 +183,7 @@ def _row_traces(
     location_template : str
         Template of the coordinates in a tooltip.
     opacity : float
-    trace_of : callable, optional
+    make_trace : callable, optional
         Function that makes a trace of places (m, d); points in a plane by default.
 
     Returns
@@ -189,7 +195,7 @@ def _row_traces(
     traces: list[Trace] = []
     # Rows without a class are drawn only if no row has one.
     drawable = np.isfinite(coordinates).all(axis=1) & ((rows.codes >= 0) | (rows.codes < 0).all())
-    wrong = rows.wrong & drawable
+    wrong = rows.wrong_mask & drawable
     rows_by_class = rows.select_drawn(drawable)
     n_rows = int(drawable.sum())
     n_drawn = sum(map(len, rows_by_class.values()))
@@ -213,7 +219,7 @@ def _row_traces(
             if is_ringed
             else name + posterior_text
         )
-        trace = (trace_of or _point_trace)(coordinates[trace_rows]) | {"name": name, "legendgroup": str(k)}
+        trace = (make_trace or _point_trace)(coordinates[trace_rows]) | {"name": name, "legendgroup": str(k)}
         trace |= {
             "showlegend": all(earlier["name"] != name for earlier in traces),
             "customdata": rows.tooltip_fields(trace_rows),
@@ -301,7 +307,7 @@ def _make_figure(
         "title": {"text": title, "subtitle": subtitle, "x": 0, "xref": "paper"},
         "height": max(540, 24 * sum(trace.get("showlegend", False) for trace in traces) + 160),
         "margin": {"l": 70, "r": 20, "t": 70 + 16 * len(lines), "b": 60},
-        "updatemenus": _buttons(traces),
+        "updatemenus": _dimming_buttons(traces),
     }
     layout |= {axis: {"title": {"text": name}} for axis, name in zip(AXES, names, strict=False)}
     for name, value in properties.items():
@@ -309,7 +315,7 @@ def _make_figure(
     return Figure({"data": list(traces), "layout": layout})
 
 
-def _buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """Make buttons that dim correctly predicted rows and restore them; none without misclassified rows."""
     opacities = {
         i: trace["marker"]["opacity"] for i, trace in enumerate(traces) if trace.get("meta") == "rows"
@@ -405,7 +411,8 @@ def scores_figure(
     x = style.to_floats(scores)
     means = style.to_floats(centroids)
     axis_names = [
-        _escape_label(name) + axis_share(name, shares, "" if j else of) for j, name in enumerate(centroids)
+        _escape_label(name) + format_proportion(name, shares, "" if j else of)
+        for j, name in enumerate(centroids)
     ]
     if len(axis_names) < 2:
         return _strips_figure(x[:, 0], rows, axis_names[0], "Discriminant scores", centroids.iloc[:, 0])
@@ -520,14 +527,16 @@ def plane_figure(
     -------
     plotly.graph_objects.Figure
     """
-    classes, (across, up) = rows.classes, (np.linspace(*ends, COARSE_GRID_POINTS) for ends in limits)
-    regions = find_regions(classify, across, up)
+    classes, (x_grid, y_grid) = rows.classes, (np.linspace(*ends, COARSE_GRID_POINTS) for ends in limits)
+    regions = find_regions(classify, x_grid, y_grid)
     axis_names = (_escape_label(names[0]), _escape_label(names[1]))
     location_template = f"{axis_names[0]} %{{x:.4~g}}, {axis_names[1]} %{{y:.4~g}}"
     lines = np.concatenate([regions.segments, np.full((len(regions.segments), 1, 2), np.nan)], axis=1)
-    traces = [_class_heatmap(regions.colours, across, up, rows, are_cells=True) | {"hoverinfo": "skip"}]
+    traces = [
+        _class_heatmap(regions.cell_codes, x_grid, y_grid, rows, are_cells=True) | {"hoverinfo": "skip"}
+    ]
     if posteriors is not None and len(classes) <= MAX_TOOLTIP_CLASSES:
-        grid = np.stack(np.meshgrid(across, up), axis=-1)
+        grid = np.stack(np.meshgrid(x_grid, y_grid), axis=-1)
         grid_posteriors = np.asarray(posteriors(grid.reshape(-1, 2)), dtype=np.float32).reshape(
             COARSE_GRID_POINTS, COARSE_GRID_POINTS, -1
         )
@@ -539,7 +548,7 @@ def plane_figure(
             "customdata": grid_posteriors,
             "hovertemplate": f"{location_template}<br>{tooltip}<extra></extra>",
         }
-        traces.append(_class_heatmap(regions.codes, across, up, rows, are_cells=False) | hover_options)
+        traces.append(_class_heatmap(regions.codes, x_grid, y_grid, rows, are_cells=False) | hover_options)
     traces.append(_line_trace(lines.reshape(-1, 2), {"color": style.faint_ink(0.35), "width": 1}))
     point_traces, note = _row_traces(rows, points, location_template, opacity=0.4 if is_faint else 0.75)
     first, *subtitle_lines = [_escape_label(line, 200) for line in title.split("\n")]
@@ -575,7 +584,7 @@ def _traces_from_axes(draw: Callable[[Axes], None], limits: Sequence[tuple[float
 
 
 def _class_heatmap(
-    codes: Codes, across: Floats, up: Floats, rows: InteractiveRows, *, are_cells: bool
+    codes: Codes, x_grid: Floats, y_grid: Floats, rows: InteractiveRows, *, are_cells: bool
 ) -> Trace:
     """Make a heat map of classes.
 
@@ -583,7 +592,7 @@ def _class_heatmap(
     ----------
     codes : (h, g) int array
         Classes at points of a grid, or of cells.
-    across, up : float arrays
+    x_grid, y_grid : float arrays
         Coordinates of the grid; the first and last are the sides of the plane.
     rows : InteractiveRows
     are_cells : bool
@@ -594,12 +603,12 @@ def _class_heatmap(
     dict
     """
     (h, g), k_classes = codes.shape, len(rows.classes)
-    dx = np.ptp(across) / (g - 1 + are_cells)
-    dy = np.ptp(up) / (h - 1 + are_cells)
+    dx = np.ptp(x_grid) / (g - 1 + are_cells)
+    dy = np.ptp(y_grid) / (h - 1 + are_cells)
     grid_position = {
-        "x0": across[0] + dx / 2 * are_cells,
+        "x0": x_grid[0] + dx / 2 * are_cells,
         "dx": dx,
-        "y0": up[0] + dy / 2 * are_cells,
+        "y0": y_grid[0] + dy / 2 * are_cells,
         "dy": dy,
     }
     scale = [[0.0, "rgba(0,0,0,0)"], [1 / (k_classes + 1), "rgba(0,0,0,0)"]]
@@ -656,7 +665,7 @@ def pairs_figure(
         }
 
     location_template = "%{xaxis.title.text} %{x:.4~g}<br>%{yaxis.title.text} %{y:.4~g}"
-    traces, note = _row_traces(rows, xy, location_template, trace_of=panels)
+    traces, note = _row_traces(rows, xy, location_template, make_trace=panels)
     for (j, i), (k, label) in product(combinations(range(p), 2), enumerate(means.index)):
         if label in covariances:
             pair_cov = style.to_floats(covariances[label])[np.ix_([j, i], [j, i])]

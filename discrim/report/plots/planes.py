@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.report.plots import style
-from discrim.report.plots.points import draw_hollow, draw_labels, draw_points, draw_strips, hollow_description
+from discrim.report.plots.points import (
+    draw_labels,
+    draw_misclassified,
+    draw_points,
+    draw_strips,
+    hollow_description,
+)
 from discrim.report.plots.text_fit import fit_texts
 
 if TYPE_CHECKING:
@@ -41,42 +47,42 @@ class Regions:
 
     Attributes
     ----------
-    across : (g,) float array
-    up : (h,) float array
+    x_grid : (g,) float array
+    y_grid : (h,) float array
     codes : (h, g) int array
         Classes at the points of the grid, -1 for none.
-    colours : (FINE (h - 1), FINE (g - 1)) int array
+    cell_codes : (FINE (h - 1), FINE (g - 1)) int array
         Classes of small rectangles that fill the whole.
     segments : (s, 2, 2) float array
         Ends of the line segments of the borders.
     """
 
-    across: Floats
-    up: Floats
+    x_grid: Floats
+    y_grid: Floats
     codes: Codes
-    colours: Codes
+    cell_codes: Codes
     segments: Floats
 
 
-def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
+def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
     """Compute the classes at the points of a grid, and the borders between them.
 
     Parameters
     ----------
     classify : callable
         Function from points (m, 2) to codes (m,).
-    across : (g,) float array
+    x_grid : (g,) float array
         Increasing, equally spaced.
-    up : (h,) float array
+    y_grid : (h,) float array
         Increasing, equally spaced.
 
     Returns
     -------
     Regions
     """
-    g = len(across)
-    h = len(up)
-    points = np.stack(np.meshgrid(across, up), axis=-1)
+    g = len(x_grid)
+    h = len(y_grid)
+    points = np.stack(np.meshgrid(x_grid, y_grid), axis=-1)
     codes = np.asarray(classify(points.reshape(-1, 2))).reshape(h, g)
     crossings = np.full((4, h - 1, g - 1, 2), np.nan)
     horizontal = np.full((h, g - 1, 2), np.nan)
@@ -92,7 +98,13 @@ def find_regions(classify: Classify, across: Floats, up: Floats) -> Regions:
     )
     crossings[0], crossings[2] = horizontal[:-1], horizontal[1:]
     crossings[1], crossings[3] = vertical[:, 1:], vertical[:, :-1]
-    return Regions(across, up, codes, _colour_cells(classify, across, up, codes), _join_crossings(crossings))
+    return Regions(
+        x_grid,
+        y_grid,
+        codes,
+        _classify_small_cells(classify, x_grid, y_grid, codes),
+        _join_crossings(crossings),
+    )
 
 
 def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_codes: Codes) -> Floats:
@@ -149,14 +161,14 @@ def _join_crossings(crossings: Floats) -> Floats:
     return np.concatenate(segments)
 
 
-def _colour_cells(classify: Classify, across: Floats, up: Floats, codes: Codes) -> Codes:
+def _classify_small_cells(classify: Classify, x_grid: Floats, y_grid: Floats, codes: Codes) -> Codes:
     """Compute the classes of small rectangles; only cells whose corners differ are evaluated further.
 
     Parameters
     ----------
     classify : callable
-    across : (g,) float array
-    up : (h,) float array
+    x_grid : (g,) float array
+    y_grid : (h,) float array
     codes : (h, g) int array
 
     Returns
@@ -170,8 +182,8 @@ def _colour_cells(classify: Classify, across: Floats, up: Floats, codes: Codes) 
     if not len(i):
         return colours
     offsets = (np.arange(COLOURS_PER_SIDE) + 0.5) / COLOURS_PER_SIDE
-    x = across[j][:, None] + offsets * (across[j + 1] - across[j])[:, None]
-    y = up[i][:, None] + offsets * (up[i + 1] - up[i])[:, None]
+    x = x_grid[j][:, None] + offsets * (x_grid[j + 1] - x_grid[j])[:, None]
+    y = y_grid[i][:, None] + offsets * (y_grid[i + 1] - y_grid[i])[:, None]
     points = np.stack(np.broadcast_arrays(x[:, None, :], y[:, :, None]), axis=-1)
     rows = COLOURS_PER_SIDE * i[:, None, None] + np.arange(COLOURS_PER_SIDE)[None, :, None]
     columns = COLOURS_PER_SIDE * j[:, None, None] + np.arange(COLOURS_PER_SIDE)[None, None, :]
@@ -198,7 +210,7 @@ def draw_regions(
     classify: Classify,
     limits: tuple[tuple[float, float], tuple[float, float]],
     signs: Signs,
-    grid: int,
+    grid_size: int,
 ) -> Regions:
     """Draw the regions of a rectangle in the colours of the classes, with lines between them.
 
@@ -210,7 +222,7 @@ def draw_regions(
     limits : pair of (float, float)
         Limits of the axes.
     signs : Signs
-    grid : int
+    grid_size : int
         Number of grid points per side.
 
     Returns
@@ -220,14 +232,16 @@ def draw_regions(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgb
 
-    across, up = (np.linspace(*ends, grid) for ends in limits)
-    regions = find_regions(classify, across, up)
-    k_classes = int(regions.colours.max()) + 1
+    x_grid, y_grid = (np.linspace(*ends, grid_size) for ends in limits)
+    regions = find_regions(classify, x_grid, y_grid)
+    k_classes = int(regions.cell_codes.max()) + 1
     inks = np.array([to_rgb(signs.colour(k)) for k in range(k_classes)] + [(0.0, 0.0, 0.0)])
-    shades = np.dstack([inks[regions.colours], np.where(regions.colours < 0, 0.0, style.opacity(0.18))])
-    extent = (across[0], across[-1], up[0], up[-1])
+    shades = np.dstack(
+        [inks[regions.cell_codes], np.where(regions.cell_codes < 0, 0.0, style.adapted_opacity(0.18))]
+    )
+    extent = (x_grid[0], x_grid[-1], y_grid[0], y_grid[-1])
     for k in range(k_classes):
-        _draw_hatch(axes, regions.colours == k, extent, signs.hatch(k))
+        _draw_hatch(axes, regions.cell_codes == k, extent, signs.hatch(k))
     axes.imshow(
         shades, origin="lower", extent=extent, interpolation="nearest", aspect=axes.get_aspect(), zorder=0.5
     )
@@ -238,7 +252,7 @@ def draw_regions(
         "zorder": 1,
     }
     axes.add_collection(LineCollection(list(regions.segments), **line_style), autolim=False)
-    axes.set(xlim=(across[0], across[-1]), ylim=(up[0], up[-1]))
+    axes.set(xlim=(x_grid[0], x_grid[-1]), ylim=(y_grid[0], y_grid[-1]))
     return regions
 
 
@@ -292,7 +306,7 @@ def region_centres(regions: Regions, k_classes: int) -> Floats:
     for k in np.unique(regions.codes[regions.codes >= 0]).tolist():
         depth = distance_transform_edt(np.pad(regions.codes == k, 1))[1:-1, 1:-1]
         row, column = np.unravel_index(int(depth.argmax()), depth.shape)
-        points[k] = regions.across[column], regions.up[row]
+        points[k] = regions.x_grid[column], regions.y_grid[row]
     return points
 
 
@@ -371,9 +385,9 @@ def draw_plane(
         if is_panel and hasattr(artist, "set_sizes"):
             artist.set_sizes([9])
         if rows.is_faint:
-            artist.set_alpha(style.opacity(0.35))
+            artist.set_alpha(style.adapted_opacity(0.35))
     if rows.wrong is not None:
-        draw_hollow(axes, points, codes, rows.wrong, signs, size=12 if is_panel else 22)
+        draw_misclassified(axes, points, codes, rows.wrong, signs, size=12 if is_panel else 22)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
@@ -452,7 +466,10 @@ def draw_line(
     style_options: dict[str, Any]
     for start, stop in zip(starts, [*starts[1:], len(grid) - 1], strict=True):
         if predicted[start] >= 0:
-            style_options = {"color": signs.colour(int(predicted[start])), "alpha": style.opacity(0.15)}
+            style_options = {
+                "color": signs.colour(int(predicted[start])),
+                "alpha": style.adapted_opacity(0.15),
+            }
             axes.axvspan(grid[start], grid[stop], linewidth=0, zorder=0.5, **style_options)
         if start:
             axes.axvline(grid[start], color=style.faint_ink(0.35), linewidth=0.8, zorder=1)
@@ -513,7 +530,7 @@ def draw_simplex(
     draw_points(axes, coordinates[:, 0], coordinates[:, 1], codes, classes, signs)
     is_classified = np.isfinite(coordinates).all(axis=1) & (codes >= 0)
     wrong = is_classified & (p[np.arange(len(p)), codes] < p.max(axis=1, initial=0.0))
-    draw_hollow(axes, coordinates, codes, wrong, signs, size=30)
+    draw_misclassified(axes, coordinates, codes, wrong, signs, size=30)
     # Long names at the bottom extend inwards, otherwise they would narrow the triangle.
     has_long_names = max(len(str(label)) for label in classes) > 8
     left_alignment, right_alignment = ("left", "right") if has_long_names else ("center", "center")
@@ -562,7 +579,7 @@ def draw_distances(
     codes = style.label_codes(labels, classes)
     distances = values.to_numpy(dtype=np.float64)
     axes, _ = style.new_axes(ax)
-    draw_strips(axes, distances, codes, classes, wrong=(distances > 0) != (codes == 1), signs=signs)
+    draw_strips(axes, distances, codes, classes, wrong_mask=(distances > 0) != (codes == 1), signs=signs)
     axes.axvline(0.0, color=style.ink(), linewidth=1.2, zorder=1)
     line_style: dict[str, Any] = {
         "color": style.faint_ink(0.35),
@@ -658,17 +675,17 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
         Function from points (m, 2) to values (m,).
     support : (s, 2) float array or None
     """
-    across, up = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
-    grid = np.stack(np.meshgrid(across, up), axis=-1)
+    x_grid, y_grid = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
+    grid = np.stack(np.meshgrid(x_grid, y_grid), axis=-1)
     grid_values = values(grid.reshape(-1, 2)).reshape(81, 81)
-    axes.contour(across, up, grid_values, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
+    axes.contour(x_grid, y_grid, grid_values, levels=[0.0], colors=[style.ink()], linewidths=1.4, zorder=2)
     line_style: dict[str, Any] = {
         "colors": [style.faint_ink(0.2)],
         "linewidths": 1.0,
         "linestyles": "--",
         "zorder": 2,
     }
-    axes.contour(across, up, grid_values, levels=[-1.0, 1.0], **line_style)
+    axes.contour(x_grid, y_grid, grid_values, levels=[-1.0, 1.0], **line_style)
     if support is not None:
         draw_rings(axes, support, size=90)
 
@@ -697,13 +714,13 @@ def draw_contours(
     """
     limits = axes.get_xlim(), axes.get_ylim()
     # A density may extend outside the range of the rows.
-    across, up = (
+    x_grid, y_grid = (
         np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), GRID_POINTS) for ends in limits
     )
-    grid_values = values(np.stack(np.meshgrid(across, up), axis=-1).reshape(-1, 2))
+    grid_values = values(np.stack(np.meshgrid(x_grid, y_grid), axis=-1).reshape(-1, 2))
     for k, class_values in enumerate(grid_values.T):
         height = class_values if proportion is None else np.exp(class_values - class_values.max())
-        contour_level = level if proportion is None else _level_containing(height, proportion)
+        contour_level = level if proportion is None else _density_level(height, proportion)
         if contour_level is not None and height.min() < contour_level < height.max():
             line = signs.line(k)
             line_style: dict[str, Any] = {
@@ -712,8 +729,8 @@ def draw_contours(
                 "linestyles": [line],
             }
             contour = axes.contour(
-                across,
-                up,
+                x_grid,
+                y_grid,
                 height.reshape(GRID_POINTS, GRID_POINTS),
                 levels=[contour_level],
                 zorder=4,
@@ -723,7 +740,7 @@ def draw_contours(
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def _level_containing(density: Floats, proportion: float) -> float | None:
+def _density_level(density: Floats, proportion: float) -> float | None:
     """Return the density level whose upper level set contains a proportion of the total.
 
     Parameters
@@ -793,9 +810,9 @@ def draw_updates(
         if row is not None:
             ring_style: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "linewidths": 1.6}
             pane.scatter(xy[row, :1], xy[row, 1:], s=130, zorder=5, **ring_style)
-        low, high = _limits(xy, [coef for _, coef, _ in panes])
+        low, high = _view_limits(xy, [coef for _, coef, _ in panes])
         pane.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-        _draw_line(pane, coef)
+        _draw_separating_line(pane, coef)
     for pane in inner.ravel()[len(panes) :]:
         pane.set_axis_off()
     for panel_index in range(len(panes)):
@@ -815,7 +832,7 @@ def draw_updates(
     return outer
 
 
-def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
+def _view_limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
     """Return the corners of a rectangle around the rows and the nearest points of the lines.
 
     Parameters
@@ -847,7 +864,7 @@ def _limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
     ) * ranges
 
 
-def _draw_line(axes: Axes, coef: Floats) -> None:
+def _draw_separating_line(axes: Axes, coef: Floats) -> None:
     """Draw the line c + a x + b y = 0 within the limits of the axes, with a perpendicular arrow.
 
     Parameters

@@ -30,11 +30,11 @@ from discrim.report.plots.style import (
     SIGNS,
     UNBOUNDED,
     Signs,
+    adapted_opacity,
     faint_ink,
     font_points,
     ink,
     new_axes,
-    opacity,
     outline_colour,
     paper,
     run_layout,
@@ -59,7 +59,7 @@ MAX_IN_STRIP = 3_000
 """Largest number of points on the line of a class; more would look the same."""
 
 
-ROWS: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
+ROWS_BY_ARTIST: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
 """For each drawn artist, the positions of its rows and the number of all rows, for tooltips of an image."""
 
 
@@ -101,21 +101,26 @@ def draw_points(
             axes, x[drawable], y[drawable], codes[drawable], [signs.colour(k) for k in range(len(classes))]
         )
     order = np.argsort(-counts, kind="stable")
-    turns = max(int(-(-counts[counts <= MAX_POINTS].max(initial=0) // POINTS_PER_TURN)), 1)
+    n_turns = max(int(-(-counts[counts <= MAX_POINTS].max(initial=0) // POINTS_PER_TURN)), 1)
     rows = [np.flatnonzero(drawable & (codes == k)) for k in range(len(classes))]
     uses_small_points = has_many_classes or (int(counts.sum()) > 2_000)
     for k, label in enumerate(classes):
         # The artist with the label is drawn first, because a legend has the order of drawing.
         style = _point_style(signs, k, is_small=uses_small_points)
-        first_rows = _rows_of_turn(rows[k], turns - 1, turns) if not is_shaded or is_rare[k] else rows[k][:0]
-        zorder = 1.5 + 0.3 * (turns - 1) / turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
+        first_rows = (
+            _rows_of_turn(rows[k], n_turns - 1, n_turns) if not is_shaded or is_rare[k] else rows[k][:0]
+        )
+        zorder = 1.5 + 0.3 * (n_turns - 1) / n_turns + 0.001 * int(np.flatnonzero(order == k)[0]) / len(order)
         style |= {"label": shown_name(label), "rasterized": counts.sum() > 5_000}
-        ROWS[axes.scatter(x[first_rows], y[first_rows], zorder=zorder, **style)] = first_rows, len(x)
-    for turn in range(turns - 1):
+        ROWS_BY_ARTIST[axes.scatter(x[first_rows], y[first_rows], zorder=zorder, **style)] = (
+            first_rows,
+            len(x),
+        )
+    for turn in range(n_turns - 1):
         for k in order.tolist():
-            class_rows = _rows_of_turn(rows[k], turn, turns)
+            class_rows = _rows_of_turn(rows[k], turn, n_turns)
             if len(class_rows) and (not is_shaded or is_rare[k]):
-                zorder = 1.5 + 0.3 * turn / turns
+                zorder = 1.5 + 0.3 * turn / n_turns
                 axes.scatter(
                     x[class_rows],
                     y[class_rows],
@@ -125,13 +130,13 @@ def draw_points(
                 )
 
 
-def _rows_of_turn(rows: Codes, turn: int, turns: int) -> Codes:
+def _rows_of_turn(rows: Codes, turn: int, n_turns: int) -> Codes:
     """Return the rows of a class that are drawn in one of the turns; small classes are drawn in the last.
 
     Parameters
     ----------
     rows : (m,) int array
-    turn, turns : int
+    turn, n_turns : int
         Number of the turn, from 0, and number of turns.
 
     Returns
@@ -139,8 +144,8 @@ def _rows_of_turn(rows: Codes, turn: int, turns: int) -> Codes:
     int array
     """
     if len(rows) <= POINTS_PER_TURN:
-        return rows if turn == turns - 1 else rows[:0]
-    return rows[turns - 1 - turn :: turns]
+        return rows if turn == n_turns - 1 else rows[:0]
+    return rows[n_turns - 1 - turn :: n_turns]
 
 
 def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequence[str]) -> None:
@@ -188,10 +193,10 @@ def _point_style(signs: Signs, k: int, *, is_small: bool) -> dict[str, Any]:
     """Return the keyword arguments of `scatter` for class k."""
     size, alpha = (10, 0.5) if is_small else (22, 0.75)
     style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
-    return style | {"alpha": opacity(alpha), "linewidths": 0}
+    return style | {"alpha": adapted_opacity(alpha), "linewidths": 0}
 
 
-def hollow_style(signs: Signs, k: int, size: float) -> dict[str, Any]:
+def misclassified_style(signs: Signs, k: int, size: float) -> dict[str, Any]:
     """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker."""
     style: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
     return style | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
@@ -201,8 +206,8 @@ MAX_HOLLOW = 200
 """Largest number of misclassified rows of a class that are drawn on top of shaded cells."""
 
 
-def draw_hollow(
-    axes: Axes, points: Floats, codes: Codes, wrong: NDArray[np.bool_], signs: Signs, size: float = 22
+def draw_misclassified(
+    axes: Axes, points: Floats, codes: Codes, wrong_mask: NDArray[np.bool_], signs: Signs, size: float = 22
 ) -> None:
     """Draw misclassified rows as hollow points; of very many, an evenly spaced subset in each class.
 
@@ -211,17 +216,17 @@ def draw_hollow(
     axes : Axes
     points : (n, 2) float array
     codes : (n,) int array
-    wrong : (n,) bool array
+    wrong_mask : (n,) bool array
     signs : Signs
     size : float
         Area of a marker in square points.
     """
     is_shaded = len(points) > MAX_POINTS
-    for k in np.unique(codes[wrong]).tolist():
-        rows = np.flatnonzero(wrong & (codes == k))
+    for k in np.unique(codes[wrong_mask]).tolist():
+        rows = np.flatnonzero(wrong_mask & (codes == k))
         rows = rows[:: -(-len(rows) // MAX_HOLLOW)] if is_shaded else rows
-        artist = axes.scatter(*points[rows].T, rasterized=is_shaded, **hollow_style(signs, k, size))
-        ROWS[artist] = rows, len(points)
+        artist = axes.scatter(*points[rows].T, rasterized=is_shaded, **misclassified_style(signs, k, size))
+        ROWS_BY_ARTIST[artist] = rows, len(points)
 
 
 def hollow_description(rows: int) -> str:
@@ -237,7 +242,7 @@ def draw_strips(
     values: Floats,
     codes: Codes,
     classes: Sequence[Any],
-    wrong: NDArray[np.bool_] | None = None,
+    wrong_mask: NDArray[np.bool_] | None = None,
     signs: Signs = SIGNS,
 ) -> None:
     """Draw the values of each class on a line of its own, spread over the height of the line by rank.
@@ -249,7 +254,7 @@ def draw_strips(
     codes : (n,) int array
     classes : sequence
         Labels (K,) of the lines from the top.
-    wrong : (n,) bool array, optional
+    wrong_mask : (n,) bool array, optional
         Misclassified rows, which are hollow.
     signs : Signs
 
@@ -269,16 +274,18 @@ def draw_strips(
         drawn_index = np.arange(len(rows))
         if len(rows) > MAX_IN_STRIP:
             drawn_index = np.linspace(0, len(rows) - 1, MAX_IN_STRIP).round().astype(np.intp)
-        is_wrong = np.zeros(len(drawn_index), dtype=bool) if wrong is None else wrong[rows[drawn_index]]
+        is_wrong = (
+            np.zeros(len(drawn_index), dtype=bool) if wrong_mask is None else wrong_mask[rows[drawn_index]]
+        )
         index_and_style = [
             (drawn_index[~is_wrong], style),
-            (drawn_index[is_wrong], hollow_style(signs, k, style["s"])),
+            (drawn_index[is_wrong], misclassified_style(signs, k, style["s"])),
         ]
-        for point_index, point_style in index_and_style[: 1 if wrong is None else 2]:
+        for point_index, point_style in index_and_style[: 1 if wrong_mask is None else 2]:
             artist = axes.scatter(
                 values[rows[point_index]], heights[point_index], rasterized=rasterized, **point_style
             )
-            ROWS[artist] = rows[point_index], len(values)
+            ROWS_BY_ARTIST[artist] = rows[point_index], len(values)
         max_rows = max(max_rows, len(rows))
     if max_rows > MAX_IN_STRIP:
         text = f"at most {MAX_IN_STRIP:,} observations per class are drawn"
@@ -463,9 +470,9 @@ def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequenc
     int
         Number of names written.
     """
-    pixels = axes.figure.dpi / 72
+    pixels_per_point = axes.figure.dpi / 72
     frame = axes.get_window_extent()
-    margin = 5 * pixels
+    margin = 5 * pixels_per_point
     occupied_boxes: list[Any] = []
     for i in order:
         for side, up in ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1.6), (0, -1.6)):
@@ -669,7 +676,11 @@ def _add_tooltips(text: str, artists: Mapping[str, Any], figure: Any) -> str:
             point_positions <= 72 * figure.get_size_inches()
         ).all(axis=1)
         remaining_rows = list(
-            zip(ROWS[artist][0][is_written].tolist(), point_positions[is_written].tolist(), strict=True)
+            zip(
+                ROWS_BY_ARTIST[artist][0][is_written].tolist(),
+                point_positions[is_written].tolist(),
+                strict=True,
+            )
         )[::-1]
         group = re.search(rf'<g id="{name}">.*?</g>\s*</g>', text, re.DOTALL)
         fragments = re.split("(<use [^>]*)/>", group[0]) if group else [""]
@@ -808,14 +819,14 @@ Area = Sequence[float]
 def png_of(draw: Callable[[], Axes]) -> bytes:
     """Draw a picture as a PNG in light colours, and close its figure."""
     file = io.BytesIO()
-    with _axes(draw, LIGHT) as axes:
+    with _drawn_axes(draw, LIGHT) as axes:
         figure: Any = axes.figure
         figure.savefig(file, format="png", dpi=DPI, bbox_inches="tight")
     return file.getvalue()
 
 
 def _draw_in_colours(
-    draw: Callable[[], Axes], colours: Colours, rows: int = 0
+    draw: Callable[[], Axes], colours: Colours, n_rows: int = 0
 ) -> tuple[str | bytes, Area, bool]:
     """Draw a picture in some colours.
 
@@ -823,7 +834,7 @@ def _draw_in_colours(
     ----------
     draw : callable
     colours : Colours
-    rows : int
+    n_rows : int
         Number of rows that have tooltips.
 
     Returns
@@ -835,19 +846,19 @@ def _draw_in_colours(
     known : bool
         Whether all colours have a dark version, see `_all_have_dark_colours`.
     """
-    with _axes(draw, colours) as axes:
-        return _write_picture(axes, rows)
+    with _drawn_axes(draw, colours) as axes:
+        return _write_picture(axes, n_rows)
 
 
 @contextmanager
-def _axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
+def _drawn_axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
     """Draw without a display in some colours, yield the axes, and close the figure at the end."""
     import matplotlib.pyplot as plt
 
     # Load the backend of a notebook before the context, which would undo its settings at the end.
     backend: Any = plt
     backend.draw_if_interactive()
-    with plt.rc_context(_settings(colours)), plt.ioff():
+    with plt.rc_context(_matplotlib_settings(colours)), plt.ioff():
         unbounded = UNBOUNDED.set(True)
         try:
             axes = draw()
@@ -860,7 +871,7 @@ def _axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
             plt.close(figure)
 
 
-def _settings(colours: Colours) -> Any:
+def _matplotlib_settings(colours: Colours) -> Any:
     """Return the matplotlib settings for the colours of a page and reproducible SVG."""
     inks = "text.color axes.edgecolor axes.labelcolor axes.titlecolor xtick.color ytick.color"
     papers = "figure.facecolor axes.facecolor savefig.facecolor savefig.edgecolor figure.edgecolor"
@@ -882,7 +893,7 @@ def _settings(colours: Colours) -> Any:
     }
 
 
-def _write_picture(axes: Axes, rows: int) -> tuple[str | bytes, Area, bool]:
+def _write_picture(axes: Axes, n_rows: int) -> tuple[str | bytes, Area, bool]:
     """Write a figure as an SVG, or as a PNG if it has many points; see `_draw_in_colours`."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.collections import PathCollection
@@ -899,7 +910,9 @@ def _write_picture(axes: Axes, rows: int) -> tuple[str | bytes, Area, bool]:
         metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
         dpi = figure.dpi
         row_artists = [
-            artist for artist in figure.findobj(PathCollection) if artist in ROWS and ROWS[artist][1] == rows
+            artist
+            for artist in figure.findobj(PathCollection)
+            if artist in ROWS_BY_ARTIST and ROWS_BY_ARTIST[artist][1] == n_rows
         ]
         artists = {f"rows{i}": artist for i, artist in enumerate(row_artists)}
         for name, artist in artists.items():

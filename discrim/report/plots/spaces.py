@@ -178,14 +178,16 @@ def draw_ellipses(
         draw_outline(axes, centre, style.to_floats(pooled), radius, **line_style)
     axes.set(xlabel=style.shown_name(means.columns[0]), ylabel=style.shown_name(means.columns[1]))
     axes.margins(0.06)
-    class_legend(axes, is_new, classes, signs, pooled is not None)
+    add_class_legend(axes, is_new, classes, signs, pooled is not None)
     if len(classes) > style.MAX_UNLABELLED and not is_centred and proportions is None:
         finite_index = np.flatnonzero(np.isfinite(centres).all(axis=1))
         draw_labels(axes, centres[finite_index], [classes[k] for k in finite_index.tolist()])
     return axes
 
 
-def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs, pooled: bool) -> Axes:
+def add_class_legend(
+    axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs, has_pooled: bool
+) -> Axes:
     """Add a legend with marker and line of each class, and with the pooled line.
 
     Parameters
@@ -196,7 +198,7 @@ def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs,
     classes : sequence
         Labels (K,).
     signs : Signs
-    pooled : bool
+    has_pooled : bool
 
     Returns
     -------
@@ -208,7 +210,7 @@ def class_legend(axes: Axes, is_new: bool, classes: Sequence[Any], signs: Signs,
         Line2D([], [], label=style.shown_name(label), **signs.line_options(k))
         for k, label in enumerate(classes)
     ]
-    handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if pooled else []
+    handles += [Line2D([], [], label="pooled", color=style.ink(), linewidth=2.2)] if has_pooled else []
     legend_position: dict[str, Any] = style.LEGEND_BESIDE_AXES if is_new else {"loc": "best"}
     size = "small" if len(handles) > 12 or axes.child_axes else "medium"
     axes.legend(handles=handles, ncols=1 if len(handles) <= 20 else 2, fontsize=size, **legend_position)
@@ -326,10 +328,12 @@ def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
 
 def axis_name(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
     """Return the name of an axis with its proportion: "LD1 (99.1 % of the variance between classes)"."""
-    return f"{style.shown_name(name)}{axis_share(name, proportions, proportion_of)}"
+    return f"{style.shown_name(name)}{format_proportion(name, proportions, proportion_of)}"
 
 
-def axis_share(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
+def format_proportion(
+    name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE
+) -> str:
     """Return the proportion of an axis in parentheses, after a space; empty if it is unknown."""
     if proportions is None or not np.isfinite(proportions.loc[name]):
         return ""
@@ -378,15 +382,17 @@ def _figure_size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float
     tuple of float
     """
     finite_points = x[np.isfinite(x).all(axis=1)]
-    return equal_size(*np.ptp(np.vstack([finite_points, means - radius, means + radius]), axis=0).tolist())
+    return equal_units_size(
+        *np.ptp(np.vstack([finite_points, means - radius, means + radius]), axis=0).tolist()
+    )
 
 
-def equal_size(across: float, up: float) -> tuple[float, float]:
+def equal_units_size(x_range: float, y_range: float) -> tuple[float, float]:
     """Return a figure size in inches for axes with equal units.
 
     Parameters
     ----------
-    across, up : float
+    x_range, y_range : float
         Horizontal and vertical range of the data.
 
     Returns
@@ -397,10 +403,12 @@ def equal_size(across: float, up: float) -> tuple[float, float]:
     import matplotlib.pyplot as plt
 
     width, height = plt.rcParams["figure.figsize"]
-    across = max(across, 1e-9)
-    up = max(up, 1e-9)
+    x_range = max(x_range, 1e-9)
+    y_range = max(y_range, 1e-9)
     # Some 1.8 inches of the width are for the legend and the axis, 1.1 inches of the height for the title.
-    return width, float(np.clip((width - 1.8) * up / across + 1.1, max(0.62 * height, 2.2), 1.35 * height))
+    return width, float(
+        np.clip((width - 1.8) * y_range / x_range + 1.1, max(0.62 * height, 2.2), 1.35 * height)
+    )
 
 
 def _draw_single_discriminant(
@@ -568,7 +576,7 @@ def draw_biplot(
         title += f" (the {len(drawn_index)} longest of {len(arrow_tips)})"
     if centroids.shape[1] == 1:
         style.set_title(axes, title)
-        _draw_bars(axes, arrow_tips[drawn_index, 0], names)
+        _draw_arrow_lines(axes, arrow_tips[drawn_index, 0], names)
         return axes
     rows = style.to_floats(plane_scores if len(plane_scores) else centroids)
     scale = arrow_scale(rows, arrow_tips[drawn_index])
@@ -576,13 +584,13 @@ def draw_biplot(
     circle_note = "; dotted: a correlation of 1" if is_seen else ""
     style.set_title(axes, f"{title}\nfilled: 95 % confidence regions for class means{circle_note}")
     fit_texts(axes, is_new=ax is None)
-    texts = draw_arrows(axes, scale * arrow_tips[drawn_index], names, circle=scale if is_seen else 0.0)
+    texts = draw_arrows(axes, scale * arrow_tips[drawn_index], names, circle_radius=scale if is_seen else 0.0)
     if _is_labelled(plane_scores, list(centroids.index)):
         draw_labels(axes, style.to_floats(means), list(centroids.index), obstacles=texts)
     return axes
 
 
-def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 0.0) -> list[Any]:
+def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle_radius: float = 0.0) -> list[Any]:
     """Draw arrows from the origin with names.
 
     Parameters
@@ -591,7 +599,7 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
     tips : (m, 2) float array
     names : sequence
         Names (m,).
-    circle : float
+    circle_radius : float
         Radius of a dotted circle that marks a correlation of 1; 0 for none.
 
     Returns
@@ -601,14 +609,14 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
     """
     from matplotlib.patches import Circle
 
-    if circle:
+    if circle_radius:
         circle_style: dict[str, Any] = {
             "fill": False,
             "edgecolor": style.faint_ink(0.5),
             "linestyle": ":",
             "zorder": 1.2,
         }
-        axes.add_artist(Circle((0.0, 0.0), circle, **circle_style)).set_in_layout(False)
+        axes.add_artist(Circle((0.0, 0.0), circle_radius, **circle_style)).set_in_layout(False)
     # Both sides may have labels, and the rows keep a third of the width.
     max_width = axes.get_window_extent().width / axes.figure.dpi / 3
     texts = [style.shown_name(name, _max_letters(max_width)) for name in names]
@@ -619,7 +627,7 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle: float = 
         "zorder": 6,
         "bbox": box,
     }
-    label_starts, label_ends = _place_labels(axes, tips, texts)
+    label_starts, label_ends = _place_arrow_labels(axes, tips, texts)
     labels = []
     for (x, y), (label_x, label_y), text in zip(tips.tolist(), label_starts.tolist(), texts, strict=True):
         arrow = axes.annotate("", (x, y), (0, 0), arrowprops=_arrow_properties(), zorder=5)
@@ -666,7 +674,7 @@ def _arrow_properties() -> dict[str, Any]:
     return arrow_style | {"color": style.faint_ink(0.25), "linewidth": 1.1}
 
 
-def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
+def _place_arrow_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Compute the starts and outer ends of the labels of arrows, in data units.
 
     Parameters
@@ -699,7 +707,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     across = ((right_ends - left_ends[:, None]) / free_width).max()
     up = np.ptp([bottom, top, *label_anchors[:, 1]]) / (0.9 * height)
     units_per_inch = max(float(across), float(up))
-    label_starts = _spread_labels(label_anchors, LINE_HEIGHT * _label_font_inches() * units_per_inch)
+    label_starts = _separate_lines(label_anchors, LINE_HEIGHT * _label_font_inches() * units_per_inch)
     label_ends = np.column_stack(
         [
             label_starts[:, 0] + np.where(is_left, -1, 1) * label_widths * units_per_inch,
@@ -709,7 +717,7 @@ def _place_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Float
     return label_starts, label_ends
 
 
-def _spread_labels(anchors: Floats, line_height: float) -> Floats:
+def _separate_lines(anchors: Floats, line_height: float) -> Floats:
     """Move labels vertically, on each side of the origin, until lines of text do not overlap.
 
     Parameters
@@ -738,7 +746,7 @@ def _spread_labels(anchors: Floats, line_height: float) -> Floats:
     return shifted
 
 
-def _draw_bars(axes: Axes, correlations: Floats, names: Sequence[Any]) -> None:
+def _draw_arrow_lines(axes: Axes, correlations: Floats, names: Sequence[Any]) -> None:
     """Draw the arrows of a single discriminant below its histograms, one per line.
 
     Parameters
@@ -837,7 +845,7 @@ def draw_scree(
     axes.grid(axis="y", color=style.faint_ink(0.85))
     axes.set_axisbelow(True)
     axes.set(xlabel="Number of the eigenvalue", ylabel="Eigenvalue")
-    return class_legend(axes, is_new, classes, signs, False)
+    return add_class_legend(axes, is_new, classes, signs, False)
 
 
 def draw_he(
@@ -883,7 +891,9 @@ def draw_he(
     Axes
     """
     half_widths = radius * np.sqrt(np.maximum(np.diagonal(hypothesis), np.diagonal(error)))
-    axes, is_new = style.new_axes(ax, size=equal_size(*(2 * half_widths).tolist()) if equal_units else None)
+    axes, is_new = style.new_axes(
+        ax, size=equal_units_size(*(2 * half_widths).tolist()) if equal_units else None
+    )
     mean_points = style.to_floats(means)
     draw_outline(axes, centre, error, radius, color=style.ink(), linestyle="--", linewidth=1.8, label="error")
     hypothesis_style: dict[str, Any] = {"color": signs.colour(0), "linewidth": 2.0, "label": "hypothesis"}

@@ -79,7 +79,7 @@ def faint_ink(paper_share: float) -> str:
     return str(mpl.colors.to_hex((red, green, blue)))
 
 
-def opacity(base_opacity: float) -> float:
+def adapted_opacity(base_opacity: float) -> float:
     """Return the opacity of points and areas: `base_opacity` on a light background, more on a dark one.
 
     Images for pages have the same opacity in light and dark mode.
@@ -103,7 +103,7 @@ def visible_colour(dark: str, colour: str) -> str:
     red, green, blue = whiter[
         np.argmax(relative_luminance[:-1] >= MIN_DARK_CONTRAST * relative_luminance[-1])
     ].tolist()
-    return _hex((red, green, blue))
+    return _hex_colour((red, green, blue))
 
 
 def halo() -> list[Any]:
@@ -153,7 +153,7 @@ def outline_colour(colour: str, ink: str, paper: str) -> str:
         has_contrast = np.maximum(light / base, base / light) >= MIN_OUTLINE_CONTRAST
         if has_contrast.any():
             red, green, blue = shades[np.argmax(has_contrast)].tolist()
-            return _hex((red, green, blue))
+            return _hex_colour((red, green, blue))
     return ink
 
 
@@ -251,7 +251,7 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
                 f"colors= has {len(class_colours)} colours for {len(classes)} classes.",
                 hint="Give a colour for each class.",
             )
-    return Signs(tuple(_hex(colour) for colour in class_colours))
+    return Signs(tuple(_hex_colour(colour) for colour in class_colours))
 
 
 def is_colormap(candidate: Any) -> bool:
@@ -320,7 +320,7 @@ def _rgb(colour: str) -> Floats:
     return np.array(to_rgb(colour))
 
 
-def _hex(colour: Any) -> str:
+def _hex_colour(colour: Any) -> str:
     """Return a colour as #rrggbb; raise a DataError if matplotlib does not accept it."""
     from matplotlib.colors import to_hex
 
@@ -385,13 +385,13 @@ def scaled_inches(width: float, height: float) -> tuple[float, float]:
     return scale * width, scale * height
 
 
-def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
+def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
     """Return the user's axes, or the axes of a new figure.
 
     Parameters
     ----------
     ax : Axes or None
-    lines : int
+    n_lines : int
         Number of lines with names, for which a new figure is made high enough.
     size : tuple of float, optional
         Width and height of a new figure in inches.
@@ -417,7 +417,7 @@ def new_axes(ax: Axes | None, lines: int = 0, size: tuple[float, float] | None =
             hint="Give axes of matplotlib, for example plt.subplots()[1].",
         )
     width, height = size or plt.rcParams["figure.figsize"]
-    axes_height = float(np.clip(0.017 * font_points() * lines + 1, height, 30))
+    axes_height = float(np.clip(0.017 * font_points() * n_lines + 1, height, 30))
     if not UNBOUNDED.get():
         return plt.subplots(figsize=(width, axes_height), layout="constrained")[1], True
     left_margin, right_margin, bottom_margin, top_margin = MARGINS
@@ -658,7 +658,7 @@ def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     for name in family:
         for font in generic.get(name, [name]):
             with suppress(ValueError):
-                missing -= characters_in(_path_of(font))
+                missing -= characters_in(_font_path(font))
     extra_fonts: list[str] = []
     gains: dict[str, set[str]] = {}
     for name, path in _installed_fonts() if missing else ():
@@ -679,7 +679,7 @@ def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     return tuple(extra_fonts)
 
 
-def _path_of(name: str) -> str:
+def _font_path(name: str) -> str:
     """Return the path of a font; raise a ValueError if it is not installed."""
     from matplotlib import font_manager
 
@@ -721,14 +721,14 @@ DPI = 150
 """Resolution of bitmaps in dots per inch: seven inches fill a screen, and are sharp in print."""
 
 
-def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
+def picture_bytes(draw: Callable[[], object], file_format: str) -> bytes:
     """Draw a picture without a display, and return it as the content of a file.
 
     Parameters
     ----------
     draw : callable
         Function without arguments that draws on a new figure.
-    form : str
+    file_format : str
         One of `FORMATS`.
 
     Returns
@@ -740,9 +740,9 @@ def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
     DataError
         The format is unknown.
     """
-    if form not in FORMATS:
+    if file_format not in FORMATS:
         raise DataError(
-            f"Pictures cannot be written in the format {form!r}.",
+            f"Pictures cannot be written in the format {file_format!r}.",
             hint=f"The formats are {', '.join(FORMATS)}.",
         )
     import matplotlib.pyplot as plt
@@ -753,7 +753,7 @@ def picture_bytes(draw: Callable[[], object], form: str) -> bytes:
     figure = plt.gcf()
     file = io.BytesIO()
     try:
-        figure.savefig(file, format=form, dpi=DPI)
+        figure.savefig(file, format=file_format, dpi=DPI)
     finally:
         plt.close(figure)
     return file.getvalue()

@@ -63,7 +63,7 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     for _ in range(8):
         run_layout(axes)
         moved_legends = [
-            inner_axes for inner_axes in all_axes if is_alone and _move_legend(inner_axes, axes, is_new)
+            inner_axes for inner_axes in all_axes if is_alone and _move_legend_below(inner_axes, axes, is_new)
         ]
         legends_below += moved_legends
         if not is_alone:
@@ -74,7 +74,7 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
         if not any(changed) and not _wrap_text(axes.title, axes, 0, is_alone and len(axes.figure.axes) == 1):
             break
         for inner_axes in legends_below:
-            _put_below(inner_axes.get_legend(), axes)
+            _place_legend_below(inner_axes.get_legend(), axes)
 
 
 def _fit_names(axes: Any, outer: Axes, is_alone: bool) -> bool:
@@ -298,7 +298,7 @@ def _rotate_names(axes: Any) -> bool:
     return True
 
 
-def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
+def _move_legend_below(axes: Any, outer: Axes, is_new: bool) -> bool:
     """Move the legend of axes below all axes if it covers marks or leaves them too little space.
 
     A given figure does not grow; its legend gets smaller text, or fewer names with a count of the others.
@@ -326,8 +326,8 @@ def _move_legend(axes: Any, outer: Axes, is_new: bool) -> bool:
         return False
     legend_options: dict[str, Any] = {"loc": "upper center", "frameon": False}
     max_height = figure.bbox.height * (math.inf if is_new else MAX_LEGEND_HEIGHT)
-    legend_below = _legend_within(axes, 0.98 * figure.bbox.width, max_height, legend_options)
-    _put_below(legend_below, outer)
+    legend_below = _redraw_legend_within(axes, 0.98 * figure.bbox.width, max_height, legend_options)
+    _place_legend_below(legend_below, outer)
     if is_new:
         width, height = figure.get_size_inches()
         figure.set_size_inches(width, height + legend_below.get_window_extent().height / figure.dpi)
@@ -343,11 +343,11 @@ def _shrink_legend(axes: Any) -> bool:
     size, (width, height) = legend.get_window_extent().size, box.size
     if (size <= box.size).all():
         return False
-    smaller_legend = _legend_within(axes, width, height, {"loc": "best", "framealpha": 0.8})
+    smaller_legend = _redraw_legend_within(axes, width, height, {"loc": "best", "framealpha": 0.8})
     return bool((smaller_legend.get_window_extent().size < size).any())
 
 
-def _legend_within(axes: Any, width: float, height: float, position_options: dict[str, Any]) -> Any:
+def _redraw_legend_within(axes: Any, width: float, height: float, position_options: dict[str, Any]) -> Any:
     """Draw the legend of axes again within a size, by smaller text or by fewer names and a count.
 
     Parameters
@@ -402,7 +402,7 @@ def _legend_within(axes: Any, width: float, height: float, position_options: dic
             n_shown -= 1
 
 
-def _put_below(legend: Any, outer: Axes) -> None:
+def _place_legend_below(legend: Any, outer: Axes) -> None:
     """Place a legend below axes and their labels, in the middle of the figure."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 

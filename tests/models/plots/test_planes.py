@@ -121,7 +121,7 @@ def test_a_circle_is_round():
     np.testing.assert_allclose(np.hypot(*found.segments.reshape(-1, 2).T), 1, atol=1e-5)
     lengths = np.hypot(*np.diff(found.segments, axis=1)[:, 0].T)
     assert lengths.sum() == pytest.approx(2 * np.pi, rel=2e-3)
-    assert (found.colours == 1).mean() == pytest.approx(np.pi / 9, rel=0.01)
+    assert (found.cell_codes == 1).mean() == pytest.approx(np.pi / 9, rel=0.01)
 
 
 @pytest.mark.slow

@@ -61,7 +61,7 @@ def test_the_tooltip_of_a_point_describes_its_row(strips):
     def draw() -> Any:
         axes, is_new = new_axes(None)
         if strips:
-            draw_strips(axes, x, codes, list("abc"), wrong=x > 1.5)
+            draw_strips(axes, x, codes, list("abc"), wrong_mask=x > 1.5)
         else:
             draw_points(axes, x, y, codes, list("abc"))
         # Some rows lie beyond the axes, and some beyond the figure.

@@ -6,8 +6,8 @@ import pytest
 
 from discrim.report.plots.points import (
     MAX_HOLLOW,
-    draw_hollow,
     draw_labels,
+    draw_misclassified,
     draw_points,
     draw_strips,
     hollow_description,
@@ -77,7 +77,7 @@ def test_thinned_strips_keep_the_error_rate_and_have_a_note():
     rng = np.random.default_rng(2)
     values, wrong = rng.random(50_000), rng.random(50_000) < 0.04
     axes, _ = new_axes(None)
-    draw_strips(axes, values, np.zeros(50_000, dtype=np.intp), ["a"], wrong=wrong)
+    draw_strips(axes, values, np.zeros(50_000, dtype=np.intp), ["a"], wrong_mask=wrong)
     right, hollow = (len(c.get_offsets()) for c in axes.collections)
     rows = right + hollow
     assert hollow / rows == pytest.approx(wrong.mean(), abs=0.012)
@@ -88,7 +88,7 @@ def test_hollow_points_over_shades_are_limited_per_class():
     rng = np.random.default_rng(3)
     points, codes = rng.random((60_000, 2)), rng.integers(0, 2, 60_000)
     axes, _ = new_axes(None)
-    draw_hollow(axes, points, codes, rng.random(60_000) < 0.3, Signs())
+    draw_misclassified(axes, points, codes, rng.random(60_000) < 0.3, Signs())
     sizes = [len(c.get_offsets()) for c in axes.collections]
     assert len(sizes) == 2
     assert all(MAX_HOLLOW / 2 < count <= MAX_HOLLOW for count in sizes)
