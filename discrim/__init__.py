@@ -104,7 +104,7 @@ def _installed_version() -> str:
         return "0+unknown"
 
 
-def _public(name: str) -> Any:
+def _import_public_name(name: str) -> Any:
     """Import a public name at its first use and store it in this module; `__getattr__` of the module.
 
     Raises an AttributeError with the most similar name for a name that is not public.
@@ -132,9 +132,9 @@ def _public(name: str) -> Any:
 
 if not TYPE_CHECKING:
     # Type checkers use the imports above and report unknown names.
-    __getattr__ = _public
+    __getattr__ = _import_public_name
 
 
 def __dir__() -> list[str]:
     """Return the public names, imported or not."""
-    return sorted({"__version__", "__all__", *_public("__all__")})
+    return sorted({"__version__", "__all__", *_import_public_name("__all__")})

@@ -24,7 +24,7 @@ from discrim.models.registry import resolve
 __all__ = ["main"]
 
 
-def _run(argv: Sequence[str] | None) -> int:
+def _run_verb(argv: Sequence[str] | None) -> int:
     """Parse the arguments and run the verb; return the exit status."""
     typed = sys.argv[1:] if argv is None else list(argv)
     # Building the options of a verb takes time, and only the typed verb needs them.
@@ -43,12 +43,14 @@ def _run(argv: Sequence[str] | None) -> int:
         warnings.showwarning = show_once
         try:
             options = dict(vars(arguments))
-            resolve(VERBS[arguments.command].run)(options.pop("command"), options)
+            resolve(VERBS[arguments.command].function)(options.pop("command"), options)
         except DiscrimError as error:
             if isinstance(error, OSError):
                 raise
             # Options that were typed are not repeated, because they may be the problem.
-            suggested = parser_of(parser, arguments.command).typed(error.options, without=vars(arguments))
+            suggested = parser_of(parser, arguments.command).format_typed(
+                error.options, without=vars(arguments)
+            )
             # The hint on a separator is a call of pandas, which cannot be typed.
             text = f"{error.message} Give the separator." if "sep" in error.options else str(error)
             write_message(f"{text}{suggested}")
@@ -79,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         complete()
     prepare_streams()
     try:
-        return _run(argv)
+        return _run_verb(argv)
     except BrokenPipeError:
         return 141
     except KeyboardInterrupt:
@@ -102,10 +104,10 @@ def complete() -> None:
         import argcomplete
     except ImportError:
         return
-    argcomplete.autocomplete(_completed_parser(), always_complete_options=False)
+    argcomplete.autocomplete(_parser_with_completers(), always_complete_options=False)
 
 
-def _completed_parser() -> argparse.ArgumentParser:
+def _parser_with_completers() -> argparse.ArgumentParser:
     """Return the parser of the typed verb with completers for its arguments."""
     from argcomplete.completers import FilesCompleter
 

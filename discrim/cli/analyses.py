@@ -39,7 +39,7 @@ def assess(verb: str, options: dict[str, Any]) -> None:
     output = pop_output_options(options, table_argument.data, file)
     fit = load_fit(file)
     options = with_labels(options, fit.classes)
-    if output.picture is not None and picture_format(output.picture) == "html":
+    if output.plot_path is not None and picture_format(output.plot_path) == "html":
         raise DataError(
             "Plots of assess are not interactive.", hint="Name a file that ends in .png, .svg or .pdf."
         )
@@ -204,7 +204,7 @@ def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> di
     )
 
 
-class _Request:
+class _FitRequest:
     """Arguments of a verb that fits a formula to DATA.
 
     Attributes
@@ -264,7 +264,7 @@ class _Request:
 
 def summarize(verb: str, options: dict[str, Any]) -> None:
     """Fit a model and show its summary."""
-    request = _Request(options, *([options["test"]] if "test" in options else []))
+    request = _FitRequest(options, *([options["test"]] if "test" in options else []))
     errors = pop_error_options(options)
     test = TableArgument(options.pop("test"), request.table_argument.dialect) if "test" in options else None
     fit = request.call(verb.replace("-", "_"))
@@ -276,19 +276,19 @@ def summarize(verb: str, options: dict[str, Any]) -> None:
     request.deliver(summary, lambda **view: fit.plot(**view), lambda: fit)
 
 
-_SHORT_LABELS = {
+_SHORT_TEST_NAMES = {
     "Hotelling-Lawley trace": "Hotelling-Lawley",
     "Hotelling-Lawley trace, McKeon": "H-L, McKeon's F",
 }
 """Shorter labels for a terminal of 60 characters."""
 
-_FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
-_FORMATS["p_permutation"] = "tail"
+_TEST_FORMATS: dict[Any, Any] = {"F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"}
+_TEST_FORMATS["p_permutation"] = "tail"
 
 
 def stepwise(verb: str, options: dict[str, Any]) -> None:
     """Choose columns step by step, and show the steps and the fit to the chosen columns."""
-    request = _Request(options)
+    request = _FitRequest(options)
     errors = pop_error_options(options)
     if "verb" in options:
         model = options["verb"]
@@ -302,7 +302,7 @@ def stepwise(verb: str, options: dict[str, Any]) -> None:
 
 def choose(verb: str, options: dict[str, Any]) -> None:
     """Choose a model by cross-validation, and show the candidates."""
-    request = _Request(options)
+    request = _FitRequest(options)
     if "verbs" in options:
         options["candidates"] = {
             model.typed: (getattr(discrim, model.verb), model.options) for model in options.pop("verbs")
@@ -320,7 +320,7 @@ def plan_rows(verb: str, options: dict[str, Any]) -> None:
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
     """Show the canonical variates of an LDA, or of a term of a model with several factors."""
-    request = _Request(options)
+    request = _FitRequest(options)
     convention = options.pop("convention", None)
     terms = _pop_term_options(options)
     if not terms and not _has_several_factors(request.formula):
@@ -363,11 +363,11 @@ def _has_several_factors(formula: str) -> bool:
 
 def manova(verb: str, options: dict[str, Any]) -> None:
     """Show the tests that all classes have the same mean, or of the terms of several factors."""
-    request = _Request(options)
+    request = _FitRequest(options)
     write_results(_manova_summary(request), request.output)
 
 
-def _manova_summary(request: _Request) -> Summary:
+def _manova_summary(request: _FitRequest) -> Summary:
     """Return the summary of the tests that the options select."""
     formula = request.formula
     options = request.options
@@ -377,7 +377,7 @@ def _manova_summary(request: _Request) -> Summary:
     if "permutations" in options:
         source = "manova(formula, data, permutations=)"
         table = request.call("manova")
-        return _four_statistics(formula, "Tests of equal class means, also by permutation", table, source)
+        return _tests_summary(formula, "Tests of equal class means, also by permutation", table, source)
     if "method" in options:
         table = request.call("manova")
         section = Section(
@@ -391,7 +391,7 @@ def _manova_summary(request: _Request) -> Summary:
     if not _has_several_factors(formula):
         table = request.call("manova")
         title = "Tests of equal class means"
-        return _four_statistics(formula, title, table, "manova(formula, data)")
+        return _tests_summary(formula, title, table, "manova(formula, data)")
     terms = _pop_term_options(options)
     fit = request.call("mlm")
     term = terms.get("term")
@@ -400,12 +400,10 @@ def _manova_summary(request: _Request) -> Summary:
         summary = fit.summary(["header", "tests", "manova"], type=test_type)
         return summary
     title = f"Tests of {term}, type {test_type}"
-    return _four_statistics(
-        fit.formula, title, fit.manova(term, test_type), "mlm(formula, data).manova(term)"
-    )
+    return _tests_summary(fit.formula, title, fit.manova(term, test_type), "mlm(formula, data).manova(term)")
 
 
-def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summary:
+def _tests_summary(formula: str, title: str, table: Any, source: str) -> Summary:
     """Return a summary with one table of the multivariate test statistics.
 
     Parameters
@@ -420,8 +418,8 @@ def _four_statistics(formula: str, title: str, table: Any, source: str) -> Summa
     -------
     Summary
     """
-    table = table.rename(index=_SHORT_LABELS)
+    table = table.rename(index=_SHORT_TEST_NAMES)
     section = Section(
-        title, table, _FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source
+        title, table, _TEST_FORMATS, headings={"F_is": "F is", "p_permutation": "p by perm."}, source=source
     )
     return Summary(f"Multivariate analysis of variance: {formula}", {"manova": section})

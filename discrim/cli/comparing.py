@@ -35,7 +35,7 @@ from discrim.cli.reading import (
     pop_table_options,
 )
 from discrim.cli.values import with_labels
-from discrim.data.sources.files import FORMATS, with_decimal_sign
+from discrim.data.sources.files import FORMATS, replace_decimal_sign
 from discrim.data.sources.sinks import csv_text, write_frames
 from discrim.data.sources.sources import source_of_rows
 from discrim.errors import DataError, NotComparableWarning, kept_warnings, warn_user
@@ -306,9 +306,9 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     def fit(data: Any) -> Any:
         return fit_model(model, formula, data, with_response_labels(options, formula, data))
 
-    return call_with_table(table_argument, [formula], Output("html", path=target), fit), _reading_code(
-        table_argument
-    )
+    return call_with_table(
+        table_argument, [formula], Output("html", summary_path=target), fit
+    ), _reading_code(table_argument)
 
 
 def _reading_code(table_argument: TableArgument) -> str | None:
@@ -373,7 +373,7 @@ def predict(verb: str, options: dict[str, Any]) -> None:
             ]
             yield frame.assign(
                 **{
-                    name: with_decimal_sign(frame[name], input_decimal, dialect.decimal)
+                    name: replace_decimal_sign(frame[name], input_decimal, dialect.decimal)
                     for name in text_columns
                 }
             )

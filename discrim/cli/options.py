@@ -71,7 +71,7 @@ class Option(NamedTuple):
     required: bool = False
 
 
-class Source(NamedTuple):
+class OptionSource(NamedTuple):
     """A function whose parameters become options.
 
     Attributes
@@ -86,7 +86,7 @@ class Source(NamedTuple):
     names: tuple[str, ...] = ()
 
 
-def _method_source(results: str, method: str, *names: str) -> Source:
+def _method_source(results: str, method: str, *names: str) -> OptionSource:
     """Return a source of options: the named parameters of a method of a class of results.
 
     Parameters
@@ -100,12 +100,12 @@ def _method_source(results: str, method: str, *names: str) -> Source:
     -------
     Source
     """
-    return Source(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
+    return OptionSource(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
 
-def _verb_source(verb: str, *names: str) -> Source:
+def _verb_source(verb: str, *names: str) -> OptionSource:
     """Return a source of options: the named parameters of a verb, or all if none are named."""
-    return Source(f"{MODULE_BY_NAME[verb]}:{verb}", names)
+    return OptionSource(f"{MODULE_BY_NAME[verb]}:{verb}", names)
 
 
 _FIT_OPTIONS = _verb_source("lda", "prior", "weights", "na_action")
@@ -266,13 +266,13 @@ class Parameter(NamedTuple):
         return "--" + self.name.replace("_", "-")
 
 
-def sources_of(verb: str) -> tuple[Source, ...]:
+def sources_of(verb: str) -> tuple[OptionSource, ...]:
     """Return the functions whose parameters are options of a verb of the command line."""
     model = verb.replace("-", "_")
     return (_verb_source(model),) if model in BY_VERB else SOURCES.get(verb, ())
 
 
-def _function_of(source: Source) -> Any:
+def _function_of(source: OptionSource) -> Any:
     """Import and return the function or method that a source names."""
     module, _, path = source.function.partition(":")
     function = resolve(module)
@@ -281,7 +281,7 @@ def _function_of(source: Source) -> Any:
     return function
 
 
-def parameters_of(source: Source) -> list[Parameter]:
+def parameters_of(source: OptionSource) -> list[Parameter]:
     """Return the parameters of a function that can be typed as options."""
     function = _function_of(source)
     descriptions = _descriptions(function)
@@ -460,7 +460,7 @@ def respell_option(
     Respelling
         Empty if no unknown option is such a parameter.
     """
-    scalar = ValueKind(integer=True, real=True, text=True)
+    scalar = ValueKind(accepts_integer=True, accepts_float=True, accepts_text=True)
     literal = replace(scalar, items=scalar)
     values = {
         option.lstrip("-").replace("-", "_"): literal.read(text) if text else True

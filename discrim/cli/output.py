@@ -56,12 +56,12 @@ body {{ max-width: 72rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.45 sy
 """
 
 
-def page(title: str, body: str) -> str:
+def html_page(title: str, body: str) -> str:
     """Return an HTML page with a title as text and a body as HTML.
 
     Examples
     --------
-    >>> page("a < b", "<p>c</p>").splitlines()[6]
+    >>> html_page("a < b", "<p>c</p>").splitlines()[6]
     '<title>a &lt; b</title>'
     """
     return _PAGE.format(title=html.escape(title), body=body)
@@ -90,7 +90,7 @@ def prepare_streams() -> None:
             stream.reconfigure(encoding="utf-8", errors=errors)
 
 
-def standard_input() -> str:
+def read_standard_input() -> str:
     """Read standard input as text; raise a DataError if it is closed."""
     if sys.stdin is None:
         raise DataError(
@@ -184,13 +184,13 @@ class Output(NamedTuple):
         Format of the summary.
     width : int or None
         Width of text in characters.
-    path : str or None
+    summary_path : str or None
         File of the summary, None for standard output.
-    picture : str or None
+    plot_path : str or None
         File of the plot.
     plot_arguments : mapping
         Arguments of `plot`.
-    save : str or None
+    fit_path : str or None
         File of the fit.
     calibrated : bool
         Whether the fit is saved with the calibration of its posteriors.
@@ -198,10 +198,10 @@ class Output(NamedTuple):
 
     summary_format: str
     width: int | None = None
-    path: str | None = None
-    picture: str | None = None
+    summary_path: str | None = None
+    plot_path: str | None = None
     plot_arguments: Mapping[str, Any] = MappingProxyType({})
-    save: str | None = None
+    fit_path: str | None = None
     calibrated: bool = False
 
 
@@ -249,7 +249,7 @@ def pop_output_options(options: dict[str, Any], *read: str) -> Output:
             hint="Leave it out, or add --format text.",
         )
     if save is not None:
-        _check_target(save, force)
+        _check_fit_target(save, force)
     elif calibrated:
         raise DataError("--calibrated requires --save.", hint="Add --save FILE, or leave it out.")
     if picture is not None:
@@ -308,7 +308,7 @@ def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> 
         )
 
 
-def _check_target(target: str, force: bool) -> None:
+def _check_fit_target(target: str, force: bool) -> None:
     """Raise an error if a fit cannot be saved to a file, or would replace another kind of file.
 
     With `force` other files may be replaced.
@@ -353,7 +353,11 @@ def check_not_in_source(output: Output, rows: Any) -> None:
     from discrim.data.sources.sources import source_of_rows
 
     source = source_of_rows(rows)
-    for option, target in (("--out", output.path), ("--plot", output.picture), ("--save", output.save)):
+    for option, target in (
+        ("--out", output.summary_path),
+        ("--plot", output.plot_path),
+        ("--save", output.fit_path),
+    ):
         if target is not None and source.reads(target):
             raise DataError(
                 f"{option} {target!r} belongs to {source.description}, from which the rows are read.",
@@ -381,31 +385,31 @@ def write_results(
     """
     text = ""
     if output.summary_format == "html":
-        text = page(summary.title, summary.as_html())
+        text = html_page(summary.title, summary.as_html())
     elif output.summary_format == "text":
         # A file has no terminal, even if standard output is one.
-        width = 100 if output.width is None and output.path is not None else output.width
+        width = 100 if output.width is None and output.summary_path is not None else output.width
         text = summary.as_text(width=width)
     elif output.summary_format != EXCEL:
         text = getattr(summary, f"as_{output.summary_format}")()
     text = text.rstrip("\n") + "\n"
     picture = (
         None
-        if output.picture is None or draw is None
-        else _draw_picture(draw, output.picture, output.plot_arguments)
+        if output.plot_path is None or draw is None
+        else _draw_picture(draw, output.plot_path, output.plot_arguments)
     )
 
     def finish() -> None:
-        if picture is not None and output.picture is not None:
-            write_to_file(output.picture, picture)
+        if picture is not None and output.plot_path is not None:
+            write_to_file(output.plot_path, picture)
         # The fit is saved last: if the command fails, an existing file of a fit must remain.
-        if save is not None and output.save is not None:
-            save(output.save)
+        if save is not None and output.fit_path is not None:
+            save(output.fit_path)
 
-    if output.path is not None and output.summary_format == EXCEL:
-        summary.to_excel(output.path)
-    elif output.path is not None:
-        write_to_file(output.path, text.encode("utf-8", errors="backslashreplace"))
+    if output.summary_path is not None and output.summary_format == EXCEL:
+        summary.to_excel(output.summary_path)
+    elif output.summary_path is not None:
+        write_to_file(output.summary_path, text.encode("utf-8", errors="backslashreplace"))
     else:
         try:
             write_output(text)
@@ -416,7 +420,7 @@ def write_results(
     finish()
 
 
-def _draw_picture(draw: Callable[..., Any], target: str, view: Mapping[str, Any]) -> bytes:
+def _draw_picture(draw: Callable[..., Any], target: str, plot_arguments: Mapping[str, Any]) -> bytes:
     """Draw a plot.
 
     Parameters
@@ -437,14 +441,14 @@ def _draw_picture(draw: Callable[..., Any], target: str, view: Mapping[str, Any]
 
     if picture_format(target) == "html":
         try:
-            text: str = draw(**view, interactive=True).to_html()
+            text: str = draw(**plot_arguments, interactive=True).to_html()
         except NotSupportedError as error:
             raise error.with_message(
                 f"--plot {target!r} requires an interactive figure. {error.message}",
                 hint=f"{error.hint} Or name a file that ends in .png, .svg or .pdf.",
             ) from None
         return text.encode("utf-8")
-    return picture_bytes(lambda: draw(**view), picture_format(target))
+    return picture_bytes(lambda: draw(**plot_arguments), picture_format(target))
 
 
 def write_to_file(target: str, contents: bytes) -> None:

@@ -164,7 +164,7 @@ class Parser(argparse.ArgumentParser):
             for option in action.option_strings
         ]
 
-    def typed(self, options: Mapping[str, object], without: Container[str] = ()) -> str:
+    def format_typed(self, options: Mapping[str, object], without: Container[str] = ()) -> str:
         """Return options as they are typed, as a sentence to append to a message, or "".
 
         Parameters
@@ -183,7 +183,7 @@ class Parser(argparse.ArgumentParser):
         >>> parser = Parser()
         >>> _ = parser.add_argument("--bias-reduction", action="store_true")
         >>> _ = parser.add_argument("--sep")
-        >>> parser.typed({"bias_reduction": True, "sep": ";", "k": 1})
+        >>> parser.format_typed({"bias_reduction": True, "sep": ";", "k": 1})
         " Typed as: --bias-reduction --sep ';'"
         """
         actions = {action.dest: action for action in self._actions if action.option_strings}
@@ -232,7 +232,9 @@ class Parser(argparse.ArgumentParser):
                 name, hint, options = self.rewrite(known_values, unknown_texts)
                 if name:
                     option = f"--{name.replace('_', '-')}"
-                    self.refuse(f"unknown option {option!r} of {self.verb}. {hint}{self.typed(options)}")
+                    self.refuse(
+                        f"unknown option {option!r} of {self.verb}. {hint}{self.format_typed(options)}"
+                    )
             self._raise_option(next(iter(unknown_texts)))
         positional_names = [str(action.metavar) for action in self._actions if not action.option_strings]
         expected = (

@@ -19,7 +19,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from discrim import datasets
-from discrim.cli.output import standard_input
+from discrim.cli.output import read_standard_input
 from discrim.cli.parsing import closest_word
 from discrim.errors import DataError, DiscrimError, missing_package, warn_user
 
@@ -45,7 +45,7 @@ def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
     FileNotFoundError: [Errno 2] No such file or directory: 'table.csv.gz'
     """
     if source == "-":
-        return io.StringIO(standard_input())
+        return io.StringIO(read_standard_input())
     mode = os.stat(source).st_mode
     if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
         raise DataError(f"{source!r} is a device, not a file.", hint="Name a file, or - for standard input.")
@@ -126,7 +126,7 @@ class LabelColumns(NamedTuple):
     text: frozenset[str] = frozenset()
     numbers: frozenset[str] | None = None
 
-    def as_text(self, names: Sequence[str]) -> list[str]:
+    def columns_to_read_as_text(self, names: Sequence[str]) -> list[str]:
         """Select the columns that are read as text."""
         converted_columns = self.numbers
         return [
@@ -137,7 +137,7 @@ class LabelColumns(NamedTuple):
             or (converted_columns is not None and name not in converted_columns)
         ]
 
-    def with_types(self, table: Any) -> Any:
+    def convert_typed_columns(self, table: Any) -> Any:
         """Convert the typed columns of a DataFrame to numbers or booleans, if that loses nothing."""
         from discrim.data.values import convert_text_labels
 
@@ -287,14 +287,14 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
     """
     import pandas as pd
 
-    from discrim.data.sources.files import Dialect, raise_if_nul, raise_if_other_separator
+    from discrim.data.sources.files import Dialect, raise_if_nul, raise_if_wrong_separator
 
     dialect = dialect or Dialect()
     file = open_rereadable(source)
-    options = dialect.options(source)
+    options = dialect.read_csv_options(source)
     header = pd.read_csv(file, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
     header_names = [str(name) for name in header.iloc[0]]
-    raise_if_other_separator(source, file, header_names, dialect)
+    raise_if_wrong_separator(source, file, header_names, dialect)
     raise_if_nul(source, file)
     duplicates = [name for name, count in Counter(header_names).items() if name and count > 1]
     if duplicates:
@@ -303,8 +303,8 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
         )
     if not isinstance(file, str):
         file.seek(0)
-    dtypes: Any = dict.fromkeys(labels.as_text(header_names), str)
-    table: pd.DataFrame = labels.with_types(pd.read_csv(file, dtype=dtypes, **options))
+    dtypes: Any = dict.fromkeys(labels.columns_to_read_as_text(header_names), str)
+    table: pd.DataFrame = labels.convert_typed_columns(pd.read_csv(file, dtype=dtypes, **options))
     if not isinstance(table.index, pd.RangeIndex):
         raise DataError(
             f"{source!r} has rows with more fields than the header.", hint="Name every column in the header."
@@ -312,11 +312,11 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
     warn_of_decimal_commas(table, source, labels)
     for position, name in enumerate(header_names):
         if not name:
-            _warn_of_no_name(position + 1, source, table.columns[position])
+            _warn_of_unnamed_column(position + 1, source, table.columns[position])
     return table
 
 
-def _warn_of_no_name(position: int, source: str, name: str) -> None:
+def _warn_of_unnamed_column(position: int, source: str, name: str) -> None:
     """Warn of a column without a name, by its position from 1."""
     warn_user(
         f"column {position} of {source!r} has no name and is called {name!r}: "
@@ -324,13 +324,15 @@ def _warn_of_no_name(position: int, source: str, name: str) -> None:
     )
 
 
-def first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
+def read_first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
     """Read the first rows of a CSV file."""
     import pandas as pd
 
     from discrim.data.sources.files import N_SAMPLED_ROWS, Dialect
 
-    rows: pd.DataFrame = pd.read_csv(path, nrows=N_SAMPLED_ROWS, **(dialect or Dialect()).options(path))
+    rows: pd.DataFrame = pd.read_csv(
+        path, nrows=N_SAMPLED_ROWS, **(dialect or Dialect()).read_csv_options(path)
+    )
     return rows
 
 
@@ -346,11 +348,11 @@ def warn_of_decimal_commas(table: pd.DataFrame, source: str, labels: LabelColumn
     labels : LabelColumns
         Columns that are meant to be text, without a warning.
     """
-    from discrim.data.sources.files import decimal_commas
+    from discrim.data.sources.files import find_decimal_comma_column
 
     names = [str(name) for name in table.columns]
-    as_text = set(labels.as_text(names))
-    name_and_text = decimal_commas(table, [name for name in names if name not in as_text])
+    as_text = set(labels.columns_to_read_as_text(names))
+    name_and_text = find_decimal_comma_column(table, [name for name in names if name not in as_text])
     if name_and_text is not None:
         warn_user(
             f"column {name_and_text[0]!r} of {source!r} is read as text such as {name_and_text[1]!r}: add "
@@ -434,11 +436,11 @@ def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = No
         return source_of(data)
     from discrim.data.sources.files import TextLabelSource
 
-    source = TextLabelSource(files, labels.as_text, labels.typed, dialect)
-    warn_of_decimal_commas(first_rows(files.files[0].path, dialect), files.files[0].path, labels)
+    source = TextLabelSource(files, labels.columns_to_read_as_text, labels.typed, dialect)
+    warn_of_decimal_commas(read_first_rows(files.files[0].path, dialect), files.files[0].path, labels)
     for name in source.names:
         if unnamed := _UNNAMED.fullmatch(name):
-            _warn_of_no_name(int(unnamed[1]) + 1, files.files[0].path, name)
+            _warn_of_unnamed_column(int(unnamed[1]) + 1, files.files[0].path, name)
     return source
 
 

@@ -86,7 +86,7 @@ class ValueKind:
     ----------
     words : tuple of str
         Words with a meaning.
-    flag, integer, real, text, none : bool
+    accepts_bool, accepts_integer, accepts_float, accepts_text, accepts_none : bool
         Whether a bool, an integer, a float, any text, or None is accepted.
     items : ValueKind or None
         Kind of the items of a list; None if lists are not accepted.
@@ -99,11 +99,11 @@ class ValueKind:
     """
 
     words: tuple[str, ...] = ()
-    flag: bool = False
-    integer: bool = False
-    real: bool = False
-    text: bool = False
-    none: bool = False
+    accepts_bool: bool = False
+    accepts_integer: bool = False
+    accepts_float: bool = False
+    accepts_text: bool = False
+    accepts_none: bool = False
     items: ValueKind | None = None
     values: ValueKind | None = None
     by_class: bool = False
@@ -112,18 +112,18 @@ class ValueKind:
     @property
     def is_flag(self) -> bool:
         """Whether all accepted values are True, False or None."""
-        return self.flag and not (self.is_scalar or self.items or self.values or self.specifications)
+        return self.accepts_bool and not (self.is_scalar or self.items or self.values or self.specifications)
 
     @property
     def is_word(self) -> bool:
         """Whether all accepted values are words from a fixed set, or None."""
-        words_only = ValueKind(words=self.words, none=self.none)
+        words_only = ValueKind(words=self.words, accepts_none=self.accepts_none)
         return bool(self.words) and self == words_only
 
     @property
     def is_scalar(self) -> bool:
         """Whether a single word, number or text is accepted, and not only lists, for example."""
-        return bool(self.words) or self.integer or self.real or self.text
+        return bool(self.words) or self.accepts_integer or self.accepts_float or self.accepts_text
 
     @property
     def metavar(self) -> str:
@@ -132,17 +132,17 @@ class ValueKind:
         if self.is_word:
             return f"{{{word_list}}}" if len(word_list) <= MAX_WORDS_SHOWN else "WORD"
         names = []
-        if self.integer or self.real:
-            names.append("X" if self.real else "N")
+        if self.accepts_integer or self.accepts_float:
+            names.append("X" if self.accepts_float else "N")
         if self.words:
             names.append(word_list.replace(",", "|") if len(word_list) <= MAX_WORDS_IN_UNION else "WORD")
-        if self.text:
+        if self.accepts_text:
             names.append("NAME")
         if self.items is not None:
-            names.append(f"{'X' if self.items.is_scalar and not self.items.text else 'NAME'},...")
+            names.append(f"{'X' if self.items.is_scalar and not self.items.accepts_text else 'NAME'},...")
         if self.values is not None:
             names.append("CLASS=X,..." if self.by_class else "NAME=X,...")
-        names += ["True"] * self.flag + ["CALL"] * bool(self.specifications)
+        names += ["True"] * self.accepts_bool + ["CALL"] * bool(self.specifications)
         return "|".join(names) or "NAME"
 
     def read(self, text: str) -> Any:
@@ -150,20 +150,20 @@ class ValueKind:
         typed = text.strip()
         if typed in self.words:
             return typed
-        if self.flag and typed in ("True", "False"):
+        if self.accepts_bool and typed in ("True", "False"):
             return typed == "True"
-        if self.none and typed == "None" and not self.text:
+        if self.accepts_none and typed == "None" and not self.accepts_text:
             return None
         if self.specifications and _CALL.match(text):
             return specification_of(read_call(text), self.specifications)
         if self.values is not None and "=" in text:
-            return self._dictionary(text, self.values)
+            return self._read_dictionary(text, self.values)
         if self.items is not None and "," in text:
             return [self.items.read(item.strip()) for item in _split_list(text, self.items)]
-        number = _read_number(typed, allows_integer=self.integer, allows_float=self.real)
+        number = _read_number(typed, allows_integer=self.accepts_integer, allows_float=self.accepts_float)
         if number is not None:
             return number
-        if self.text:
+        if self.accepts_text:
             return text
         if self.items is not None:
             with suppress(argparse.ArgumentTypeError):
@@ -178,17 +178,19 @@ class ValueKind:
     @property
     def description(self) -> str:
         """Description of valid values, for messages."""
-        alternatives = ["a number" if self.real else "a whole number"] * (self.integer or self.real)
+        alternatives = ["a number" if self.accepts_float else "a whole number"] * (
+            self.accepts_integer or self.accepts_float
+        )
         alternatives += [
             *self.words,
-            *["True or False"] * self.flag,
+            *["True or False"] * self.accepts_bool,
             *["a list a,b,c"] * (self.items is not None),
         ]
         alternatives += ["values by name such as a=1,b=2"] * (self.values is not None)
         alternatives += ["a specification with its parameters in parentheses"] * bool(self.specifications)
         return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1]]))
 
-    def _dictionary(self, text: str, value_kind: ValueKind) -> dict[str, Any]:
+    def _read_dictionary(self, text: str, value_kind: ValueKind) -> dict[str, Any]:
         """Read a list NAME=VALUE,... as a dictionary."""
         entries: dict[str, Any] = ValuesByClass() if self.by_class else {}
         for item in _split_list(text, value_kind):
@@ -274,12 +276,12 @@ def value_kind_of(*annotations: Any) -> ValueKind:
             specifications += _concrete_specifications(member)
     return ValueKind(
         words=tuple(literal_words),
-        flag=bool in members,
-        integer=int in members,
-        real=float in members,
+        accepts_bool=bool in members,
+        accepts_integer=int in members,
+        accepts_float=float in members,
         # Any in a union with other types stands for values that cannot be typed, such as a table.
-        text=str in members or members == [Any],
-        none=type(None) in members,
+        accepts_text=str in members or members == [Any],
+        accepts_none=type(None) in members,
         items=value_kind_of(*items) if items else None,
         values=value_kind_of(*(value_type for _, value_type in values)) if values else None,
         by_class=any(key is Any for key, _ in values),

@@ -42,20 +42,20 @@ class Verb(NamedTuple):
     Attributes
     ----------
     name : str
-    text : str
+    description : str
         Description in one line.
     group : str
         Its group in the help.
-    run : str
+    function : str
         Module and name of the function that runs it.
     examples : tuple of str
         Commands without ``discrim``, which may need the files that earlier ones write.
     """
 
     name: str
-    text: str
+    description: str
     group: str
-    run: str
+    function: str
     examples: tuple[str, ...]
 
 
@@ -194,7 +194,7 @@ class _MainParser(Parser):
             formatter.start_section(heading)
             for verb in VERBS.values():
                 if verb.group == group:
-                    formatter.add_argument(argparse.Action([], verb.name, help=verb.text))
+                    formatter.add_argument(argparse.Action([], verb.name, help=verb.description))
             formatter.end_section()
         formatter.start_section("options")
         formatter.add_arguments([action for action in self._actions if action.option_strings])
@@ -259,8 +259,8 @@ def _add_verb(verbs: Any, verb: Verb) -> None:
 
     parser = verbs.add_parser(
         verb.name,
-        help=verb.text,
-        description=f"{verb.text[0].upper()}{verb.text[1:]}.",
+        help=verb.description,
+        description=f"{verb.description[0].upper()}{verb.description[1:]}.",
         argument_default=argparse.SUPPRESS,
         verb=verb.name,
     )

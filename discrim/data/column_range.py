@@ -57,7 +57,7 @@ class ColumnRange:
     def check_stored(
         self, base: Floats, steps: csr_array, missing: Mask, terms: Sequence[str], table: Table
     ) -> None:
-        """Raise an OutOfRangeError for a value of sparse rows.
+        """Raise an OutOfRangeError if a value of rows that are stored as a sparse matrix is out of range.
 
         Parameters
         ----------
@@ -99,6 +99,7 @@ def raise_out_of_range(column: str, value: float, row: object, measure: str = WI
     Parameters
     ----------
     column : str
+        Name of the column.
     value : float
     row : object
         Label of its row.
@@ -110,8 +111,7 @@ def raise_out_of_range(column: str, value: float, row: object, measure: str = WI
         f"{measure}.",
         hint=(
             "Correct the value, make it missing, convert it to the unit of the other rows, or use "
-            "logarithms if "
-            "the column covers such a range."
+            "logarithms if the column covers such a range."
         ),
         columns=(column,),
         rows=(row,),

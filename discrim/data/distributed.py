@@ -34,7 +34,8 @@ RESULTS_PER_MERGE = 8
 
 MIN_RUNS = 16
 RUNS_PER_THREAD = 4
-"""Number of runs of partitions (one task each): `MIN_RUNS`, or `RUNS_PER_THREAD` per thread if that is more.
+"""Number of runs of consecutive partitions, each of which is one task: the larger of `MIN_RUNS` and
+`RUNS_PER_THREAD` times the number of threads.
 
 A task costs the scheduler about a millisecond, hence not one per partition.
 """
@@ -123,7 +124,7 @@ class DaskSource(DistributedSource):
         root, runs = self._build_task_tree(work)
         stored_task = delayed(_apply_without_counts, pure=False)(stored, root)
         with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
-            answer, future = _on_cluster(
+            answer, future = _compute_on_cluster(
                 client,
                 [delayed(_apply_keeping_counts, pure=False)(returned, root), stored_task],
                 runs,
@@ -139,6 +140,7 @@ class DaskSource(DistributedSource):
         Parameters
         ----------
         work : ChunkWork
+            The function, the merging of two results, and the columns to read.
 
         Returns
         -------
@@ -149,7 +151,7 @@ class DaskSource(DistributedSource):
         """
         from dask import delayed
 
-        keys, graph, partition_tasks = self._partitions(self._checked_columns(work.columns))
+        keys, graph, partition_tasks = self._partition_graphs(self._checked_columns(work.columns))
         work_task, merge_task = (
             delayed(function, pure=False, traverse=False) for function in (work.function, work.merge)
         )
@@ -163,7 +165,7 @@ class DaskSource(DistributedSource):
         for start, stop in pairwise(bounds):
             partition_numbers = range(start, stop)
             if partition_tasks is None:
-                partitions = _Partitions(
+                partitions = _PartitionGraphs(
                     [graph[k] for k in partition_numbers], keys[start:stop], row_metadata[start:stop], start
                 )
                 runs.append(
@@ -189,15 +191,16 @@ class DaskSource(DistributedSource):
         return values[0], runs
 
     def _record_row_counts(self, row_counts: list[int]) -> None:
-        """Store the number of rows of each partition; raise a DataError if an earlier pass found another."""
+        """Store the number of rows of each partition; raise a DataError if an earlier pass had another."""
         if self._row_counts is not None and row_counts != self._row_counts:
             k = next(
                 k for k, (new, old) in enumerate(zip(row_counts, self._row_counts, strict=True)) if new != old
             )
             raise DataError(
                 f"Partition {k} of {self.description} has {row_counts[k]:,} rows now and had "
-                f"{self._row_counts[k]:,} "
-                "before, but a fit that reads rows several times needs the same rows each time.",
+                f"{self._row_counts[k]:,} before, but a fit that reads rows several times needs the "
+                "same rows "
+                "each time.",
                 hint="Write the frame to Parquet first, or keep it on the workers with .persist().",
             )
         self._row_counts = row_counts
@@ -214,7 +217,7 @@ class DaskSource(DistributedSource):
         answer : callable
             Function of the DataFrame of a partition that returns a Series or a DataFrame with its rows.
         beyond : bool
-            Whether labels may be missing, in which case they have the dtype object.
+            Whether the function may return missing labels, in which case its result has the dtype object.
 
         Returns
         -------
@@ -229,8 +232,8 @@ class DaskSource(DistributedSource):
         function_task = delayed(answer, pure=False, traverse=False)
         return self._select_columns(names).map_partitions(_apply_with_dtypes, function_task, meta, meta=meta)
 
-    def _partitions(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:
-        """Return the keys of the partitions and how each is computed.
+    def _partition_graphs(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:
+        """Return the Dask graphs, or the tasks, that compute the partitions.
 
         Optimizing the graph takes Dask longer than a short pass over the rows, therefore the result is
         cached.
@@ -266,7 +269,7 @@ class DaskSource(DistributedSource):
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         frame = self._select_columns(columns)
         for number in range(frame.npartitions):
-            with _naming_partition(number):
+            with _add_partition_to_errors(number):
                 rows = frame.get_partition(number).compute()
             for chunk in iter_slices(rows):
                 yield Chunk(chunk)
@@ -278,6 +281,7 @@ def _nullable_meta(empty: Any, allows_unknown_labels: bool) -> Any:
     Parameters
     ----------
     empty : Series or DataFrame
+        Result of a function for a partition without rows.
     allows_unknown_labels : bool
         Whether labels may be missing, in which case they have the dtype object.
 
@@ -299,7 +303,9 @@ def _apply_with_dtypes(data: pd.DataFrame, function: Callable[[Any], Any], meta:
     Parameters
     ----------
     data : DataFrame
+        Rows of the partition.
     function : callable
+        Function of the rows.
     meta : Series or DataFrame
         Empty result with the dtypes of all partitions.
 
@@ -325,6 +331,7 @@ class _PartitionRun(NamedTuple):
     Attributes
     ----------
     task : Delayed
+        Task that computes the merged result.
     partition_numbers : range
         Numbers of the partitions.
     partitions : sequence of Delayed
@@ -336,8 +343,8 @@ class _PartitionRun(NamedTuple):
     partitions: Sequence[Any] = ()
 
 
-class _Partitions:
-    """Consecutive partitions that one task computes.
+class _PartitionGraphs:
+    """Graphs of consecutive partitions that one task computes.
 
     Not a list or a dataclass, because Dask would search these for tasks.
 
@@ -354,7 +361,7 @@ class _Partitions:
     """
 
     def __init__(self, graphs: list[Any], keys: list[Any], row_metadata: Sequence[Any], first: int) -> None:
-        self.makers = graphs
+        self.graphs = graphs
         self.keys = keys
         self.row_metadata = row_metadata
         self.first = first
@@ -399,7 +406,7 @@ def _split_graph(graph: dict[Any, Any], keys: list[Any]) -> list[Any] | None:
 
 
 def _process_partitions(
-    partitions: _Partitions, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
+    partitions: _PartitionGraphs, work: Callable[[Any, Any], Any], merge: Callable[[Any, Any], Any]
 ) -> CountedResult:
     """Compute partitions one after another, apply the work to each, and merge the results.
 
@@ -420,22 +427,22 @@ def _process_partitions(
     import dask
 
     merged_results: list[CountedResult] = []
-    waiting: list[_Partition] = []
+    pending: list[_Partition] = []
     for number, (graph, key, row_metadata) in enumerate(
-        zip(partitions.makers, partitions.keys, partitions.row_metadata, strict=True), start=partitions.first
+        zip(partitions.graphs, partitions.keys, partitions.row_metadata, strict=True), start=partitions.first
     ):
-        with _naming_partition(number):
+        with _add_partition_to_errors(number):
             data = dask.get(graph, key)
-        if waiting:
-            first = waiting[0].data
+        if pending:
+            first = pending[0].data
             is_small = (
-                sum(len(partition.data) for partition in waiting) < rows_per_chunk(len(first.columns)) // 2
+                sum(len(partition.data) for partition in pending) < rows_per_chunk(len(first.columns)) // 2
             )
             if not (is_small and len(first) and len(data) and first.dtypes.equals(data.dtypes)):
-                merged_results.append(_process_concatenated(waiting, work, merge))
-                waiting = []
-        waiting.append(_Partition(data, row_metadata, number))
-    merged_results.append(_process_concatenated(waiting, work, merge))
+                merged_results.append(_process_concatenated(pending, work, merge))
+                pending = []
+        pending.append(_Partition(data, row_metadata, number))
+    merged_results.append(_process_concatenated(pending, work, merge))
     return _merge_results(merged_results, merge)
 
 
@@ -501,6 +508,7 @@ def _process_partition(
     Parameters
     ----------
     data : DataFrame
+        Rows of the partition.
     work : callable
         Function of the rows of a partition and their metadata.
     row_metadata : object
@@ -512,7 +520,7 @@ def _process_partition(
     -------
     tuple of the result and the list of the number of rows
     """
-    with _naming_partition(number):
+    with _add_partition_to_errors(number):
         return work(data, row_metadata), [len(data)]
 
 
@@ -524,8 +532,8 @@ def _merge_results(values: Sequence[CountedResult], merge: Callable[[Any, Any], 
 
 
 @contextmanager
-def _naming_partition(number: int) -> Iterator[None]:
-    """Add the number of the partition to an error."""
+def _add_partition_to_errors(number: int) -> Iterator[None]:
+    """Add the number of the partition to the message of any error that is raised in the block."""
     try:
         yield
     except DiscrimError as error:
@@ -557,12 +565,12 @@ class _RemoteValue(StoredValue[T]):
         Function without arguments that computes the value again.
     """
 
-    def __init__(self, client: Any, future: Any, remake: Callable[[], T]) -> None:
-        self._client, self._future, self._remake = client, future, cache(remake)
+    def __init__(self, client: Any, future: Any, recompute: Callable[[], T]) -> None:
+        self._client, self._future, self._recompute = client, future, cache(recompute)
 
     def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
-        """Return a function of this value and other stored values, computed on a worker."""
-        if self._is_reached(others):
+        """Return the result of a function of this value and other stored values, computed on a worker."""
+        if self._are_on_workers(others):
             with suppress(CancelledError):
                 result: V = self._submit(function, others).result()
                 return result
@@ -570,7 +578,7 @@ class _RemoteValue(StoredValue[T]):
 
     def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
         """Store the result of a function of this value and other stored values on a worker."""
-        if not self._is_reached(others):
+        if not self._are_on_workers(others):
             return super().map(function, *others)
         # The function may contain rows, which should not be sent through the scheduler.
         (function_future,) = self._client.scatter([function], hash=False)
@@ -578,7 +586,7 @@ class _RemoteValue(StoredValue[T]):
             self._client, self._submit(function_future, others), partial(super().apply, function, *others)
         )
 
-    def _is_reached(self, others: Sequence[StoredValue[Any]]) -> bool:
+    def _are_on_workers(self, others: Sequence[StoredValue[Any]]) -> bool:
         """Return whether this value and the others are all on workers of an open client."""
         return self._client.status == "running" and all(isinstance(value, _RemoteValue) for value in others)
 
@@ -592,7 +600,7 @@ class _RemoteValue(StoredValue[T]):
         with suppress(CancelledError):
             value: T = self._future.result()
             return value
-        return self._remake()
+        return self._recompute()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StoredValue, (self.value(),)
@@ -646,12 +654,12 @@ def _compute(root: Any, runs: list[_PartitionRun]) -> Any:
     client = _client_of(root)
     with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
         if client is None:
-            return _on_this_machine(root, runs, progress)
-        (future,) = _on_cluster(client, [root], runs, progress)
+            return _compute_locally(root, runs, progress)
+        (future,) = _compute_on_cluster(client, [root], runs, progress)
         return future.result()
 
 
-def _on_cluster(
+def _compute_on_cluster(
     client: Any, roots: list[Any], runs: list[_PartitionRun], progress: Callable[[int], None]
 ) -> list[Any]:
     """Compute trees of tasks on a cluster, and wait for them.
@@ -660,6 +668,7 @@ def _on_cluster(
     ----------
     client : distributed.Client
     roots : list of Delayed
+        Tasks whose values are computed.
     runs : list of _PartitionRun
         The runs of partitions below the roots, for progress and errors.
     progress : callable
@@ -676,27 +685,28 @@ def _on_cluster(
     marker_task = delayed(_return_none, pure=False)
     futures = client.compute([*roots, *(marker_task(run.task) for run in runs)])
     roots, markers = futures[: len(roots)], futures[len(roots) :]
-    run_of = {marker.key: run for marker, run in zip(markers, runs, strict=True)}
+    run_by_key = {marker.key: run for marker, run in zip(markers, runs, strict=True)}
     for finished in as_completed(markers):
         if finished.status in ("error", "cancelled"):
             error = finished.exception()
             if isinstance(error, DiscrimError):
                 raise error
-            number = _find_failing_partition([run_of[finished.key]], type(error))
+            number = _find_failing_partition([run_by_key[finished.key]], type(error))
             if number is None:
                 raise error
             raise _partition_error(number, error) from error
-        progress(len(run_of[finished.key].partition_numbers))
+        progress(len(run_by_key[finished.key].partition_numbers))
     wait(roots)
     return roots
 
 
-def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[int], None]) -> Any:
+def _compute_locally(root: Any, runs: list[_PartitionRun], progress: Callable[[int], None]) -> Any:
     """Compute a tree of tasks with threads of this machine, and return its value.
 
     Parameters
     ----------
     root : Delayed
+        Task whose value is computed.
     runs : list of _PartitionRun
         The runs of partitions below the root, for progress and errors.
     progress : callable
@@ -709,13 +719,14 @@ def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[i
     import dask
     from dask.callbacks import Callback
 
-    run_of = {run.task.key: run for run in runs}
+    run_by_key = {run.task.key: run for run in runs}
     done = set()
 
     def after(key: Any, *_: Any) -> None:
-        if key in run_of:
+        """Report the progress after the task of a run."""
+        if key in run_by_key:
             done.add(key)
-            progress(len(run_of[key].partition_numbers))
+            progress(len(run_by_key[key].partition_numbers))
 
     try:
         with Callback(posttask=after):
@@ -723,7 +734,9 @@ def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[i
     except DiscrimError:
         raise
     except Exception as error:
-        number = _find_failing_partition([run for key, run in run_of.items() if key not in done], type(error))
+        number = _find_failing_partition(
+            [run for key, run in run_by_key.items() if key not in done], type(error)
+        )
         if number is None:
             raise
         raise _partition_error(number, error) from error
@@ -731,7 +744,7 @@ def _on_this_machine(root: Any, runs: list[_PartitionRun], progress: Callable[[i
 
 
 def _find_failing_partition(runs: list[_PartitionRun], error_class: type[Exception]) -> int | None:
-    """Return the number of the first partition that raises an error of a class again, or None.
+    """Compute partitions again, and return the number of the first that raises an error of a class, or None.
 
     Parameters
     ----------

@@ -59,8 +59,8 @@ class SparseFrame:
         return int(self.matrix.shape[0])
 
     def __getitem__(self, name: Any) -> Any:
+        # Like in pandas, a name selects a column, and a mask or positions select rows.
         if isinstance(name, np.ndarray):
-            # A mask or positions select rows, like in pandas.
             return SparseFrame(
                 self.matrix[name], self.columns[: len(self._position_by_name)], self.beside[name]
             )
@@ -80,7 +80,7 @@ class SparseFrame:
 
 
 class SparseColumns:
-    """Sparse columns of a table.
+    """Sparse columns of a table, stored as one matrix.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class SparseColumns:
     matrix : (n, q) csr_array of float
         Stored values, without duplicates; a copy of the caller's.
     kinds : dict of str to str
-        ColumnType of each column, numeric or boolean, by name.
+        Column type of each column, "numeric" or "boolean", by name.
     fill : (q,) float array
         Value of entries that are not stored; NaN if they are missing.
     rows : dict
@@ -113,7 +113,7 @@ class SparseColumns:
         self._by_column: scipy.sparse.csc_array | None = None
 
     def column(self, position: int, start: int, stop: int) -> Floats:
-        """Return rows start to stop of a column of the table, as a dense array."""
+        """Return rows start to stop of the column at a position in the table, as a dense array."""
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
         columns = self._by_column
@@ -173,12 +173,12 @@ def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) 
         if data.matrix.dtype.kind not in "biuf":
             return None
         matrix = scipy.sparse.csr_array(data.matrix, dtype=np.float64, copy=True)
-        kinds = dict.fromkeys(names[:width], _number_type(data.matrix.dtype))
+        kinds = dict.fromkeys(names[:width], _numeric_column_type(data.matrix.dtype))
         return SparseColumns({j: j for j in range(width)}, matrix, np.zeros(width), kinds)
     positions = [j for j, dtype in enumerate(dtypes) if is_sparse_number(dtype)]
     if not positions:
         return None
-    arrays = list(_arrays(data, positions))
+    arrays = list(_column_arrays(data, positions))
     fill = np.array([array.fill_value for array in arrays], dtype=np.float64)
     stored = [array.sp_values for array in arrays]
     # One conversion to float64 for all columns; the conversion from CSC to CSR sorts the rows.
@@ -188,15 +188,16 @@ def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) 
     # The same index dtype as the rows, if large enough, otherwise SciPy would copy the rows.
     starts = starts.astype(np.result_type(rows, np.min_scalar_type(starts[-1])))
     matrix = scipy.sparse.csc_array((values, rows, starts), shape=(len(data), len(positions)))
-    kinds = {names[j]: _number_type(dtypes[j].subtype) for j in positions}
+    kinds = {names[j]: _numeric_column_type(dtypes[j].subtype) for j in positions}
     return SparseColumns({j: i for i, j in enumerate(positions)}, matrix.tocsr(), fill, kinds)
 
 
-def _number_type(dtype: Any) -> ColumnType:
+def _numeric_column_type(dtype: Any) -> ColumnType:
+    """Return the column type of a NumPy dtype of numbers or booleans."""
     return "boolean" if dtype.kind == "b" else "numeric"
 
 
-def _arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
+def _column_arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
     """Return the pandas arrays of the columns at some positions."""
     # Creating a Series for each of 50,000 columns takes longer than a fit; pandas has no public alternative.
     quick = getattr(data, "_iter_column_arrays", None)

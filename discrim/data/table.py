@@ -1,4 +1,4 @@
-"""Any table, as named columns of equal length.
+"""`Table`, which reads the columns of the data frames of any library.
 
 pandas is read directly; every other library (polars, pyarrow, ...) through narwhals, hence none of them is
 imported here. A column is returned in one of two ways: as numbers in a buffer of the caller (`Table.fill`,
@@ -30,9 +30,9 @@ from discrim.data.values import (
     LONG_INTEGER_TYPES,
     ColumnType,
     as_floats,
-    as_text,
     categorical_of_dictionary,
     check_float_precision,
+    dictionary_to_text,
     factorize,
     format_value,
     has_values,
@@ -72,7 +72,8 @@ class Fingerprint:
     step : int
         Distance of the rows whose values are stored.
     values : dict of tuple of str to array
-        Values of one column (rows,), or of several columns that are adjacent in memory (columns, rows).
+        For a group of columns, the stored values: (rows,) of one column, or (columns, rows) of several
+        columns that are equidistant in memory.
     """
 
     step: int
@@ -81,7 +82,15 @@ class Fingerprint:
     def raise_if_changes(
         self, current_values: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
     ) -> None:
-        """Raise a DataError that names the first value that has changed, and its row."""
+        """Raise a DataError that names the first value that has changed, and its row.
+
+        Parameters
+        ----------
+        current_values : mapping of tuple of str to array
+            The present values, in the form of `values`.
+        label : callable
+            Function from the position of a row to its label.
+        """
         for names, before in self.values.items():
             after = current_values[names]
             if before.dtype != object and before.tobytes() == after.tobytes():
@@ -96,8 +105,7 @@ class Fingerprint:
             raise DataError(
                 "The table of this fit was changed after the fit, in the memory that both share: column "
                 f"{names[column]!r} at row {label(value_index * self.step)!r} was {format_value(old_value)} "
-                "and is "
-                f"{format_value(new_value)}.",
+                f"and is {format_value(new_value)}.",
                 hint="Fit again. A fit to data.copy() has its own table.",
                 columns=(names[column],),
                 rows=(label(value_index * self.step),),
@@ -127,7 +135,18 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
-    """Copy every `step`-th value of a column (codes of categories); None if no memory is shared."""
+    """Copy every `step`-th value of a column (codes of categories), for a fingerprint.
+
+    Parameters
+    ----------
+    series : Series of pandas or narwhals
+    step : int
+
+    Returns
+    -------
+    array or None
+        None for columns of other libraries that are not numeric, whose memory cannot be modified.
+    """
     if not isinstance(series, pd.Series):
         if not series.dtype.is_numeric():
             return None
@@ -145,7 +164,10 @@ def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
 
 
 def as_frame(data: Any) -> Any:
-    """Return a table as a frame of pandas or narwhals; raise DataError if it is not a table."""
+    """Return a table as a DataFrame of pandas or narwhals, or a SparseFrame; else raise a DataError.
+
+    The table is a data frame of any library, a dict of columns, or the name of a data set of the package.
+    """
     if isinstance(data, dict):
         data = _frame_of_dict(data)
     if isinstance(data, str) and data in datasets.ABOUT:
@@ -219,7 +241,7 @@ def _narwhals_frame(data: Any) -> Any:
 
 
 def _describe_argument(data: Any) -> str:
-    """Describe, for a message, an argument that is not a table."""
+    """Describe an argument that is not a table, for a message: "an Index"."""
     if isinstance(data, str):
         explanation = (
             "a formula, which must be the first argument"
@@ -227,13 +249,26 @@ def _describe_argument(data: Any) -> str:
             else "text (read files with pandas.read_csv)"
         )
         return f"{data[:60]!r}, {explanation}"
-    return f"an {type(data).__name__}" if type(data).__name__[0] in "aeiou" else f"a {type(data).__name__}"
+    type_name = type(data).__name__
+    return f"an {type_name}" if type_name[0].lower() in "aeiou" else f"a {type_name}"
 
 
 def select_rows(data: Any, positions: NDArray[np.intp]) -> Any:
-    """Return some rows of a table as a table of the same library; rows of a dict as a pandas DataFrame.
+    """Select rows of a table by position, as a table of the same library; for a dict, as a pandas DataFrame.
 
-    Raises NotSupportedError if rows cannot be selected by position.
+    Parameters
+    ----------
+    data : table
+    positions : (m,) int array
+
+    Returns
+    -------
+    table
+
+    Raises
+    ------
+    NotSupportedError
+        The data are not a table from which rows can be selected by position, for example a stream.
     """
     try:
         frame = as_frame(data)
@@ -242,9 +277,9 @@ def select_rows(data: Any, positions: NDArray[np.intp]) -> Any:
         return frame[positions.tolist()].to_native()
     except (AttributeError, DataError, TypeError):
         raise NotSupportedError(
-            f"Each fold is a call with its own rows, but rows of a {type(data).__name__} cannot be selected "
-            "by position.",
-            hint="Pass a DataFrame, or a sample of the rows as one.",
+            f"Each fold is fitted to some of the rows, but rows of {_describe_argument(data)} "
+            "cannot be selected.",
+            hint="Pass a DataFrame, for example with a sample of the rows.",
         ) from None
 
 
@@ -252,7 +287,7 @@ NUMERIC_DTYPE_NAMES = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (
     "float32",
     "float64",
 }
-"""Dtypes of numbers that other libraries and NumPy call alike."""
+"""Dtypes of numbers that have the same name in NumPy and, in lower case, in other libraries."""
 
 
 class Table:
@@ -294,13 +329,13 @@ class Table:
     __slots__ = (
         "_arrays",
         "_coded_columns",
+        "_column_types",
         "_columns",
         "_compared_names",
         "_dtypes",
         "_fingerprint",
         "_fingerprint_names",
         "_index",
-        "_kinds",
         "_labels",
         "_nrows",
         "_schema",
@@ -344,7 +379,7 @@ class Table:
                 columns=duplicates,
             )
         self._views: dict[tuple[str, ...], NDArray[np.float64] | None] = {}
-        self._kinds: dict[str, ColumnType] = {}
+        self._column_types: dict[str, ColumnType] = {}
         self._texts: dict[str, tuple[NDArray[Any], list[Any]]] = {}
         self._compared_names: set[str] = set()
         self._sparse_positions: dict[
@@ -399,7 +434,7 @@ class Table:
         if self.nrows and not self._fingerprint_names.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= MAX_FULL_FINGERPRINT_VALUES else -(-count // FINGERPRINT_SAMPLE_VALUES)
-            self._fingerprint = Fingerprint(step, self._values(names, step))
+            self._fingerprint = Fingerprint(step, self._copy_values(names, step))
             self._fingerprint_names = frozenset(names)
 
     def raise_if_changes(self) -> None:
@@ -407,22 +442,45 @@ class Table:
         fingerprint = self._fingerprint
         if fingerprint is not None:
             # The columns are grouped as they were, although a view of several columns may exist by now.
-            current_values = {group: self._group(group, fingerprint.step) for group in fingerprint.values}
+            current_values = {
+                group: self._grouped_values(group, fingerprint.step) for group in fingerprint.values
+            }
             fingerprint.raise_if_changes(current_values, self.label)
 
-    def _group(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
-        """Return every `step`-th value of columns that are remembered together, as an array."""
+    def _grouped_values(self, names: tuple[str, ...], step: int) -> NDArray[Any]:
+        """Return every `step`-th value of a group of columns of the fingerprint, as an array.
+
+        Parameters
+        ----------
+        names : tuple of str
+        step : int
+
+        Returns
+        -------
+        (rows,) or (columns, rows) array
+        """
         view = self._views.get(names)
         if view is not None:
             return view[:, ::step]
-        array = self._array(names[0]) if len(names) == 1 else None
+        array = self._plain_array(names[0]) if len(names) == 1 else None
         if array is not None:
             return array[::step]
         columns = [np.asarray(copy_column_values(self.native(name), step)) for name in names]
         return np.stack(columns) if len(columns) > 1 else columns[0]
 
-    def _values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
-        """Copy every `step`-th value of the columns that may share memory with the caller."""
+    def _copy_values(self, names: Sequence[str], step: int) -> dict[tuple[str, ...], NDArray[Any]]:
+        """Copy every `step`-th value of the columns that may share memory with the caller, by groups.
+
+        Parameters
+        ----------
+        names : sequence of str
+        step : int
+
+        Returns
+        -------
+        dict of tuple of str to array
+            See `Fingerprint.values`.
+        """
         values: dict[tuple[str, ...], NDArray[Any]] = {}
         for group, view in self._views.items():
             # Adjacent columns in memory are copied together.
@@ -434,7 +492,7 @@ class Table:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
             if name in copied_columns or isinstance(dtype, IMMUTABLE_DTYPES):
                 continue
-            array = self._array(name)
+            array = self._plain_array(name)
             array = copy_column_values(self.native(name), step) if array is None else array[::step].copy()
             if array is not None:
                 values[name,] = array
@@ -458,28 +516,28 @@ class Table:
         """Return the type of a column: numeric, boolean, categorical, text or other."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
-        if name in self._kinds:
-            return self._kinds[name]
+        if name in self._column_types:
+            return self._column_types[name]
         position = self._columns[name] if name in self._columns else self.position(name)
         if not self._dtypes:
             # All columns at once, because narwhals is slow to create a Series.
             kinds = map(narwhals_column_type, self._schema.values())
-            self._kinds = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(
+            self._column_types = dict(zip(self.names, kinds, strict=True)) | dict.fromkeys(
                 self._coded_columns, "text"
             )
-            return self._kinds[name]
+            return self._column_types[name]
         dtype = self._dtypes[position]
         if _is_plain(dtype):
             return "boolean" if dtype.kind == "b" else "numeric"
-        self._kinds[name] = pandas_column_type(self.native(name))
-        return self._kinds[name]
+        self._column_types[name] = pandas_column_type(self.native(name))
+        return self._column_types[name]
 
     @property
     def sparse(self) -> SparseColumns | None:
-        """Numeric columns with a Sparse dtype, as one matrix; None if there is none."""
+        """Columns of numbers or booleans with a Sparse dtype, as one matrix; None if there are none."""
         if self._sparse == "unknown":
             self._sparse = find_sparse_columns(self.data, self._dtypes, self.names)
-            self._kinds.update({} if self._sparse is None else self._sparse.kinds)
+            self._column_types.update({} if self._sparse is None else self._sparse.kinds)
         return self._sparse
 
     def is_sparse(self, name: str) -> bool:
@@ -487,7 +545,21 @@ class Table:
         return self.sparse is not None and name in self.sparse.kinds
 
     def sparse_positions(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Return the positions of sparse columns in `sparse` and among the names, and of other columns."""
+        """Return which of some columns are sparse, and where they are stored.
+
+        Parameters
+        ----------
+        names : sequence of str
+
+        Returns
+        -------
+        matrix_positions : (m,) int array
+            Positions of the sparse columns in the matrix of `sparse`.
+        name_positions : (m,) int array
+            Positions of the sparse columns among `names`.
+        dense_positions : list of int
+            Positions of the other columns among `names`.
+        """
         key = tuple(names)
         if key not in self._sparse_positions:
             sparse_position = {} if self.sparse is None else self.sparse.matrix_positions
@@ -555,14 +627,14 @@ class Table:
         return pd.Series(values, index=series.index, name=name)
 
     def labels(self, name: str, start: int, stop: int) -> pd.Series:
-        """Return rows start to stop of a column as `column` does, but text of pandas in its own dtype."""
+        """Return rows start to stop of a column like `column`, except that text of pandas keeps its dtype."""
         dtype = self._dtypes[self.position(name)] if self._dtypes else None
         if isinstance(dtype, pd.StringDtype):
             return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
         return self.column(name, start, stop)
 
     def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return the mask of rows start to stop with a value.
+        """Return which of the rows start to stop have a value in a column, if that is known quickly.
 
         Parameters
         ----------
@@ -572,10 +644,10 @@ class Table:
         Returns
         -------
         (stop - start,) bool array or None
-            None if the values have to be read for it.
+            None if the values would have to be converted; `column` then shows which are missing.
         """
         text = self.column_type(name) == "text"
-        array = None if text else self._array(name)
+        array = None if text else self._plain_array(name)
         if array is not None:
             values = array[start:stop]
             return ~np.isnan(values) if values.dtype.kind == "f" else np.full(len(values), True)
@@ -604,7 +676,7 @@ class Table:
         return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
-        """Return the pandas dtype of a column, or the equivalent one of another library's column, or None."""
+        """Return the pandas dtype of a column, or the equivalent of the dtype of another library, or None."""
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype
@@ -626,13 +698,15 @@ class Table:
         return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
-        """Write rows start to stop of numeric or boolean columns into an array.
+        """Write rows start to stop of numeric or boolean columns into an array, with NaN for missing values.
 
         Parameters
         ----------
         names : sequence of str
+            Names (p,) of the columns.
         start, stop : int
         out : (stop - start, p) float array
+            Array that is overwritten.
         """
         if not len(out):
             return
@@ -646,7 +720,7 @@ class Table:
             self.sparse.write(sparse_positions, name_positions, start, stop, out)
         for j in dense_positions:
             name = names[j]
-            values = self._arrays[name] if name in self._arrays else self._array(name)
+            values = self._arrays[name] if name in self._arrays else self._plain_array(name)
             if values is not None:
                 out[:, j] = values[start:stop]
                 continue
@@ -664,7 +738,7 @@ class Table:
             )
 
     def rows(self, positions: NDArray[np.intp]) -> Table:
-        """Return some rows, by position, of a chunk of another library's table, with their labels."""
+        """Select rows by position (m,), with their labels, from a chunk of a table of another library."""
         selected = Table(self.data[positions.tolist()], is_chunk=True, coded_columns=self._coded_columns)
         selected._index = self.index[positions]
         return selected
@@ -685,15 +759,16 @@ class Table:
         for name in names:
             if name in self._compared_names:
                 continue
-            array = self._array(name)
+            array = self._plain_array(name)
             if (array is None or array.dtype.kind in "iu") and self.column_type(name) == "numeric":
                 check_float_precision(self.native(name), name, self.label, is_training=self.is_training)
         self._compared_names.update(names)
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """Return float columns at equal distances in memory as a read-only view (p, n), else None.
+        """Return columns as a read-only view (p, n) of their memory, else None.
 
-        A frame that was made from one array is read in place, without a copy of rows of float64.
+        The columns must be float64, or all float32, and at equal distances in memory, as in a frame that was
+        made from one array.
         """
         key = tuple(names)
         if key in self._views:  # For a small table the search costs as much as a pass over its rows.
@@ -705,7 +780,7 @@ class Table:
         if {self._dtypes[j] for j in positions} not in ({np.dtype(np.float64)}, {np.dtype(np.float32)}):
             return None
         last = len(names) - 1
-        ends = list(map(self._array, (names[0], names[min(1, last)], names[-1])))
+        ends = list(map(self._plain_array, (names[0], names[min(1, last)], names[-1])))
         first_address, second_address, last_address = map(_memory_address, ends)
         # Columns that were read one by one are scattered; three columns show that before a frame is sliced.
         if last_address != first_address + (second_address - first_address) * last:
@@ -713,9 +788,9 @@ class Table:
         step = (
             None
             if len(names) <= MAX_COLUMNS_READ_TOGETHER
-            else _step_within_block(self.data, positions, first_address, last_address)
+            else _block_column_step(self.data, positions, first_address, last_address)
         )
-        step = self._equal_step(names) if step is None else step
+        step = self._column_step(names) if step is None else step
         if step is None or ends[0] is None:
             return None
         shape = (len(names), self.nrows)
@@ -725,9 +800,9 @@ class Table:
         self._views[key] = view
         return view
 
-    def _equal_step(self, names: Sequence[str]) -> int | None:
-        """Return the bytes from one column to the next if they are equidistant in memory, else None."""
-        arrays = [array for name in names if (array := self._array(name)) is not None]
+    def _column_step(self, names: Sequence[str]) -> int | None:
+        """Return the bytes from one column to the next if they are equidistant in one array, else None."""
+        arrays = [array for name in names if (array := self._plain_array(name)) is not None]
         addresses = list(map(_memory_address, arrays))
         step = addresses[1] - addresses[0] if len(addresses) > 1 else 0
         is_even = all(address == addresses[0] + j * step for j, address in enumerate(addresses))
@@ -737,7 +812,7 @@ class Table:
         # NumPy, which compares bounds, would then consider every copy as overlapping, and copy repeatedly.
         return step if is_even and len(strides) == len(owners) == 1 else None
 
-    def _array(self, name: str) -> NDArray[Any] | None:
+    def _plain_array(self, name: str) -> NDArray[Any] | None:
         """Return the memory of a column of plain NumPy numbers, else None. The result is cached."""
         if name in self._arrays:
             return self._arrays[name]
@@ -756,9 +831,9 @@ class Table:
         return array
 
     def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
-        """Return codes (n,) of a column of text or categories, -1 if missing, and their labels.
+        """Return the codes (n,) of a column of text or categories, and the labels to which they refer.
 
-        Returns None for other columns, and for categories that are floating numbers.
+        Missing values have the code -1. Returns None for other columns, and for floating-point categories.
         """
         if name in self._texts:
             return self._texts[name]
@@ -785,7 +860,7 @@ class Table:
             label = self._labels[self._columns[name] if name in self._columns else self.position(name)]
             # narwhals' __getitem__ is ten times as slow, for each column of each chunk.
             series = self.data[label] if self._dtypes else self.data.get_column(label)
-        return as_text(series) if name in self._coded_columns and not as_codes else series
+        return dictionary_to_text(series) if name in self._coded_columns and not as_codes else series
 
 
 def _rebuild_table(data: Any, is_chunk: bool, is_training: bool, coded_columns: tuple[str, ...]) -> Table:
@@ -820,8 +895,21 @@ def _raise_not_numeric(table: Table, name: str) -> NoReturn:
     )
 
 
-def _step_within_block(data: pd.DataFrame, positions: list[int], low: int, high: int) -> int | None:
-    """Return the bytes from one column to the next of neighbours in one block of pandas, else None."""
+def _block_column_step(data: pd.DataFrame, positions: list[int], low: int, high: int) -> int | None:
+    """Return the bytes from one column to the next if they are neighbours in one block of pandas, else None.
+
+    Parameters
+    ----------
+    data : DataFrame
+    positions : list of int
+        Positions of the columns.
+    low, high : int
+        Memory addresses of the first and the last column.
+
+    Returns
+    -------
+    int or None
+    """
     if positions != list(range(positions[0], positions[-1] + 1)):
         return None
     row = data.iloc[:1, positions[0] : positions[-1] + 1].to_numpy()
@@ -831,7 +919,7 @@ def _step_within_block(data: pd.DataFrame, positions: list[int], low: int, high:
 
 
 def _memory_address(array: NDArray[Any] | None) -> int:
-    """Return the memory address of an array."""
+    """Return the memory address of an array, 0 for None."""
     return 0 if array is None else int(array.__array_interface__["data"][0])
 
 
@@ -843,12 +931,13 @@ def _memory_owner(array: Any) -> Any:
 
 
 def array_table(x: NDArray[Any], names: Sequence[str]) -> pd.DataFrame:
-    """Return an array (n, p) as a table with these columns, which is a view."""
+    """Return an array (n, p) as a DataFrame with columns of these names (p,), which shares its memory."""
     return pd.DataFrame(x, columns=_cached_index(tuple(names)).view(), copy=False)
 
 
 @lru_cache(maxsize=8)
 def _cached_index(names: tuple[str, ...]) -> pd.Index:
+    """Return names as an Index."""
     # Cached for predictions of single rows, in which creating the index would dominate.
     return pd.Index(names, dtype=object)
 
@@ -868,7 +957,9 @@ def with_column(
     name : str
         Name of the new column.
     codes : (n,) int array
+        Level of each row, -1 if missing.
     levels : sequence
+        Levels of the new column.
 
     Returns
     -------
@@ -894,10 +985,10 @@ def with_column(
 def raise_if_missing(data: Any, names: Sequence[str]) -> None:
     """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
     table = data if isinstance(data, Table) else Table(data)
-    columns = table.view(names)
+    view = table.view(names)
     # A finite sum proves that no value is missing.
     with np.errstate(over="ignore", invalid="ignore"):
-        if columns is not None and np.isfinite(columns.sum()):
+        if view is not None and np.isfinite(view.sum()):
             return
     if table.sparse is not None and not table.sparse.has_missing():
         names = [name for name in names if name not in table.sparse.kinds]
@@ -920,7 +1011,7 @@ def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
 
 
 def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:
-    """Number of rows with a missing value."""
+    """Return the number of rows with a missing value in any column."""
     if not isinstance(data, SparseFrame):
         return int(data.isna().any(axis=1).sum())
     values = data.matrix.data

@@ -1,4 +1,4 @@
-"""Values of one column as NumPy and pandas store them, as levels and codes, and the dtype of labels.
+"""Conversion of a column to float64, to levels and codes, or to labels; and checks of its precision.
 
 Numbers become float64 with NaN, integers that float64 would round stay exact, and text becomes objects.
 Numbers outside the range of float64 and invalid Unicode are errors that name the row. Whole numbers above
@@ -45,9 +45,10 @@ DEFAULT_LEVEL_HINT = "or fit with this level"
 def find_levels(
     values: pd.Series, description: str, levels: Sequence[Any] | None = None, *, keep_unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """Return the levels of values, and their codes (m,).
+    """Return the levels of a column of categories or text, and the codes (m,) of its values.
 
-    Levels without rows are dropped with a warning that names them.
+    A code is the position of a value among the levels. Levels without rows are dropped with a warning that
+    names them.
 
     Parameters
     ----------
@@ -59,6 +60,11 @@ def find_levels(
         The levels in order; by default the order of the categories, or sorted.
     keep_unused : bool
         Whether levels without rows are kept.
+
+    Returns
+    -------
+    levels : tuple
+    codes : (m,) int array
 
     Raises
     ------
@@ -91,20 +97,26 @@ def find_levels(
 def coded_levels(
     codes: NDArray[Any], uniques: list[Any], description: str, *, declared: bool, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """Return what `find_levels` does for values that are stored as codes.
+    """Return the levels and codes of values that are stored as codes; see `find_levels`.
 
     Parameters
     ----------
     codes : (m,) int
-        Positions in `uniques`.
+        Positions in `uniques`, -1 if missing.
     uniques : list
-        The labels.
+        The labels of the codes.
     description : str
         Name of the values for messages.
     declared : bool
         Whether the labels are the categories of a categorical, in their order.
     keep_unused : bool
         Whether levels without rows are kept.
+
+    Returns
+    -------
+    levels : tuple
+        In the order of `uniques` if `declared`, else sorted.
+    codes : (m,) int array
     """
     ordered_levels = tuple(_as_scalar(label, description) for label in uniques)
     ordered_levels = ordered_levels if declared else _sort_levels(ordered_levels, description)
@@ -147,8 +159,10 @@ def _used_levels(
     return kept_levels, (np.cumsum(present) - 1)[positions]
 
 
-def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tuple[NDArray[Any], list[Any]]:
-    """Drop the labels that occur in no used row.
+def occurring_labels(
+    codes: NDArray[Any], labels: list[Any], used_mask: Mask
+) -> tuple[NDArray[Any], list[Any]]:
+    """Drop the labels that do not occur in the rows of a mask, and adapt the codes of all rows.
 
     Parameters
     ----------
@@ -156,7 +170,7 @@ def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tupl
         Position of each row's label, -1 if it is missing.
     labels : list
         The labels.
-    used : (n,) bool
+    used_mask : (n,) bool
         The rows whose labels are kept.
 
     Returns
@@ -165,7 +179,7 @@ def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tupl
         Positions in the labels that are left; -1 also if the label of a row was dropped.
     labels : list
     """
-    occurs = np.bincount(codes[used].astype(np.intp) + 1, minlength=len(labels) + 1)[1:] > 0
+    occurs = np.bincount(codes[used_mask].astype(np.intp) + 1, minlength=len(labels) + 1)[1:] > 0
     if occurs.all():
         return codes, labels
     positions = np.array([*np.where(occurs, np.cumsum(occurs) - 1, -1), -1], dtype=np.intp)
@@ -175,7 +189,7 @@ def occurring_labels(codes: NDArray[Any], labels: list[Any], used: Mask) -> tupl
 def encode(
     values: pd.Series, levels: Sequence[Scalar], description: str, hint: str = DEFAULT_LEVEL_HINT
 ) -> Codes:
-    """Return the positions (m,) of values in the levels.
+    """Return the positions (m,) of values among given levels; raise a DataError if one is not a level.
 
     Parameters
     ----------
@@ -185,7 +199,11 @@ def encode(
     description : str
         Name of the values for messages.
     hint : str
-        Hint for a value that is not a level, which is a DataError.
+        How to handle a value that is not a level, which completes "Correct or drop the row, ...".
+
+    Returns
+    -------
+    (m,) int array
 
     Examples
     --------
@@ -206,8 +224,9 @@ def check_not_numbers_as_text(
     Parameters
     ----------
     levels : sequence
+        Distinct values.
     codes : (m,) int
-        Levels and codes of `find_levels`.
+        Position of each row's value among the levels.
     name : str
         Name of the column.
     index : callable
@@ -236,23 +255,22 @@ def are_numbers(labels: Sequence[Scalar]) -> Mask:
     return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").notna().to_numpy()
 
 
-def warn_if_labels_name_rows(levels: int, rows: int, description: str, code: str) -> None:
+def warn_if_labels_name_rows(n_levels: int, n_rows: int, description: str, code: str) -> None:
     """Warn if a text predictor has more levels than half its rows, because it probably names the rows.
 
     Parameters
     ----------
-    levels, rows : int
+    n_levels, n_rows : int
         Numbers of levels and of rows.
     description : str
         Name of the predictor for messages.
     code : str
         The factor as written in the formula.
     """
-    if rows >= MIN_ROWS_FOR_NAMES and 2 * levels > rows:
+    if n_rows >= MIN_ROWS_FOR_NAMES and 2 * n_levels > n_rows:
         warn_user(
-            f"{description} has {levels:,} different texts in {rows:,} rows: it probably names the rows, "
-            "and each "
-            f"text needs its own column. Exclude it from the formula, for example by . - {code}.",
+            f"{description} has {n_levels:,} different texts in {n_rows:,} rows: it probably names the rows, "
+            f"and each text needs its own column. Exclude it from the formula, for example by . - {code}.",
             LabelWarning,
         )
 
@@ -263,9 +281,7 @@ def _not_hashable_error(values: pd.Series) -> DataError:
     type_name = type(values.iloc[row]).__name__
     return DataError(
         f"Column {values.name!r} contains a {type_name} at row {format_value(values.index[row])}; levels "
-        "must be "
-        "text, "
-        "numbers or booleans.",
+        "must be text, numbers or booleans.",
         hint="Correct or drop the row.",
         columns=(values.name,),
         rows=(values.index[row],),
@@ -273,7 +289,7 @@ def _not_hashable_error(values: pd.Series) -> DataError:
 
 
 def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
-    """Return the codes (m,) of values, -1 if missing, and their labels."""
+    """Return the codes (m,) of values, -1 if missing, and the labels to which they refer."""
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
     texts = text_codes(values)
@@ -281,7 +297,7 @@ def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
         return texts
     codes = np.empty(len(values), dtype=np.intp)
     code_by_label: dict[Any, int] = {}
-    # Piece by piece: the table that looks values up is as long as the piece, however few they are.
+    # In chunks, because the hash table is as long as the chunk even if there are few distinct values.
     for start in range(0, len(values), FACTORIZE_CHUNK_ROWS):
         try:
             chunk_codes, chunk_labels = pd.factorize(values.iloc[start : start + FACTORIZE_CHUNK_ROWS])
@@ -342,9 +358,7 @@ def _level_positions(
         level_text = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
         raise DataError(
             f"{description} is {format_value(value)} at row {format_value(values.index[row])}, which is not "
-            "one of its "
-            "levels "
-            f"{level_text}.",
+            f"one of its levels {level_text}.",
             hint=f"Correct or drop the row, {hint}.",
             columns=() if values.name is None else (values.name,),
             rows=(values.index[row],),
@@ -426,10 +440,16 @@ LABEL_DTYPES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LabelType:
-    """The dtype of labels by name, one of `LABEL_DTYPES`.
+    """The dtype of labels, in a form that can be saved as text.
 
-    For a categorical it is the dtype of the categories, and `categories` are all of them in their order, also
-    those without rows; for other dtypes `categories` is None.
+    Attributes
+    ----------
+    dtype : str
+        Name of the dtype, one of `LABEL_DTYPES`; for a categorical the dtype of its categories.
+    categories : tuple or None
+        All categories of a categorical in their order, also those without rows; None for other dtypes.
+    ordered : bool
+        Whether a categorical is ordered.
     """
 
     dtype: str
@@ -438,7 +458,7 @@ class LabelType:
 
 
 def label_type(dtype: Any) -> LabelType | None:
-    """Return the type of labels of a pandas dtype; None if labels cannot have this dtype."""
+    """Return the label type of a pandas dtype; None if labels of this dtype cannot be saved as text."""
     if isinstance(dtype, pd.CategoricalDtype):
         inner = label_type(dtype.categories.dtype)
         values = tuple(dtype.categories.tolist())
@@ -453,7 +473,7 @@ def label_type(dtype: Any) -> LabelType | None:
 
 
 def dtype_represents(dtype: str, labels: Sequence[Scalar]) -> bool:
-    """Return whether labels are values of a dtype, which is passed by name."""
+    """Return whether a dtype, which is passed by name, can represent all labels unchanged."""
     if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
         # A shortcut, because pandas is slow here compared with reading the rest of a small file.
         return True
@@ -475,12 +495,24 @@ MAX_DECIMAL_ROUNDING = 1e-9
 
 
 class RoundingError(NamedTuple):
-    """The largest rounding error of a column: position and size, and the range and minimum of the column."""
+    """The largest rounding error of a column that is converted to float64.
+
+    Attributes
+    ----------
+    position : int
+        Position of the value with the largest error.
+    error : float
+        Absolute error.
+    value_range : float
+        Difference of the largest and the smallest value of the column.
+    minimum : number
+        Smallest value of the column.
+    """
 
     position: int
     error: float
     value_range: float
-    low: Any
+    minimum: Any
 
 
 def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
@@ -558,6 +590,7 @@ MAX_FLOAT_INTEGER = 2**1024 - 2**970 - 1
 LONG_INTEGER_TYPES = ("Int128", "UInt128")
 """Integer dtypes that NumPy lacks."""
 
+# Column type by the type that pandas infers for a column of objects.
 _TYPE_BY_INFERRED: dict[str, ColumnType] = {
     "boolean": "boolean",
     "integer": "numeric",
@@ -589,10 +622,9 @@ def check_category_precision(values: pd.Series, name: str, index_label: str = "r
         row = int(large.argmax())
         raise DataError(
             f"Column {name!r} is {floats[row]:.17g} at {index_label} {format_value(values.index[row])}, a "
-            f"{values.dtype} to which several integers are rounded; different labels may have become "
-            "equal.",
+            f"{values.dtype} to which several integers are rounded; different labels may have become equal.",
             hint=(
-                "Read the column as integers, for example with pd.read_csv(..., "
+                f"Read the column as integers, for example with pd.read_csv(..., "
                 f"dtype={{{name!r}: 'Int64'}}), "
                 "or convert it to text with astype(str) if no labels are rounded."
             ),
@@ -605,16 +637,30 @@ def object_array(values: list[Any]) -> NDArray[Any]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """Return the integers or objects of a column, without missing ones, and their rows; None for floats."""
-    values, rows = _without_missing(series)
+def present_exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """Return the integers or objects of a column that are not missing, and their positions; None for floats.
+
+    Raises DataError if an integer is outside the range of float64.
+
+    Parameters
+    ----------
+    series : Series of pandas or narwhals
+    name : str
+        Name of the column, for the message.
+
+    Returns
+    -------
+    values : (m,) array or None
+    rows : (m,) int array or None
+    """
+    values, rows = _present_values(series)
     if values is not None and values.dtype.kind == "O":
         _check_float_range(values, series, rows, name)
     return values, rows
 
 
-def _without_missing(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """Return the integers or objects of a column without missing values, and their rows; None for floats."""
+def _present_values(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
+    """Return the integers or objects of a column that are present, and their positions; None for floats."""
     if not isinstance(series, pd.Series):
         dtype = series.dtype
         if not (dtype.is_integer() or dtype.is_decimal()):
@@ -672,8 +718,11 @@ def _check_float_range(values: NDArray[Any], series: Any, rows: NDArray[np.intp]
 
 
 def integers_beyond_float(series: Any, name: str) -> NDArray[Any] | None:
-    """Return 64-bit integers without missing ones that float64 would round; None if it would not."""
-    values, rows = exact_values(series, name)
+    """Return the values (n,) of a column of integers without missing values, if float64 would round some.
+
+    Returns None for all other columns.
+    """
+    values, rows = present_exact_values(series, name)
     if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
         return None
     return None if largest_rounding_error(values) is None else values
@@ -707,7 +756,7 @@ def has_values(series: Any) -> bool:
 
 
 def narwhals_column_type(dtype: Any) -> ColumnType:
-    """Return the kind of a column of another library from its dtype."""
+    """Return the column type of a narwhals dtype."""
     import narwhals as nw
 
     if dtype.is_numeric():
@@ -724,7 +773,7 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
     try:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     except OverflowError:
-        exact_values(series, name)
+        present_exact_values(series, name)
         raise
     except (TypeError, ValueError):
         converted = pd.to_numeric(series.astype(object), errors="coerce")
@@ -795,7 +844,7 @@ def plain_numbers(column: Any, dtype: Any) -> NDArray[Any] | None:
     return values if values.dtype.kind in "biuf" else None
 
 
-def as_text(series: Any) -> Any:
+def dictionary_to_text(series: Any) -> Any:
     """Convert a narwhals column of dictionary codes to a column of text."""
     import narwhals as nw
 
@@ -803,9 +852,18 @@ def as_text(series: Any) -> Any:
 
 
 def text_codes(series: Any, *, has_codes: bool = False) -> tuple[NDArray[Any], list[str]] | None:
-    """Return the codes of a column of text, -1 if missing, and its texts; None for other columns.
+    """Return the codes (n,) of a column of text, -1 if missing, and its distinct texts; else None.
 
-    With `has_codes` a column of another library contains codes of a dictionary.
+    Parameters
+    ----------
+    series : Series of pandas or narwhals
+    has_codes : bool
+        Whether a narwhals column is a dictionary of text, whose codes are returned.
+
+    Returns
+    -------
+    codes : (n,) int array
+    texts : list of str
     """
     if isinstance(series, pd.Series):
         if not isinstance(series.dtype, pd.StringDtype):
@@ -831,44 +889,57 @@ def text_codes(series: Any, *, has_codes: bool = False) -> tuple[NDArray[Any], l
 
 
 def categorical_of_dictionary(values: NDArray[Any], native: Any) -> pd.Categorical:
-    """Return categories in the order of an Arrow dictionary."""
+    """Return the values of an Arrow dictionary column as a Categorical with the categories of the dictionary.
+
+    Parameters
+    ----------
+    values : (n,) object array
+        Values of the column, missing ones as None or NaN.
+    native : pyarrow.ChunkedArray
+        The column.
+
+    Returns
+    -------
+    Categorical (n,)
+    """
     chunks = native.unify_dictionaries().chunks
     categories = chunks[0].dictionary.to_pylist() if chunks else []
     return pd.Categorical(values, categories=categories, ordered=native.type.ordered)
 
 
 MAX_TRAINING_ROUNDING = 1e-6
-"""Share of a column's range up to which its rounding leaves a fit what the column says."""
+"""Largest rounding error of a training column relative to its range; a larger one is an error."""
 
 
-def check_float_precision(series: Any, name: str, label: Callable[[int], Any], *, is_training: bool) -> None:
+def check_float_precision(
+    series: Any, name: str, row_label: Callable[[int], Any], *, is_training: bool
+) -> None:
     """Warn if float64 rounds the numbers of a column.
 
     Parameters
     ----------
     series : Series of pandas or narwhals
     name : str
-    label : callable
-        Returns the label of the row at a position.
+        Name of the column, for messages.
+    row_label : callable
+        Function from the position of a row to its label.
     is_training : bool
-        Whether it is a DataError if rounding loses too much of the column.
+        Whether to raise a DataError if the error exceeds `MAX_TRAINING_ROUNDING` of the column's range.
     """
-    values, rows = exact_values(series, name)
+    values, rows = present_exact_values(series, name)
     rounding_error = None if values is None else largest_rounding_error(values)
     if rounding_error is None or values is None or rows is None:
         return
-    row = label(int(rows[rounding_error.position]))
+    row = row_label(int(rows[rounding_error.position]))
     description = f"the number {values[rounding_error.position]} of column {name!r}, at row {row!r},"
     hint = (
         f"Subtract the same origin from the column in every table, for example data[{name!r}] - "
-        f"{rounding_error.low}, or "
-        "convert it to float64 if such differences are irrelevant."
+        f"{rounding_error.minimum}, or convert it to float64 if such differences are irrelevant."
     )
     if is_training and rounding_error.error > MAX_TRAINING_ROUNDING * rounding_error.value_range:
         raise DataError(
             f"Double precision rounds {description} by {rounding_error.error:.3g}, and the column ranges "
-            "over "
-            f"{rounding_error.value_range:.3g}: differences between the values are lost.",
+            f"over {rounding_error.value_range:.3g}: differences between the values are lost.",
             hint=hint,
             columns=(name,),
             rows=(row,),

@@ -32,21 +32,21 @@ from discrim.report.grid import (
 
 SHEET_ROWS = 2**20
 SHEET_COLUMNS = 2**14
-"""Rows and columns that a sheet of Excel has."""
+"""Largest numbers of rows and columns of a sheet of Excel."""
 
 MAX_NAME_LENGTH = 31
 MAX_TEXT_LENGTH = 2**15 - 1
-"""Characters in the name of a sheet, and in a cell."""
+"""Largest numbers of characters in the name of a sheet, and in a cell."""
 
 N_MEASURED = 100
-"""Rows and columns by whose labels the widths of columns are set."""
+"""Number of first rows and columns whose labels determine the widths of the columns of a sheet."""
 
 MAX_INTEGER = 1e15
-"""Integers of this size or more have more digits than Excel keeps, and are written as text."""
+"""Integers of this size or more are written as text, because Excel keeps only 15 digits."""
 
 
 def sheet_names(keys: Iterable[str]) -> list[str]:
-    """Return names of sheets that Excel accepts: short, without special characters, unique in lower case.
+    """Convert keys to names of sheets that Excel accepts: short, without special characters, distinct.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def sheet_ranges(count: int, max_size: int) -> list[tuple[int, int]]:
 
 
 def _number_format(text: str) -> str:
-    """Return Excel's format for a number that the other formats show as a text."""
+    """Return the Excel number format that shows as many digits as a text, for example "0.00" for "3.14"."""
     if not re.fullmatch(r"-?\d+(\.\d*)?(e[-+]\d+)?|<1e-\d+", text.strip()):
         return "General"
     mantissa, power, _ = text.strip().removeprefix("<").partition("e")
@@ -129,7 +129,19 @@ def _sheet_lines(frame: pd.DataFrame) -> list[list[Any]]:
 
 
 class _Sheet(NamedTuple):
-    """One sheet of a table, or of a part of a table that is too large for one sheet."""
+    """One sheet of a table, or of a part of a table that is too large for one sheet.
+
+    Attributes
+    ----------
+    key : str
+        Name of the section.
+    section : Section or Pairs
+        The whole section, for its title and note.
+    frame : DataFrame
+        Rows and columns on the sheet.
+    texts : list of list of str
+        Texts of the cells of `frame` in other formats; empty if there are none.
+    """
 
     key: str
     section: SummarySection
@@ -176,7 +188,7 @@ def _fill_sheet(
 
 
 def _split_into_sheets(sections: Mapping[str, SummarySection]) -> list[_Sheet]:
-    """Return the sheets of tables; a table that exceeds the limits of a sheet is split."""
+    """Return the sheets of sections by name; a table that exceeds the limits of a sheet is split."""
     sheets = []
     for key, section in sections.items():
         frame = frame_of(section.table)

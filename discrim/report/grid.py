@@ -54,6 +54,7 @@ def display_width(text: str) -> int:
 
 
 def _character_width(c: str) -> int:
+    """Return the width of a character on a terminal: 0, 1 or 2."""
     if c.isascii():
         return 1
     if unicodedata.combining(c) or unicodedata.category(c) in ("Mn", "Me", "Cf"):
@@ -121,9 +122,13 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
     values : sequence
         The column.
     number_format : Format
-        The kind of its numbers.
+        Format of the column, for example "general" or "p".
     error : float
-        Largest rounding error of a general number.
+        Largest acceptable rounding error of a number in the format "general".
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -164,18 +169,25 @@ def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
 
 
 def suits_decimals(values: Sequence[float]) -> bool:
-    """Return whether comparable numbers are shown with decimals and not with exponents."""
+    """Return whether a column of numbers is formatted with decimals, not with exponents."""
     return _column_decimals(values) >= 0
 
 
 def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[list[str]]:
-    """Format rows of different magnitudes, with decimals for each row unless one number of them suits all.
+    """Format rows of numbers whose magnitudes differ.
+
+    Each row has its own number of decimals, unless these numbers are similar: then all rows have the largest.
 
     Parameters
     ----------
     rows : sequence of sequence of float
     errors : sequence of float
-        Largest rounding error in each row; numbers with more than 15 digits exceed it.
+        Largest acceptable rounding error in each row. No number is shown with more than 15 digits.
+
+    Returns
+    -------
+    list of list of str
+        Texts row by row.
 
     Examples
     --------
@@ -197,7 +209,7 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
 
 
 def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
-    """Format ratios and their limits, with the same decimals in a row if all keep enough digits.
+    """Format rows of a ratio and its limits; equal decimals in a row if all numbers keep enough digits.
 
     Examples
     --------
@@ -219,11 +231,12 @@ def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
 
 
 def _format_ratio(x: float) -> str:
+    """Format a ratio with `RATIO_DIGITS` significant digits."""
     return f"{x:#.{RATIO_DIGITS}g}".removesuffix(".")
 
 
 def _row_decimals(row: Sequence[float], error: float) -> int:
-    """Return the number of decimals of a row, -1 for exponents."""
+    """Return the number of decimals of a row whose rounding error is at most `error`; -1 for exponents."""
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
@@ -238,7 +251,7 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
 
 
 def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
-    """Format numbers with exponents, and the digits that the largest one needs."""
+    """Format numbers with exponents; the largest one is rounded by at most `error`, if 15 digits suffice."""
     top = _decimal_exponent(max(abs(x) for x in values if math.isfinite(x) and x != 0))
     return _format_alike(
         values, -1, min(max(SIGNIFICANT_DIGITS - 1, _error_decimals(error) + top), MAX_DIGITS - 1), error
@@ -246,7 +259,7 @@ def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
 
 
 def _error_decimals(error: float) -> int:
-    """Return the number of decimals for a rounding error up to `error`; -MAX_DIGITS for 0 or infinity."""
+    """Return the decimals that keep the rounding error below `error`; -MAX_DIGITS for 0 or infinity."""
     return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
 
@@ -344,7 +357,7 @@ def _split_word(word: str, width: int) -> list[str]:
 
 
 def _column_decimals(values: Sequence[float], error: float = math.inf) -> int:
-    """Return the number of decimals of a column, -1 for exponents."""
+    """Return the number of decimals of a column whose rounding error is at most `error`; -1 for exponents."""
     sizes = [abs(x) for x in values if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
@@ -365,7 +378,7 @@ def _column_decimals(values: Sequence[float], error: float = math.inf) -> int:
 
 
 def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
-    """Return the smallest number of decimals, up to `decimals`, that shows all numbers exactly."""
+    """Return the smallest number of decimals, up to `decimals`, that `_is_exact` accepts for all numbers."""
     # Most numbers need all decimals, so the search starts there.
     while decimals > 0 and all(_is_exact(x, f"{x:.{decimals - 1}f}", error) for x in sizes):
         decimals -= 1
@@ -373,11 +386,12 @@ def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
 
 
 def _decimal_exponent(size: float) -> int:
+    """Return the power of ten of a positive number in scientific notation."""
     return math.floor(math.log10(size))
 
 
 def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
-    """Return whether a text represents a number exactly enough."""
+    """Return whether a text differs from a number by at most 1e-12 of the number, and by `error` / 100."""
     # If the rounding error of a number is multiplied by large factors, its last digits matter.
     return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
 
@@ -385,7 +399,7 @@ def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
 def _format_alike(
     values: Sequence[float], decimals: int, max_digits: int = SIGNIFICANT_DIGITS - 1, error: float = math.inf
 ) -> list[str]:
-    """Format numbers of a column alike.
+    """Format all numbers of a column with the same decimals, or with exponents of the same length.
 
     Parameters
     ----------
@@ -393,9 +407,9 @@ def _format_alike(
     decimals : int
         Number of decimals; negative for exponents.
     max_digits : int
-        Largest number of digits after the point with exponents.
+        Largest number of digits after the point in numbers with exponents; fewer if they suffice.
     error : float
-        Rounding error that later computations with the numbers tolerate.
+        Largest acceptable rounding error of numbers with exponents.
 
     Returns
     -------
@@ -440,7 +454,7 @@ def as_float(value: Any) -> float:
 
 
 def _is_missing(value: Any) -> bool:
-    """Return whether a cell is missing."""
+    """Return whether a cell is a missing scalar: None, NaN, NaT or NA."""
     return bool(pd.api.types.is_scalar(value) and pd.isna(value))
 
 
@@ -451,16 +465,17 @@ MAX_TITLE_WIDTH = 500
 
 ROW_LIMITS = (40, 24, 8)
 COLUMN_LIMITS = (30, 16, 4)
-"""Number of rows (columns) up to which a table is shown whole; else the numbers of first and last ones."""
+"""Largest number of rows (columns) that are all shown; else the numbers of first and of last ones shown."""
 
 MAX_CELLS = 240
 SHORT_ROW_LIMITS = (20, 12, 4)
 SHORT_COLUMN_LIMITS = (8, 5, 1)
-"""As `ROWS` and `COLUMNS`, for a table of more than `MAX_CELLS` cells that is one of several."""
+"""Limits like `ROW_LIMITS` for tables of more than `MAX_CELLS` cells in a summary of several tables."""
 
 MAX_RANKED_ROWS = 31
-"""Rows up to which a table with ranked rows is whole if it is one of several. Of a longer one half of them
-are shown, and a third if they are in groups."""
+"""Largest number of ranked rows that are all shown in a summary of several tables.
+
+If there are more, half of this number are shown, or a third if the rows are in groups."""
 
 INTERVAL_COLUMNS = {"low", "high"}
 TIDY_INTERVAL_COLUMNS = {"conf_low", "conf_high"}
@@ -482,15 +497,17 @@ SHARED_HEADINGS = {"se": "std err", "low": "[0.025", "high": "0.975]", "aic": "A
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """A labelled table that becomes a DataFrame only if one is needed.
+    """Columns with labels, a cheap form of a DataFrame; `frame` converts them.
 
     Attributes
     ----------
-    values : (n, m) array or sequence of m columns
-    index : (n,) labels of the rows
-    names : (m,) labels of the columns
+    values : (n, m) float array or sequence of m columns
+    index : Index (n,) or list
+        Labels of the rows.
+    names : Index (m,) or list
+        Labels of the columns.
     levels : tuple
-        Names of the levels of row labels that are tuples.
+        Names of the index levels if the row labels are tuples; otherwise empty.
     """
 
     values: Floats | Sequence[Any]
@@ -521,10 +538,12 @@ def frame_of(table: pd.DataFrame | Columns) -> pd.DataFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Section:
-    """A table of the summary.
+    """A table of a summary, and how it is formatted.
 
     Attributes
     ----------
+    title : str
+        Title above the table.
     table : DataFrame or Columns
         Numbers at full precision. Rows with an index of two levels are printed in groups.
     formats : format, or mapping of column to format
@@ -543,6 +562,8 @@ class Section:
         For estimates with standard errors or limits it follows from these.
     column_errors : mapping of column to float
         Largest rounding error in each column.
+    note : str
+        Text below the table.
     source : str
         The expression that returns the full table.
     replacement : (str, Section), optional
@@ -637,7 +658,7 @@ SummarySection = Section | Pairs
 
 
 class SummaryContent(Protocol):
-    """Interface of a summary for table formats: its title, and its sections by name."""
+    """The attributes of a summary that the table formats read: its title, and its sections by name."""
 
     title: str
     _sections: dict[str, SummarySection]
@@ -679,7 +700,20 @@ class Grid:
 
 
 def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANKED_ROWS) -> SummarySection:
-    """Limit the rows of a section in a summary of several; `more` is the code that shows more of them."""
+    """Return a section with a limit on its rows, for a summary of several sections; a header is unchanged.
+
+    Parameters
+    ----------
+    section : Section or Pairs
+    more : str
+        The expression that shows more rows, for the note below the table.
+    max_rows : int
+        Number of rows up to which the table is shown whole.
+
+    Returns
+    -------
+    Section or Pairs
+    """
     if isinstance(section, Pairs):
         return section
     replacement = section.replacement and (
@@ -690,7 +724,9 @@ def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANK
 
 
 def grid_of(section: SummarySection, label_widths: tuple[int, int] = LABEL_WIDTHS) -> Grid:
-    """Return the grid of a section, or of a header, whose rows are two labels with their values.
+    """Return a section as a grid of texts.
+
+    The rows of the grid of a header are a label, its value, another label and its value.
 
     Parameters
     ----------
@@ -713,7 +749,7 @@ def grid_of(section: SummarySection, label_widths: tuple[int, int] = LABEL_WIDTH
 
 
 def heading(section: SummarySection) -> str:
-    """Return the title of a part as one line of bounded width."""
+    """Return the title of a section as one line of at most `MAX_TITLE_WIDTH`."""
     shown_section = (
         section.replacement[1] if isinstance(section, Section) and section.replacement else section
     )
@@ -732,7 +768,19 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
 
 
 def _section_grid(section: Section, label_widths: tuple[int, int]) -> Grid:
-    """Return the grid of a table: the rows and columns shown, formatted, with labels and notes."""
+    """Return the grid of a table: the rows and columns to show, formatted, with labels and notes.
+
+    Parameters
+    ----------
+    section : Section
+        Its `replacement` is ignored.
+    label_widths : (int, int)
+        Display widths of labels; see `short_labels`.
+
+    Returns
+    -------
+    Grid
+    """
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
@@ -783,7 +831,7 @@ def _as_columns(table: pd.DataFrame | Columns) -> Columns:
 
 
 def _rounding_errors(section: Section) -> Floats:
-    """Return the tolerated rounding errors of a section by row (n,) or cell; infinite if there are none."""
+    """Return the largest acceptable rounding errors, by row (n,) or by cell (n, m); infinite by default."""
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
@@ -802,19 +850,21 @@ def all_texts(section: SummarySection) -> list[list[str]]:
 def _top_rows(criterion: Floats, index: pd.Index, max_lines: int) -> list[int]:
     """Return the positions of the rows with the largest values of a criterion, then of rows without a value.
 
-    Within groups the rows are in descending order.
+    All positions are returned, in order, if there are at most `max_lines` rows.
 
     Parameters
     ----------
     criterion : (n,) float array
-        The criterion.
+        Value of each row, NaN for none.
     index : Index (n,)
+        Row labels. If it has two levels, rows of the same group (first level) are adjacent.
     max_lines : int
-        Largest number of lines.
+        Number of rows that are all shown; of more rows half as many are chosen, a third for two levels.
 
     Returns
     -------
     list of int
+        Positions in descending order of the criterion, within groups if there are any.
     """
     sort_keys = np.nan_to_num(-criterion, nan=np.inf)
     n = len(criterion)
@@ -827,14 +877,25 @@ def _top_rows(criterion: Floats, index: pd.Index, max_lines: int) -> list[int]:
 
 
 def _n_columns_before_triangle(section: Section) -> int:
-    """Return the number of columns before the triangle."""
+    """Return the number of columns before the triangle of a section; 0 if it is not a triangle."""
     return section.table.shape[1] - section.table.shape[0] if section.triangle else 0
 
 
 def _shown_positions(
     section: Section, row_limits: tuple[int, int, int], column_limits: tuple[int, int, int]
 ) -> tuple[list[int], list[int]]:
-    """Return the positions of the rows and of the columns shown, with -1 in place of those left out."""
+    """Return the positions of the rows and of the columns to show, with -1 instead of those left out.
+
+    Parameters
+    ----------
+    section : Section
+    row_limits, column_limits : (int, int, int)
+        See `_shown_or_omitted`. The rows of a triangle have the limits of the columns.
+
+    Returns
+    -------
+    rows, columns : list of int
+    """
     n_before = _n_columns_before_triangle(section)
     rows = _shown_or_omitted(section.table.shape[0], column_limits if section.triangle else row_limits)
     columns = _shown_or_omitted(section.table.shape[1] - n_before, column_limits)
@@ -842,16 +903,25 @@ def _shown_positions(
 
 
 def _shown_or_omitted(count: int, limits: tuple[int, int, int]) -> list[int]:
-    """Return the positions of the rows or columns shown, with -1 for those left out.
+    """Return the positions of rows or columns to show; one -1 stands for all that are left out.
 
-    The `limits` are the maximum number shown completely, and otherwise the numbers shown at start and end.
+    Parameters
+    ----------
+    count : int
+        Number of rows or columns.
+    limits : (int, int, int)
+        Largest number that is shown completely, and the numbers of first and last ones shown otherwise.
+
+    Returns
+    -------
+    list of int
     """
     max_shown, head, tail = limits
     return list(range(count)) if count <= max_shown else [*range(head), -1, *range(count - tail, count)]
 
 
 def _table_notes(section: Section, rows: list[int], columns: list[int], has_more: bool) -> list[str]:
-    """Return the lines below a table.
+    """Return the lines below a table: its note, and how many rows and columns are shown if not all are.
 
     Parameters
     ----------
@@ -983,7 +1053,19 @@ def _texts_across_columns(
 
 
 def _row_standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
-    """Return the standard error of each row, or a quarter of its interval; infinite if it has neither."""
+    """Return the standard error (n,) of each row, or a quarter of its interval; infinite if not positive.
+
+    Parameters
+    ----------
+    rows : list of list of float
+        Estimates with their standard errors and limits.
+    names : list
+        Names of the columns, of which "se" (or "std_error"), else "low" and "high", are used.
+
+    Returns
+    -------
+    (n,) float array
+    """
     short_names = {"std_error": "se", "conf_low": "low", "conf_high": "high"}
     values = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
     columns = dict(zip((short_names.get(name, name) for name in names), values.T, strict=True))
@@ -998,7 +1080,7 @@ def _rows_of_columns(columns: list[list[Any]], positions: list[int]) -> list[lis
 
 
 def _columns_from_rows(positions: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
-    """Return texts by row as aligned texts by column."""
+    """Convert texts by row to texts by column position, with aligned decimal points."""
     return {j: align_points(column) for j, column in zip(positions, zip(*texts, strict=True), strict=False)}
 
 

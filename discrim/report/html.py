@@ -88,12 +88,12 @@ def as_html(summary: SummaryContent) -> str:
 
 
 def _note_html(text: str) -> str:
-    """Format a note below a table."""
+    """Format a note below a table as HTML."""
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
 def _section_html(section: SummarySection) -> str:
-    """Format a section as a collapsible element."""
+    """Format a section as a collapsible HTML element; a header without entries as its title and notes."""
     grid = grid_of(section)
     name = heading(section)
     is_header = isinstance(section, Pairs)
@@ -106,12 +106,13 @@ def _section_html(section: SummarySection) -> str:
 
 
 def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
-    """Format a grid as a table.
+    """Format a grid as an HTML table with column names.
 
     Parameters
     ----------
     grid : Grid
     caption : str
+        Name of the table for screen readers.
     corner : str
         Text of the upper left cell.
 
@@ -134,7 +135,7 @@ def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
 
 
 def _header_html(grid: Grid, caption: str) -> str:
-    """Return labels with values as a table, in which each value has its label as a row header."""
+    """Format the grid of a header as an HTML table, in which each value has its label as a row header."""
     rows = []
     for stub, line in zip(grid.stubs, grid.cells, strict=True):
         texts = [stub, *line]
@@ -147,11 +148,13 @@ def _header_html(grid: Grid, caption: str) -> str:
 
 
 def _table_html(caption: str, head: list[str], rows: list[str]) -> str:
+    """Assemble an HTML table from its caption (not escaped), the elements before the body, and its rows."""
     lines = ['<div class="discrim-wide">', "<table>", f"<caption>{html.escape(caption)}</caption>", *head]
     return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>", "</div>"])
 
 
 def _cell_html(tag: str, text: str, attributes: str = "") -> str:
+    """Format a cell, flush right, as an element `tag` ("td" or "th") with more attributes."""
     stripped = text.rstrip(" ")
     # Blanks that align decimal points get the width of a digit.
     escaped = html.escape(stripped) + "\u2007" * (len(text) - len(stripped))

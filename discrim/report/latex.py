@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from discrim.errors import DataError
 from discrim.report.grid import Grid, SummaryContent, clean, display_width, grid_of, heading
 
+# LaTeX of characters that are special to it, and of mathematical signs.
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\ensuremath{\sim}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}
 # \textquotedbl is not in LaTeX's default encoding, and a bare quotation mark is active in German documents.
@@ -65,7 +66,7 @@ WIDE_WIDTH = 10.0
 
 
 def escape(text: str) -> str:
-    r"""Return a text with the characters that are special to LaTeX escaped.
+    r"""Convert a text to LaTeX: special characters are escaped, Greek letters and signs become mathematics.
 
     Examples
     --------
@@ -81,6 +82,7 @@ def escape(text: str) -> str:
 
 
 def _escape_characters(text: str) -> str:
+    """Convert each character of a text, with its combining marks, to LaTeX."""
     return "".join(map(_escape_character, re.findall("(?s:.)[\u0300-\u036f]*", text)))
 
 
@@ -116,7 +118,21 @@ def _escape_character(cluster: str) -> str:
 
 
 def _greek_letter(case: str, final: str | None, name: str) -> str:
-    """Return the LaTeX of a Greek letter in mathematics by its Unicode name."""
+    """Return the LaTeX of a Greek letter in mathematics.
+
+    Parameters
+    ----------
+    case : str
+        "SMALL" or "CAPITAL".
+    final : str or None
+        Not None for a final sigma.
+    name : str
+        Unicode name of the letter, such as "LAMDA".
+
+    Returns
+    -------
+    str
+    """
     name = name.replace("LAMDA", "LAMBDA")
     if case == "CAPITAL":
         return LATIN.get(name, f"\\{name.capitalize()}")
@@ -124,18 +140,18 @@ def _greek_letter(case: str, final: str | None, name: str) -> str:
 
 
 def breakable_text(text: str) -> str:
-    r"""Return the text of a caption or a note, in which long words may be broken.
+    r"""Convert the text of a caption or a note to LaTeX that allows line breaks within long words.
 
     Examples
     --------
-    >>> print(prose("the column length_of_longest_leaf"))
+    >>> print(breakable_text("the column length_of_longest_leaf"))
     the column length\_\allowbreak{}of\_\allowbreak{}longest\_\allowbreak{}leaf
     """
     return " ".join(_breakable(word) for word in text.split(" "))
 
 
 def _breakable(word: str) -> str:
-    """Escape a word; allow line breaks within a long one."""
+    """Convert a word to LaTeX; allow line breaks within a word of more than 16 characters."""
     if display_width(word) <= 16:
         return escape(word)
     segments = re.findall(r"(?:[A-Za-z0-9]{1,12}[^A-Za-z0-9]?|[^A-Za-z0-9])[\u0300-\u036f]*", word)
@@ -143,13 +159,13 @@ def _breakable(word: str) -> str:
 
 
 def label_latex(text: str) -> str:
-    """Return a label; a number has a true minus sign."""
+    """Convert the label of a row or column to LaTeX; a positive number is set like the numbers in cells."""
     match = NUMBER.fullmatch(text)
     return _number_latex(match, 0) if match and not match[1] else escape(text)
 
 
 def column_cells(texts: Sequence[str]) -> list[str]:
-    r"""Return the cells of a column, with decimal points aligned as in the texts.
+    r"""Convert the texts of a column to LaTeX, with decimal points aligned as in the texts.
 
     Examples
     --------
@@ -172,22 +188,24 @@ def column_cells(texts: Sequence[str]) -> list[str]:
 
 
 def _text_latex(text: str) -> str:
-    pieces_of_text = MINUS.split(text)
+    """Convert a cell that is not a number to LaTeX; numbers within it get true minus signs."""
+    segments = MINUS.split(text)
     return "$-$".join(
-        escape(segment) + " " * (segment[-1:] == " " and i + 1 < len(pieces_of_text))
-        for i, segment in enumerate(pieces_of_text)
+        escape(segment) + " " * (segment[-1:] == " " and i + 1 < len(segments))
+        for i, segment in enumerate(segments)
     )
 
 
 def _exponent_text(match: re.Match[str]) -> str:
-    """Return the exponent of a matched number, "" without one."""
+    """Return the exponent of a match of `NUMBER` as text, such as "-7"; "" without an exponent."""
     return str(int(match[4])) if match[4] else ""
 
 
 def _number_latex(match: re.Match[str], max_exponent_length: int) -> str:
     """Convert a match of `NUMBER` to LaTeX, padded to align the decimal points.
 
-    `max_exponent_length` is the length of the longest exponent in the column.
+    `max_exponent_length` is the number of characters of the longest exponent in the column; 0 unless all
+    numbers of the column have exponents.
     """
     less, sign, digits, _, blanks = match.groups()
     power = _exponent_text(match)
@@ -206,7 +224,7 @@ def _number_latex(match: re.Match[str], max_exponent_length: int) -> str:
 
 
 def number_width(text: str) -> float:
-    """Width of the text of a cell in points, for 10-point type."""
+    """Estimate the width of the text of a cell, which may be a number, in points of 10-point type."""
     match = NUMBER.fullmatch(text)
     if match is None:
         return latex_width(text) + 5 * len(MINUS.findall(text))
@@ -216,12 +234,15 @@ def number_width(text: str) -> float:
 
 
 def latex_width(text: str) -> float:
-    """Width of a text in points at 10 points."""
+    """Estimate the width of a text in points of 10-point type."""
     return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER_WIDTH, WIDE_WIDTH)[display_width(c)] for c in text)
 
 
 def break_lines(text: str, width: float) -> list[str]:
-    """Return a text in lines of a width in points, broken at blanks, else after signs, else anywhere."""
+    """Break a text into lines of at most `width` points.
+
+    Lines end after blanks or signs if possible; only longer words are broken within.
+    """
     lines = [""]
     for segment in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
         if lines[-1] and latex_width(lines[-1] + segment.rstrip()) > width:
@@ -234,8 +255,9 @@ def break_lines(text: str, width: float) -> list[str]:
 
 
 TEXTWIDTH = 329.0
-"""Width of the text of the class article in points, in units of 10-point type: the least of 345 at 10 points,
-329 at 11 points (360 / 1.1) and 332 at 12 points (390 / 1.2)."""
+"""Width in points of the text of the class article, relative to 10-point type.
+
+It is the smallest of 345 at 10 points, 329 at 11 points (360 / 1.1) and 332 at 12 points (390 / 1.2)."""
 
 COLUMN_SEP = 12.0
 """Points between columns."""
@@ -246,7 +268,7 @@ r"""Widths of characters in \footnotesize, relative to those of 10-point type.""
 MAX_STUB_SHARE = 0.46
 MAX_CELL_SHARE = 0.42
 MAX_HEADER_SHARE = 0.25
-"""Shares of the text's width above which row labels, texts and column names are broken into lines."""
+"""Shares of the text width above which row labels, texts in cells and column names are broken into lines."""
 
 RULE = r"\noalign{\smallskip}\hline\noalign{\smallskip}"
 RULES = "\n".join(rf"\providecommand{{\{name}rule}}{{{RULE}}}" for name in ("top", "mid", "bottom"))
@@ -347,14 +369,7 @@ def as_latex(
 
 
 def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
-    """Raise a DataError if an option of `as_latex` is invalid.
-
-    Parameters
-    ----------
-    caption, label : str or None
-    position : str
-    textwidth : float or None
-    """
+    """Raise a DataError if an option of `as_latex` is invalid; see its parameters."""
     if not isinstance(caption, str | None):
         raise DataError(f"caption={caption!r} is not valid.", hint="Give a text in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
@@ -393,12 +408,13 @@ def _slugs(keys: Iterable[str]) -> dict[str, str]:
 
 
 def _section_float(grid: Grid, caption: str, label: str, position: str, textwidth: float | None) -> str:
-    """Return the float of a section.
+    """Return the LaTeX of a table environment with the grid of a section, its caption and its notes.
 
     Parameters
     ----------
     grid : Grid
     caption, label, position : str
+        Caption in LaTeX, name for references, and where the float may go.
     textwidth : float or None
         Available width in points of 10-point type.
 
@@ -418,7 +434,10 @@ def _section_float(grid: Grid, caption: str, label: str, position: str, textwidt
 
 
 def _tabulars(grid: Grid, textwidth: float | None) -> str:
-    """Return the table as one tabular, or as panels if it is wider than `textwidth`."""
+    """Return the LaTeX of a grid as one tabular, or as panels below one another if it exceeds `textwidth`.
+
+    Without `textwidth` there is one tabular, in a smaller font if it is wide.
+    """
     available = textwidth or TEXTWIDTH
     stubs, headers, columns = _grid_cells(grid, available)
     widths = [
@@ -449,7 +468,23 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
 
 
 def _grid_cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[list[Cell]]]:
-    """Return the cells of the row labels, of the column names (or none) and of the columns."""
+    """Convert a grid to LaTeX cells, whose texts are broken if they take too much of the available width.
+
+    Parameters
+    ----------
+    grid : Grid
+    available : float
+        Width of the text in points of 10-point type.
+
+    Returns
+    -------
+    stubs : list of Cell
+        Row labels.
+    headers : list of Cell
+        Column names; empty if the grid has none.
+    columns : list of list of Cell
+        Cells by column.
+    """
     stubs = []
     for stub in grid.stubs:
         text = stub.removeprefix("  ")
@@ -472,7 +507,24 @@ def _grid_cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], l
 
 
 def _cell(text: str, tex: str, max_width: float, layout: str, width: float | None = None) -> Cell:
-    """Return a text as it is, or broken into lines if it is wider than `max_width`."""
+    """Return a cell with the LaTeX `tex` of a text, or with the text in lines if it is too wide.
+
+    Parameters
+    ----------
+    text : str
+    tex : str
+        LaTeX of the text on one line.
+    max_width : float
+        Largest width in points.
+    layout : str
+        Arguments of the inner tabular that contains the lines.
+    width : float, optional
+        Width of `tex` in points; estimated by default.
+
+    Returns
+    -------
+    Cell
+    """
     if latex_width(text) <= max_width:
         return Cell(tex, latex_width(text) if width is None else width)
     lines = break_lines(text, max_width)
@@ -483,14 +535,16 @@ def _cell(text: str, tex: str, max_width: float, layout: str, width: float | Non
 def _tabular(
     grid: Grid, stubs: list[Cell], headers: list[Cell], columns: list[list[Cell]], start: int
 ) -> str:
-    """Return some columns as a tabular.
+    """Return the LaTeX of some adjacent columns as a tabular.
 
     Parameters
     ----------
     grid : Grid
+        Grid of all columns.
     stubs, headers : list of Cell
         Labels of the rows, and headings of these columns.
     columns : list of list of Cell
+        Cells of these columns.
     start : int
         Position of the first column in the grid.
 

@@ -11,6 +11,7 @@ import re
 from discrim.report.grid import SummaryContent, SummarySection, clean, display_width, grid_of, heading
 
 INDENT = "&emsp;"
+"""Indentation of the labels of rows in a group."""
 
 
 def as_markdown(summary: SummaryContent) -> str:
@@ -67,12 +68,13 @@ def pipe_table(lines: list[list[str]], aligns: str) -> str:
 
 
 def _align_cell(text: str, width: int, align: str) -> str:
+    """Pad a cell with blanks to a display width, on the right if `align` is "l" and else on the left."""
     gap = " " * (width - display_width(text))
     return text + gap if align == "l" else gap + text
 
 
 def _escape_cell(text: str) -> str:
-    """Return a cell; blanks that align decimal points get the widths of digits and of a point."""
+    """Escape a cell; blanks that align decimal points become spaces as wide as digits and as a point."""
     stripped = text.rstrip(" ")
     blanks = len(text) - len(stripped)
     point = "&puncsp;" if blanks and "." not in stripped else ""
@@ -96,6 +98,6 @@ def escape(text: str) -> str:
 
 
 def escape_paragraph(text: str) -> str:
-    """Return a text as a paragraph: also escaped at its start, where signs begin a list, rule or comment."""
+    """Escape the text of a paragraph, also at its start, where signs would begin a list, rule or comment."""
     text = escape(text.lstrip(" "))
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))

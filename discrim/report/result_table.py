@@ -22,14 +22,14 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 MAX_COLUMNS = 100
-"""Number of columns up to which a table is printed whole; a wider one is cut as pandas cuts it."""
+"""Number of columns up to which a table is printed completely; a wider one is cut by pandas."""
 
 DEFAULT_WIDTH = 80
 """Default of pandas' option `display.width`."""
 
 
 class _ResultTableType(type):
-    """Count every DataFrame as a ResultTable, because the two differ in their printed form only.
+    """Metaclass for which every DataFrame is a ResultTable, because they differ in their printed form only.
 
     `pandas.testing.assert_frame_equal(plain, table)` requires that `plain` is an instance of the type of
     `table`.
@@ -82,10 +82,9 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
 
 
 def as_result_table(value: T) -> T:
-    """Make a plain DataFrame a ResultTable, in place and without a copy; also those that a dict contains.
+    """Convert a plain DataFrame, or the DataFrames in a dict, to ResultTable in place; return `value`.
 
-    Any other value is returned as it is. The DataFrame must not be shared with the user, because its class is
-    changed.
+    Other values are not changed. The DataFrame must not be shared with the user, because its class changes.
     """
     table: Any = value
     if type(table) is pd.DataFrame:
@@ -97,7 +96,7 @@ def as_result_table(value: T) -> T:
 
 
 def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
-    """Have a function return a ResultTable, which prints all of its columns, instead of a plain DataFrame."""
+    """Decorate a function that returns a DataFrame to return a ResultTable, which prints all columns."""
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,8 +1,8 @@
 """A summary: a title and named sections, each a table, which the other modules of this package write.
 
 A section is a DataFrame at full precision with formats of its columns. Each format of a summary is one module
-with one public function, which becomes a method of `Summary`. All formats but Excel are made of one grid of
-texts (`grid.py`), hence they agree cell by cell.
+with one public function, which becomes a method of `Summary`. All formats except Excel are written from one
+grid of texts (`grid.py`), hence they agree cell by cell.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from discrim.report.grid import Section, SummarySection, clean, frame_of, limit_
 from discrim.report.result_table import as_result_table
 
 MAX_BRIEF_ROWS = 20
-"""Number of rows up to which a short form shows a table whole."""
+"""Number of rows up to which the short form of a summary shows a table completely."""
 
 Sections = dict[str, Callable[..., SummarySection]]
 """Functions that compute the sections of a summary, by name, from the results and the fit."""
@@ -37,9 +37,9 @@ class SectionFunctions(Sections):
     Attributes
     ----------
     by_name : frozenset of str
-        Sections that are left out unless they are named.
+        Sections that a summary shows only if the user names them.
     preparations : list of (set of str, callable)
-        Functions to call first if all sections of a set are needed, because they make these cheaper.
+        Functions that `summarize` calls before it computes all sections of the set, which are then cheaper.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SectionFunctions(Sections):
         self.by_name = frozenset(by_name)
 
     def bind(self, *arguments: Any) -> SectionFunctions:
-        """Return functions without arguments, to which the results and the fit are bound."""
+        """Return the functions with these arguments bound, so that they are called without arguments."""
         bound = SectionFunctions(
             {name: partial(make, *arguments) for name, make in self.items()}, self.by_name
         )
@@ -104,7 +104,7 @@ class Summary:
             raise_unknown_attribute("Summary", name, dir(self), ATTRIBUTES)
 
     def _all_sections(self) -> dict[str, SummarySection]:
-        """Return all sections, also those that are left out or replaced by another form."""
+        """Return all sections, including unshown ones, which are computed, and replacements of sections."""
         sections: dict[str, SummarySection] = {}
         for key, section in (self._sections | {key: make() for key, make in self._unshown.items()}).items():
             sections[key] = section
@@ -114,21 +114,21 @@ class Summary:
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The numbers of the sections, unrounded; also of those that are left out unless named."""
+        """Table of each section, unrounded, including the sections that are shown only if named."""
         return as_result_table(
             {key: frame_of(section.table).copy() for key, section in self._all_sections().items()}
         )
 
     @property
     def _last_line(self) -> str:
-        """Line below the sections that names those that are left out; empty if there are none."""
+        """Line below the sections that names the unshown ones; empty if there are none."""
         names = list(self._unshown)
         if not names:
             return ""
         return clean(f'Not shown: {", ".join(names)}. See summary("{names[0]}"), or summary("all").')
 
     def _with_sections(self, sections: Mapping[str, SummarySection]) -> Summary:
-        """Return a copy with `sections` instead of the shown sections; the unshown ones stay available."""
+        """Return a summary that shows `sections` instead; the unshown sections stay available."""
         return Summary(self.title, sections, self._unshown)
 
     def select_sections(self, keys: Sequence[str]) -> Summary:
@@ -136,7 +136,7 @@ class Summary:
         return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 
     def shortened(self) -> Summary:
-        """Return the summary with fewer rows of its long tables."""
+        """Return a summary whose tables of more than `MAX_BRIEF_ROWS` rows are limited."""
         return self._with_sections(
             {key: limit_rows(section, max_rows=MAX_BRIEF_ROWS) for key, section in self._sections.items()}
         )
@@ -147,11 +147,11 @@ class Summary:
         return self.with_section(key, replace(section, note=f"{section.note} {note}".strip()))
 
     def with_section(self, name: str, section: SummarySection) -> Summary:
-        """Return the summary with another section at its end, or with one replaced."""
+        """Return the summary with a section added at the end, or replaced if the name exists."""
         return self._with_sections(self._sections | {name: section})
 
     def followed_by(self, other: Summary, prefix: str, heading: str) -> Summary:
-        """Return the summary followed by another.
+        """Return this summary followed by the sections of another.
 
         Parameters
         ----------
@@ -183,9 +183,9 @@ def summarize(
         The title.
     functions : mapping of str to callable
         Functions that compute the sections.
-    pick : sequence of str, optional
-        Names of sections in order, of which "all" stands for those that are not named; by default all but
-        those that have to be named.
+    pick : sequence of str or str, optional
+        Names of the sections to show, in order; "all" stands for all sections that are not named. By default
+        all sections except those in `SectionFunctions.by_name`.
 
     Returns
     -------
@@ -194,7 +194,7 @@ def summarize(
     Raises
     ------
     DataError
-        A name is unknown, or `pick` is unordered.
+        A name is unknown, or `pick` is a set or not iterable.
     """
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(

@@ -94,7 +94,7 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
 
 
 def _validate_width(width: Any) -> int:
-    """Return a number of columns, by default of the terminal; raise DataError if it is not valid."""
+    """Return a valid number of columns, by default the width of the terminal; else raise a DataError."""
     if width is None:
         return max(MIN_WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns) if is_terminal() else WIDTH
     try:
@@ -111,7 +111,7 @@ def _validate_width(width: Any) -> int:
 
 
 def _note_width(lines: Sequence[str], width: int) -> int:
-    """Return the width at which a note below some lines is folded."""
+    """Return the width at which a note below some lines is folded: theirs, but at least `NOTE_WIDTH`."""
     return min(width, max(NOTE_WIDTH, *map(display_width, lines)))
 
 
@@ -171,7 +171,7 @@ def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
 
 
 def _column_widths(grid: Grid, width: int) -> tuple[int, list[int]]:
-    """Return the width next to the row labels, and the width of each column."""
+    """Return the part of `width` that the row labels leave free, and the display width of each column."""
     available = width - max([display_width(stub) for stub in grid.stubs], default=0)
     columns = zip(grid.headers, *grid.cells, strict=True)
     return available, [2 + max(map(display_width, column)) for column in columns]
@@ -205,7 +205,7 @@ def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
 
 
 def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
-    """Return lines with the row labels flush left and the cells flush right."""
+    """Return the lines of a table, first the headers, with labels flush left and cells flush right."""
     rows = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -217,7 +217,10 @@ def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]])
 
 
 def _header_lines(pairs: Pairs, width: int) -> list[str]:
-    """Return the lines of a header: two columns of labels with values, or one if two are too wide."""
+    """Return the lines of the header of a summary: its title, its entries in two columns, and its note.
+
+    The entries are in one column if two are wider than `width`.
+    """
     items = pair_texts(pairs)
     half = (len(items) + 1) // 2
     left_items = _justify_pairs(items[:half])
@@ -236,7 +239,7 @@ def _header_lines(pairs: Pairs, width: int) -> list[str]:
 
 
 def _fold_pairs(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Fold labels and values that do not fit a line of `width` characters into several pairs."""
+    """Fold pairs of label and value that do not fit a line of `width` characters into several pairs."""
     labels = [fold(label, width // 2 - 1) for label, _ in items]
     value_width = width - 2 - max((display_width(line) for lines in labels for line in lines), default=0)
     return [

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, NoReturn, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 import scipy
@@ -66,7 +66,7 @@ class SetMethods:
 
     @abstractmethod
     def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
-        """Return the fit, and the rows of X in the form that its methods accept."""
+        """Return the results of the fit, and the rows of X as `DesignRows`, which their methods accept."""
 
     @abstractmethod
     def _table(self, X: Any) -> Table:
@@ -84,7 +84,7 @@ class SetMethods:
         smoothed: bool = False,
         seed: int | None = None,
     ) -> NDArray[np.bool_]:
-        """Sets of classes that contain the class of a row with the probability `level`.
+        """Return for each row a set of classes that contains the class of the row with probability `level`.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class SetMethods:
         [[1, 0, 0], [0, 1, 1], [0, 1, 1]]
         """
         results, blocks = self._fit_and_rows(X)
-        calibration_table = None if calibration is None else self._calibration(calibration)
+        calibration_table = None if calibration is None else self._calibration_table(calibration)
         frame = results.predict_set(
             blocks,
             level,
@@ -158,7 +158,7 @@ class SetMethods:
         set_mask[:, self._order >= 0] = in_set[:, self._order[self._order >= 0]]
         return set_mask
 
-    def _calibration(self, calibration: Any) -> Any:
+    def _calibration_table(self, calibration: Any) -> Any:
         """Convert the tuple (X, y) of `calibration=` to a table with the columns and response of the fit."""
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= must be rows and their classes.", hint="Pass a tuple (X, y).")
@@ -185,6 +185,28 @@ class SetMethods:
 
 SimplerFit: TypeAlias = ClassifierResults | None
 """A simpler fit instead of one that a verb has refused; None if the error is to be raised."""
+
+
+class RefusedFit(NamedTuple):
+    """A call of a verb that has raised an error.
+
+    Attributes
+    ----------
+    error : DiscrimError
+        Error of the verb.
+    formula : str or None
+        Formula of the call; None if `options` contains moments.
+    data : table or None
+        Table of the call; None if `options` contains moments.
+    options : dict
+        Keyword arguments of the call.
+    """
+
+    error: DiscrimError
+    formula: Any
+    data: Any
+    options: dict[str, Any]
+
 
 NUMERIC_KINDS = "biuf"
 """Kinds of NumPy dtype that a verb reads without conversion."""
@@ -220,8 +242,9 @@ def encode_classes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.i
     y : (n,) array
         Labels.
     rows : array or table of n rows
-        Compared in length with `y`.
+        Its length must be that of `y`.
     weights : (n,) array or None
+        Frequency weights.
 
     Returns
     -------
@@ -255,7 +278,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     classes_: Array
 
     def _store_results(self, results: ClassifierResults, classes: Array, *, keep_all: bool = False) -> None:
-        """Store results and classes.
+        """Store the results of a fit and its classes, from which new rows are predicted.
 
         Parameters
         ----------
@@ -263,7 +286,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         classes : (K,) array
             Sorted labels, with the dtype of y.
         keep_all : bool
-            Whether classes without rows are kept.
+            Whether `classes_` includes classes without rows, which the results do not have.
         """
         position = {label: k for k, label in enumerate(results.classes)}
         is_kept = [keep_all or label in position for label in classes.tolist()]
@@ -274,7 +297,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         self._order = np.array([position.get(label, -1) for label in self.classes_.tolist()], dtype=np.intp)
 
     def predict(self, X: Any) -> Array:
-        """Class of each row.
+        """Return the predicted class of each row.
 
         Parameters
         ----------
@@ -305,14 +328,24 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[np.argsort(self._order)[(self._order < 0).sum() :][codes]])
 
     def _has_scores(self) -> bool:
+        """Return whether the estimator has `decision_function`."""
         return True
 
     @available_only_if(lambda self: self._has_scores())
     def decision_function(self, X: Any) -> Floats:
-        """Scores (n, K), largest for the predicted class; for two classes (n,), positive for the second.
+        """Return scores (n, K), largest for the predicted class, or (n,) for two, positive for the second.
 
         Nearest neighbours do not have this method: if all neighbours are of one class the log odds are
         infinite, which ROC curves and calibration do not accept. Those use `predict_proba` instead.
+
+        Parameters
+        ----------
+        X : (n, p) array or frame
+            Rows with the columns of the fit.
+
+        Returns
+        -------
+        (n, K) or (n,) float array
         """
         if hasattr(self, "_order") and (self._order < 0).any():
             return self._posteriors(X, logs=True)
@@ -326,7 +359,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(scores[:, self._order])
 
     def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
-        """Return the fit, and the rows of X, read once, in the form that its methods accept instead of X."""
+        """Return the results of the fit, and the rows of X as `DesignRows`, which their methods accept."""
         check_is_fitted(self)
         return self.results_, self.results_._fit.new_rows(self._table(X), self._missing_policy())
 
@@ -368,11 +401,12 @@ class PosteriorMethods(FittedClassifier):
     """Base class of estimators whose rules have posterior probabilities."""
 
     def _has_posteriors(self) -> bool:
+        """Return whether the estimator has `predict_proba` and `predict_log_proba`."""
         return True
 
     @available_only_if(lambda self: self._has_posteriors())
     def predict_proba(self, X: Any) -> Floats:
-        """Posterior probabilities (n, K) of the classes in the order of `classes_`.
+        """Return the posterior probabilities (n, K) of the classes in the order of `classes_`.
 
         Rules without posteriors, such as the perceptron, do not have this method.
 
@@ -385,7 +419,7 @@ class PosteriorMethods(FittedClassifier):
 
     @available_only_if(lambda self: self._has_posteriors())
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithms of the posteriors (n, K), which are exact even if the posterior underflows.
+        """Return the logarithms of the posteriors (n, K), which are exact even if the posterior underflows.
 
         Rules without posteriors, such as the perceptron, do not have this method.
 
@@ -421,6 +455,7 @@ class VerbClassifier(FittedClassifier):
     specifications: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
     """For each parameter, a function from a word or a number to its specification."""
     takes_sparse: ClassVar[bool] = False
+    """Whether `fit` accepts sparse arrays of scipy."""
     _fallback_option: ClassVar[tuple[str, str] | None] = None
     """Parameter that controls what happens if the verb fails, and its value for fitting a simpler model.
 
@@ -437,7 +472,7 @@ class VerbClassifier(FittedClassifier):
         return tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name.
+        """Return the parameters by name.
 
         Parameters
         ----------
@@ -546,7 +581,9 @@ class VerbClassifier(FittedClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
+            Rows to fit to.
         y : (n,) array
+            Classes of the rows.
         extra_options : mapping
             Arguments of the verb in addition to the parameters, such as weights.
 
@@ -556,8 +593,8 @@ class VerbClassifier(FittedClassifier):
         """
         data = self._validate_rows(X, reset=True)
         classes, codes = encode_classes(y, data, extra_options.get("weights"))
-        self._raise_if_classes(classes)
-        names = self._names()
+        self._check_classes(classes)
+        names = self._column_names()
         response = response_name(y, names)
         table = with_column(data, names, response, codes, classes.tolist())
         options = {"na_action": "raise", **self.get_params(deep=False), **extra_options}
@@ -570,11 +607,11 @@ class VerbClassifier(FittedClassifier):
         if constant == "raise":
             check_no_constant_columns(table, names)
         try:
-            results = self._results(formula, table, options)
+            results = self._call_verb(formula, table, options)
         except DiscrimError:
             self._raise_if_missing(table)
             raise
-        self._learn_from_rows(results)
+        self._store_row_statistics(results)
         self._store_results(results._without_rows(), classes)
         return self
 
@@ -582,15 +619,16 @@ class VerbClassifier(FittedClassifier):
         """Return the right-hand side of the formula."""
         return "."
 
-    def _learn_from_rows(self, results: ClassifierResults) -> None:
-        """Store what later calls need from the rows of a fit, which are not kept; here nothing."""
+    def _store_row_statistics(self, results: ClassifierResults) -> None:
+        """Store quantities that later calls need from the rows of a fit, which are not kept; here none."""
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Call the verb; if it fails, fit a simpler model with a warning or raise the error of the verb.
 
         Parameters
         ----------
         formula : str or None
+            None if `options` contains moments.
         data : table or None
             None if `options` contains moments.
         options : dict
@@ -608,48 +646,45 @@ class VerbClassifier(FittedClassifier):
         try:
             results: ClassifierResults = type(self).verb(formula, data, **options)
         except (CollinearError, DataError, SeparationError) as error:
-            simpler = None if fallback == "raise" else self._fit_simpler(error, formula, data, options)
+            # No variable refers to the error, because its traceback refers to this frame and the table.
+            simpler = (
+                None if fallback == "raise" else self._fit_simpler(RefusedFit(error, formula, data, options))
+            )
             if simpler is None:
                 raise
             return simpler
         return results
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
-        """Fit a simpler model after the error of the verb.
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
+        """Fit a simpler model with a warning, or return None, upon which the error of the verb is raised.
 
         Here there is no simpler model. Subclasses override the method.
-
-        Parameters
-        ----------
-        error : DiscrimError
-            Error of the verb.
-        formula : str or None
-        data : table or None
-            None if `options` contains moments.
-        options : dict
-            Keyword arguments of the verb.
-
-        Returns
-        -------
-        ClassifierResults or None
-            None if no simpler model is fitted, so that the error is raised.
         """
         return None
 
-    def _raise_if_classes(self, classes: Array) -> None:
-        """Raise a DataError for classes that the verb does not accept."""
+    def _check_classes(self, classes: Array) -> None:
+        """Raise a DataError if the verb does not accept these classes; here it accepts all."""
 
-    def _names(self) -> Sequence[str]:
-        """Return the names of the columns of the frame, or x0, x1, ..."""
+    def _column_names(self) -> Sequence[str]:
+        """Return the names of the columns of X in the fit: those of a frame, or x0, x1 and so on."""
         feature_names: Any = getattr(self, "feature_names_in_", None)
         return (
             [f"x{j}" for j in range(self.n_features_in_)] if feature_names is None else feature_names.tolist()
         )
 
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
-        """Return X as a table with the columns of the fit: a frame unchanged, an array as a view."""
+        """Validate X and return it as a table with the columns of the fit; a frame is returned as it is.
+
+        Parameters
+        ----------
+        X : (n, p) array, sparse array or frame
+        reset : bool
+            Whether the names and the number of the columns are stored, or compared with those of the fit.
+
+        Returns
+        -------
+        DataFrame, SparseFrame or other frame
+        """
         check_options: dict[str, Any]
         if scipy.sparse.issparse(X) and self.takes_sparse:
             check_options = {
@@ -657,7 +692,7 @@ class VerbClassifier(FittedClassifier):
                 "dtype": None if X.dtype.kind in NUMERIC_KINDS else np.float64,
             }
             matrix = validate_data(self, X, reset=reset, ensure_all_finite=False, **check_options)
-            return SparseFrame(matrix, self._names())
+            return SparseFrame(matrix, self._column_names())
         dtype_kind = getattr(getattr(X, "dtype", None), "kind", "O")
         check_options = {
             "dtype": None if dtype_kind in NUMERIC_KINDS else np.float64,
@@ -667,8 +702,8 @@ class VerbClassifier(FittedClassifier):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if hasattr(self, "feature_names_in_"):
                 return X
-            return array_table(check_array(X, **check_options), self._names())
-        return array_table(validate_data(self, X, reset=reset, **check_options), self._names())
+            return array_table(check_array(X, **check_options), self._column_names())
+        return array_table(validate_data(self, X, reset=reset, **check_options), self._column_names())
 
     def _table(self, X: Any) -> Table:
         """Return new rows as a `Table`; raise a DataError if a value is missing that the model cannot use."""
@@ -678,11 +713,11 @@ class VerbClassifier(FittedClassifier):
 
     def _raise_if_missing(self, table: Any) -> None:
         """Raise a DataError if a value is missing."""
-        raise_if_missing(table, self._names())
+        raise_if_missing(table, self._column_names())
 
     def onnx_shape_calculator(self) -> Callable[[Any], None]:
         """Return the function with which skl2onnx sets the types of the outputs (labels and posteriors)."""
-        return partial(set_output_types, self)
+        return partial(set_onnx_output_types, self)
 
     def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
         """Return the function with which skl2onnx adds the nodes of the rule to a graph.
@@ -690,11 +725,11 @@ class VerbClassifier(FittedClassifier):
         Because of this method ``skl2onnx.to_onnx(pipeline, X[:1])`` supports pipelines with the estimator, if
         the rule can be exported to ONNX (see `ClassifierResults.to_onnx`). Posteriors are an (n, K) array.
         """
-        return partial(write_nodes, self)
+        return partial(write_onnx_nodes, self)
 
 
-def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
-    """Set the output types of an operator of skl2onnx.
+def set_onnx_output_types(fitted: VerbClassifier, operator: Any) -> None:
+    """Set the types of the two outputs of an operator of skl2onnx: labels and posteriors.
 
     Labels are text, int64 or float64, like `classes_`; posteriors are float64.
     """
@@ -705,22 +740,24 @@ def set_output_types(fitted: VerbClassifier, operator: Any) -> None:
     operator.outputs[1].set_type(DoubleTensorType([None, len(fitted.classes_)]))
 
 
-def write_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: Any) -> None:
+def write_onnx_nodes(fitted: VerbClassifier, scope: Any, operator: Any, container: Any) -> None:
     """Add the nodes of a rule between the inputs and the outputs of an operator of skl2onnx.
 
     Parameters
     ----------
     fitted : VerbClassifier
+        Fitted estimator.
     scope : skl2onnx scope
         Source of unique names of variables.
     operator : skl2onnx operator
+        Operator of the estimator, whose inputs and outputs exist.
     container : skl2onnx container
         Receives nodes and constants.
     """
     from skl2onnx.proto import TensorProto
 
     model = fitted.results_.to_onnx()
-    columns = list(fitted._names())
+    columns = list(fitted._column_names())
     if len(fitted.results_.classes) < len(fitted.classes_):
         raise NotSupportedError(
             "ONNX models cannot contain a class without rows.", hint="Fit to rows of every class."
@@ -819,7 +856,7 @@ MAX_SMALL_CLASS = 2
 
 
 def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
-    """Count the rows of each class, or sum their weights.
+    """Return the number of rows of each class, or the sum of their weights.
 
     Parameters
     ----------
@@ -850,19 +887,20 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
 
 
 def fit_with_warning(
-    error: DiscrimError, description: str, verb: Callable[..., Any], formula: Any, data: Any, **options: Any
+    refused: RefusedFit, description: str, verb: Callable[..., Any], **options: Any
 ) -> ClassifierResults:
     """Fit a simpler model, and issue a FallbackWarning with its description and the reason.
 
     Parameters
     ----------
-    error : DiscrimError
-        Why the requested model was not fitted.
+    refused : RefusedFit
+        The call that failed, whose formula and data are used, and whose error is the reason.
     description : str
         Description of the simpler model, which completes "Fitted ... instead."
     verb : callable
-    formula, data, **options
-        Arguments of the verb.
+        Verb of the simpler model.
+    **options
+        Keyword arguments of the verb; those of the refused call are not used.
 
     Returns
     -------
@@ -871,13 +909,13 @@ def fit_with_warning(
     with warnings.catch_warnings():
         # The refused fit has issued these warnings.
         warnings.simplefilter("ignore", DroppedColumnsWarning)
-        results: ClassifierResults = verb(formula, data, **options)
-    warn_user(f"Fitted {description} instead. {error}", FallbackWarning)
+        results: ClassifierResults = verb(refused.formula, refused.data, **options)
+    warn_user(f"Fitted {description} instead. {refused.error}", FallbackWarning)
     return results
 
 
 def shrunk_options(options: Mapping[str, Any], covariance: Specification | None = None) -> dict[str, Any]:
-    """Return the options with a shrunk covariance.
+    """Return the keyword arguments of a verb with a shrunk covariance instead of the requested one.
 
     Parameters
     ----------
@@ -899,7 +937,7 @@ def shrunk_options(options: Mapping[str, Any], covariance: Specification | None 
 
 
 def minimal_shrunk_options(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return a shrunk covariance and those options that `lda` and `qda` accept as well.
+    """Return keyword arguments of `lda` or `qda`: a shrunk covariance, and options of another verb to keep.
 
     Parameters
     ----------
@@ -918,19 +956,13 @@ def minimal_shrunk_options(options: Mapping[str, Any], *names: str) -> dict[str,
     }
 
 
-def fit_shrunk_lda(
-    error: DiscrimError, formula: Any, data: Any, options: Mapping[str, Any], *names: str
-) -> ClassifierResults:
+def fit_shrunk_lda(refused: RefusedFit, *names: str) -> ClassifierResults:
     """Fit `lda()` with a shrunk covariance and a warning.
 
     Parameters
     ----------
-    error : DiscrimError
-        Why the requested model was not fitted.
-    formula, data
-        Arguments of the verb.
-    options : mapping
-        Keyword arguments of the verb that failed.
+    refused : RefusedFit
+        The call that failed.
     *names : str
         Options to keep in addition to prior, weights, na_action and moments.
 
@@ -938,9 +970,9 @@ def fit_shrunk_lda(
     -------
     ClassifierResults
     """
-    lda_options = minimal_shrunk_options(options, *names) | {"collinear": "drop"}
+    lda_options = minimal_shrunk_options(refused.options, *names) | {"collinear": "drop"}
     return fit_with_warning(
-        error, f"lda() with covariance={FALLBACK_COVARIANCE}", discrim.lda, formula, data, **lda_options
+        refused, f"lda() with covariance={FALLBACK_COVARIANCE}", discrim.lda, **lda_options
     )
 
 

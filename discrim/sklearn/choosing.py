@@ -42,7 +42,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
     verb = staticmethod(discrim.choose)
     not_supported = ("groups", "costs")
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         choice = discrim.choose(formula, data, **options)
         self.chosen_ = choice.chosen
         self.table_ = choice.table

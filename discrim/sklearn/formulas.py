@@ -22,6 +22,7 @@ from discrim.models.results.results import ClassifierResults
 from discrim.sklearn.base import FittedClassifier, PosteriorMethods, encode_classes
 
 VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not None}))
+"""Verbs that `FormulaClassifier` can fit."""
 
 WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posteriors)
 
@@ -56,11 +57,13 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
     Attributes
     ----------
     results_ : ClassifierResults
+        Results of the verb, without the rows of the table.
     classes_ : (K,) array
         Sorted labels.
     feature_names_in_ : (q,) array of str
         Columns that the formula reads. X may have others, in any order.
     n_features_in_ : int
+        Number of these columns.
 
     Examples
     --------
@@ -204,6 +207,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return table
 
     def _missing_policy(self) -> MissingPolicy:
+        """Return the treatment of new rows with unseen levels."""
         return MissingPolicy("missing" if self.unseen == "missing" else None)
 
     def _has_scores(self) -> bool:

@@ -14,7 +14,6 @@ from discrim.data.table import last_column
 from discrim.errors import (
     CollinearError,
     DataError,
-    DiscrimError,
     DiscrimWarning,
     NoSeparationWarning,
     SeparationError,
@@ -24,6 +23,7 @@ from discrim.sklearn import base
 from discrim.sklearn.base import (
     LinearCoefficients,
     PosteriorMethods,
+    RefusedFit,
     SimplerFit,
     VerbClassifier,
     WeightedClassifier,
@@ -50,16 +50,13 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     constant: str = "drop"
     singular: str = "euclidean"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with the Euclidean metric and scaled columns."""
-        if not isinstance(error, CollinearError) or options["metric"] == "euclidean":
+        options = dict(refused.options)
+        if not isinstance(refused.error, CollinearError) or options["metric"] == "euclidean":
             return None
         options |= {"metric": "euclidean", "scale": True}
-        return base.fit_with_warning(
-            error, 'with metric="euclidean", scale=True', discrim.knn, formula, data, **options
-        )
+        return base.fit_with_warning(refused, 'with metric="euclidean", scale=True', discrim.knn, **options)
 
     def _has_scores(self) -> bool:
         return False
@@ -98,22 +95,21 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     def _required_moments(self) -> ScatterType | None:
         return None if self.threshold in (None, "1se") else "diagonal"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with a threshold that is chosen by cross-validation without the rows of small classes.
 
         Classes of up to `base.MAX_SMALL_CLASS` rows are left out of the choice, but not of the fit. The
         threshold is zero if fewer than two classes are larger.
         """
-        counts = base.class_sizes(data, options)
+        options = dict(refused.options)
+        counts = base.class_sizes(refused.data, options)
         larger = counts.index[counts > base.MAX_SMALL_CLASS]
         if options["threshold"] not in (None, "1se") or len(larger) == len(counts):
             return None
         threshold = 0.0
         if len(larger) > 1:
             # Choose the threshold by the rows of the larger classes.
-            in_larger = last_column(data).isin(larger).to_numpy()
+            in_larger = last_column(refused.data).isin(larger).to_numpy()
             weights = options.get("weights")
             larger_options = options | {
                 "weights": None if weights is None else weights[in_larger],
@@ -123,11 +119,13 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
                 # The small classes have no rows in this call, which would cause warnings.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 threshold = float(
-                    discrim.shrunken_centroids(formula, data[in_larger], **larger_options).threshold
+                    discrim.shrunken_centroids(
+                        refused.formula, refused.data[in_larger], **larger_options
+                    ).threshold
                 )
         description = f"with threshold={threshold:.4g}, chosen by the larger classes,"
         options |= {"threshold": threshold}
-        return base.fit_with_warning(error, description, discrim.shrunken_centroids, formula, data, **options)
+        return base.fit_with_warning(refused, description, discrim.shrunken_centroids, **options)
 
 
 @estimator
@@ -156,20 +154,17 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     overlap: str = "warn"
     constant: str = "drop"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit the perceptron's plane."""
-        if not isinstance(error, SeparationError):
+        options = dict(refused.options)
+        if not isinstance(refused.error, SeparationError):
             return None
         with warnings.catch_warnings():
             # The fallback warning reports that the classes are not separated.
             warnings.simplefilter("ignore", NoSeparationWarning)
-            return base.fit_with_warning(
-                error, "the perceptron's plane", discrim.perceptron, formula, data, **options
-            )
+            return base.fit_with_warning(refused, "the perceptron's plane", discrim.perceptron, **options)
 
-    def _raise_if_classes(self, classes: NDArray[Any]) -> None:
+    def _check_classes(self, classes: NDArray[Any]) -> None:
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "
@@ -206,13 +201,12 @@ class KernelDensityClassifier(WeightedClassifier):
 
     singular: str = "euclidean"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both."""
+        options = dict(refused.options)
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
         alternatives: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []
-        if isinstance(error, CollinearError):
+        if isinstance(refused.error, CollinearError):
             alternatives = [
                 {"metric": "euclidean"},
                 *({"metric": "euclidean"} | alternative for alternative in alternatives),
@@ -221,6 +215,6 @@ class KernelDensityClassifier(WeightedClassifier):
             with suppress(CollinearError, DataError):
                 description = "with " + ", ".join(f'{name}="{value}"' for name, value in alternative.items())
                 return base.fit_with_warning(
-                    error, description, discrim.kernel_density, formula, data, **options | alternative
+                    refused, description, discrim.kernel_density, **options | alternative
                 )
         return None

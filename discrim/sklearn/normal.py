@@ -42,7 +42,7 @@ from discrim.models.discriminant.covariance_models import (
 from discrim.models.moments.moments import Moments, moments, moments_of_fit
 from discrim.models.results.results import ClassifierResults
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, RefusedFit, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import MultipleCorrespondence, read_subspace
 
@@ -59,14 +59,14 @@ class PartialClassifier(WeightedClassifier):
     moments_: Moments
     _moments_of_fit: Moments | None
     _response: str
-    _are_named: bool
+    _has_fixed_classes: bool
 
     @abstractmethod
     def _required_moments(self) -> ScatterType | None:
         """Return which second moments the model requires, such as "pooled"; None if it requires the rows."""
 
-    def _adds_up(self) -> bool:
-        """Return whether the model can be fitted to moments."""
+    def _can_use_moments(self) -> bool:
+        """Return whether the model can be fitted to moments, so that `partial_fit` is available."""
         try:
             return self._required_moments() is not None
         except DiscrimError:
@@ -108,26 +108,26 @@ class PartialClassifier(WeightedClassifier):
         PriorError
             The prior of the estimator does not include a new class.
         """
-        begins = not (hasattr(self, "moments_") or hasattr(self, "results_"))
-        classes_are_fixed = classes is not None or (not begins and self._are_named)
-        known_classes = self._known_classes(classes, y, begins, classes_are_fixed)
-        data = self._validate_rows(X, reset=begins)
-        codes = _codes(y, data, known_classes)
-        response = base.response_name(y, self._names()) if begins else self._response
-        table = with_column(data, self._names(), response, codes, known_classes.tolist())
+        is_first_batch = not (hasattr(self, "moments_") or hasattr(self, "results_"))
+        classes_are_fixed = classes is not None or (not is_first_batch and self._has_fixed_classes)
+        known_classes = self._known_classes(classes, y, is_first_batch, classes_are_fixed)
+        data = self._validate_rows(X, reset=is_first_batch)
+        codes = _encode_labels(y, data, known_classes)
+        response = base.response_name(y, self._column_names()) if is_first_batch else self._response
+        table = with_column(data, self._column_names(), response, codes, known_classes.tolist())
         weights = None if sample_weight is None else np.asarray(sample_weight)
-        before = None if begins else self._moments_so_far()
+        earlier_moments = None if is_first_batch else self._moments_so_far()
         try:
-            all_moments = self._added(before, table, response, weights, known_classes)
+            all_moments = self._add_batch(earlier_moments, table, response, weights, known_classes)
         except DiscrimError:
             self._raise_if_missing(table)
             raise
         # The moments are stored even if they cannot be fitted yet.
-        results, self._why_no_fit = self._fitted_to(all_moments, known_classes)
+        results, self._why_no_fit = self._fit_to_moments(all_moments, known_classes)
         self.moments_ = all_moments
         self._response = response
         self._moments_of_fit = None
-        self._are_named = classes_are_fixed
+        self._has_fixed_classes = classes_are_fixed
         if results is None:
             self.classes_ = known_classes
             self.__dict__.pop("results_", None)
@@ -135,7 +135,7 @@ class PartialClassifier(WeightedClassifier):
             self._store_results(results, known_classes, keep_all=True)
         return self
 
-    def _known_classes(self, classes: Any, y: Any, begins: bool, are_fixed: bool) -> Array:
+    def _known_classes(self, classes: Any, y: Any, is_first_batch: bool, are_fixed: bool) -> Array:
         """Return all classes so far, sorted.
 
         Parameters
@@ -144,7 +144,7 @@ class PartialClassifier(WeightedClassifier):
             Classes that this call names.
         y : (n,) array
             Labels of the batch.
-        begins : bool
+        is_first_batch : bool
             Whether this is the first batch.
         are_fixed : bool
             Whether a call has named the classes; otherwise the labels of the batch are added.
@@ -156,7 +156,7 @@ class PartialClassifier(WeightedClassifier):
         if classes is None and are_fixed:
             return self.classes_
         batch_classes = np.unique(base.validate_labels(y) if classes is None else column_or_1d(classes))
-        if begins:
+        if is_first_batch:
             if are_fixed and len(batch_classes) < 2:
                 raise DataError(
                     f"classes={batch_classes.tolist()!r}: a classifier requires at least two classes.",
@@ -176,7 +176,7 @@ class PartialClassifier(WeightedClassifier):
         """Return the moments of all batches so far, or of the rows of `fit`."""
         if hasattr(self, "moments_"):
             return self.moments_
-        if self._moments_of_fit is None or self._moments_of_fit._scatters != self._scatters():
+        if self._moments_of_fit is None or self._moments_of_fit._scatters != self._required_scatter_type():
             raise NotSupportedError(
                 "partial_fit() cannot add rows to this fit, because fit() was called with options for which "
                 "it stores no moments, or other moments.",
@@ -184,41 +184,42 @@ class PartialClassifier(WeightedClassifier):
             )
         return self._moments_of_fit
 
-    def _added(
-        self, before: Moments | None, table: Any, response: str, weights: Any, classes: Array
+    def _add_batch(
+        self, earlier_moments: Moments | None, table: Any, response: str, weights: Any, classes: Array
     ) -> Moments:
         """Return the moments of all batches so far and of a new batch.
 
         Parameters
         ----------
-        before : Moments or None
+        earlier_moments : Moments or None
             Moments of the batches so far; None for the first batch.
         table : table
             The batch with its response.
         response : str
             Name of the response.
         weights : (n,) array or None
+            Frequency weights of the batch.
         classes : (K,) array
-            All classes so far.
+            All classes so far, including those of the new batch.
 
         Returns
         -------
         Moments
         """
         action = self._na_action()
-        if before is None:
+        if earlier_moments is None:
             formula = f"{quote(response)} ~ {self._formula_right_side()}"
             return moments(
-                formula, table, weights=weights, scatters=self._scatters(),
+                formula, table, weights=weights, scatters=self._required_scatter_type(),
                 levels=classes.tolist(), na_action=action,
             )  # fmt: skip
-        if weights is None and before._weighted:
+        if weights is None and earlier_moments._weighted:
             weights = np.ones(len(table))
-        before = before._with_classes(tuple(classes.tolist()))
-        return before + before.of(table, weights=weights, na_action=action)
+        earlier_moments = earlier_moments._with_classes(tuple(classes.tolist()))
+        return earlier_moments + earlier_moments.of(table, weights=weights, na_action=action)
 
-    def _scatters(self) -> Any:
-        """Return which second moments the model requires; raise an error if it requires the rows."""
+    def _required_scatter_type(self) -> Any:
+        """Return the required second moments, such as "pooled"; raise an error if all rows are required."""
         required_moments = self._required_moments()
         if required_moments is None:
             raise NotSupportedError(
@@ -230,12 +231,13 @@ class PartialClassifier(WeightedClassifier):
         """Return the `na_action` of the verb: "raise", or "drop" to leave out rows with missing values."""
         return "raise"
 
-    def _fitted_to(self, all_moments: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
+    def _fit_to_moments(self, all_moments: Moments, classes: Array) -> tuple[Any, DiscrimError | None]:
         """Fit the verb to moments, if that is possible yet.
 
         Parameters
         ----------
         all_moments : Moments
+            Moments of all batches so far.
         classes : (K,) array
             All classes so far.
 
@@ -261,12 +263,12 @@ class PartialClassifier(WeightedClassifier):
             # A class may get its rows in a later batch, hence no warning.
             warnings.simplefilter("ignore", EmptyClassWarning)
             try:
-                return self._results(None, None, options), None
+                return self._call_verb(None, None, options), None
             except CollinearError as error:
                 return None, error
 
     def _fit_and_rows(self, X: Any) -> tuple[Any, Any]:
-        """Return the fit and the rows of X; raise a DataError if the batches do not suffice for a fit yet."""
+        """Return the results and the rows of X; raise a DataError if the batches do not allow a fit yet."""
         error = getattr(self, "_why_no_fit", None)
         if error:
             raise DataError(
@@ -274,13 +276,13 @@ class PartialClassifier(WeightedClassifier):
             )
         return super()._fit_and_rows(X)
 
-    def _learn_from_rows(self, results: ClassifierResults) -> None:
+    def _store_row_statistics(self, results: ClassifierResults) -> None:
         """Store the moments of the rows of a fit, to which `partial_fit` can add batches."""
         fit = results._fit
         self._moments_of_fit = None
-        if not self._adds_up():
+        if not self._can_use_moments():
             return
-        own_moments = moments_of_fit(fit, self._scatters())
+        own_moments = moments_of_fit(fit, self._required_scatter_type())
         if own_moments is None:
             design_rows = fit.require_rows("partial_fit")
             with warnings.catch_warnings(), suppress(DiscrimError):
@@ -290,35 +292,37 @@ class PartialClassifier(WeightedClassifier):
                     design_rows.design.formula,
                     design_rows.table.data,
                     weights=design_rows.weights,
-                    scatters=self._scatters(),
+                    scatters=self._required_scatter_type(),
                     levels=list(design_rows.design.levels),
                     na_action=self._na_action(),
                 )
         self._moments_of_fit = own_moments
 
-    def _fit_verb(self, X: Any, y: Any, more: Mapping[str, Any]) -> Self:
+    def _fit_verb(self, X: Any, y: Any, extra_options: Mapping[str, Any]) -> Self:
         """Fit the verb to rows, and discard the batches of earlier calls of `partial_fit`.
 
         Parameters
         ----------
         X : (n, p) array or frame
+            Rows to fit to.
         y : (n,) array
-        more : mapping
+            Classes of the rows.
+        extra_options : mapping
             Arguments of the verb in addition to the parameters, such as weights.
 
         Returns
         -------
         self
         """
-        fitted = super()._fit_verb(X, y, more)
+        fitted = super()._fit_verb(X, y, extra_options)
         self.__dict__.pop("moments_", None)
         self._why_no_fit = None
-        self._are_named = False
+        self._has_fixed_classes = False
         self._response = self.results_._fit.design_rows.design.response
         return fitted
 
 
-def _codes(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
+def _encode_labels(y: Any, rows: Any, classes: Array) -> NDArray[np.intp]:
     """Return the position of each label among the classes.
 
     Parameters
@@ -391,7 +395,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         """Return the right-hand side of the formula, with the covariates after a bar."""
         if self.covariates is None:
             return "."
-        names = list(self._names())
+        names = list(self._column_names())
         chosen = []
         covariates: Any = self.covariates
         requested_covariates: list[Any] = (
@@ -411,22 +415,26 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             chosen.append(quote(name))
         return f". | {' + '.join(chosen)}" if chosen else "."
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        return super()._results(formula, data, {k: v for k, v in options.items() if k != "covariates"})
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        # The covariates are in the formula.
+        return super()._call_verb(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit LDA with a shrunk covariance."""
+        options = dict(refused.options)
         requested_covariance = self._specification("covariance")
         has_fallback = options["collinear"] != "raise" and isinstance(
             requested_covariance, Full | StudentT | MCD
         )
-        if not isinstance(error, CollinearError) or not has_fallback or self._formula_right_side() != ".":
+        if (
+            not isinstance(refused.error, CollinearError)
+            or not has_fallback
+            or self._formula_right_side() != "."
+        ):
             return None
         shrunk_options = base.shrunk_options(options)
         description = f"with covariance={shrunk_options['covariance']}"
-        return base.fit_with_warning(error, description, discrim.lda, formula, data, **shrunk_options)
+        return base.fit_with_warning(refused, description, discrim.lda, **shrunk_options)
 
     def _required_moments(self) -> ScatterType | None:
         """Return the second moments that the covariance requires; None if it requires the rows."""
@@ -437,7 +445,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         )
 
     def transform(self, X: Any) -> Floats:
-        """Discriminant scores (n, r) of rows, with unit variance within classes and centred at the mean.
+        """Return discriminant scores (n, r), with unit variance within classes and centred at the mean.
 
         Parameters
         ----------
@@ -448,7 +456,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return np.asarray(results.transform(blocks).to_numpy())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the discriminants, LD1, LD2, ...
+        """Return the names of the discriminants: LD1, LD2 and so on.
 
         Parameters
         ----------
@@ -508,24 +516,24 @@ class QDAClassifier(PartialClassifier):
         # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit QDA with shrunk covariances, or LDA if that fails too."""
+        options = dict(refused.options)
         requested_covariance = self._specification("covariance")
-        if not isinstance(error, CollinearError) or requested_covariance is None:
+        if not isinstance(refused.error, CollinearError) or requested_covariance is None:
             return None
         del options["ncomp"]  # It requires full covariances.
         shrunk_options = base.shrunk_options(options, requested_covariance)
         description = f"covariance={shrunk_options['covariance']}"
         try:
-            return base.fit_with_warning(
-                error, f"with {description}", discrim.qda, formula, data, **shrunk_options
-            )
+            return base.fit_with_warning(refused, f"with {description}", discrim.qda, **shrunk_options)
         except CollinearError as shrunk_error:
             shrunk_options["collinear"] = "drop"
             return base.fit_with_warning(
-                shrunk_error, f"lda() with {description}", discrim.lda, formula, data, **shrunk_options
+                refused._replace(error=shrunk_error),
+                f"lda() with {description}",
+                discrim.lda,
+                **shrunk_options,
             )
 
 
@@ -546,13 +554,11 @@ class LocationClassifier(WeightedClassifier):
 
     singular: str = "shrink"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit LDA with a shrunk covariance if the covariance is singular."""
-        if not isinstance(error, CollinearError):
+        if not isinstance(refused.error, CollinearError):
             return None
-        return base.fit_shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(refused)
 
 
 @estimator
@@ -581,7 +587,7 @@ class NaiveBayesClassifier(PartialClassifier):
     singular: str = "smooth"
     missing: str = "raise"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Call the verb with the options for missing values.
 
         With missing="integrate" incomplete rows are left out of the fit, with a warning. With
@@ -598,15 +604,14 @@ class NaiveBayesClassifier(PartialClassifier):
                 "row has missing values and is" if incomplete == 1 else "rows have missing values and are"
             )
             warn_user(f"{incomplete} {problem} left out of the fit.", DroppedRowsWarning)
-        return super()._results(formula, data, options)
+        return super()._call_verb(formula, data, options)
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row."""
-        if not isinstance(error, CollinearError):
+        options = dict(refused.options)
+        if not isinstance(refused.error, CollinearError):
             return None
-        all_have_several_rows = base.class_sizes(data, options).min() > 1
+        all_have_several_rows = base.class_sizes(refused.data, options).min() > 1
         if options["kernel"]:
             # A column without variance has no bandwidth either.
             options |= {"kernel": False, "bandwidth": "nrd0"}
@@ -615,25 +620,29 @@ class NaiveBayesClassifier(PartialClassifier):
             if options["smoothing"] != 0:
                 return None
             description = "with smoothing=1e-9"
-        elif self.missing == "raise" and not options["counts"] and self._is_plain(data, options):
+        elif (
+            self.missing == "raise"
+            and not options["counts"]
+            and self._has_only_numeric_columns(refused.data, options)
+        ):
             names = ("prior", "weights", "method", "na_action", "moments")
             lda_options = {name: options.get(name) for name in names}
             lda_options |= {"covariance": "diagonal", "collinear": "drop"}
             return base.fit_with_warning(
-                error, 'lda() with covariance="diagonal"', discrim.lda, formula, data, **lda_options
+                refused, 'lda() with covariance="diagonal"', discrim.lda, **lda_options
             )
         else:
             description = 'with method="mle", smoothing=1e-9'
         # The variance with divisor n - 1 does not exist for a class of one row.
         options |= {"smoothing": 1e-9} | ({} if all_have_several_rows else {"method": "mle"})
-        return base.fit_with_warning(error, description, discrim.naive_bayes, formula, data, **options)
+        return base.fit_with_warning(refused, description, discrim.naive_bayes, **options)
 
-    def _is_plain(self, data: Any, options: Mapping[str, Any]) -> bool:
+    def _has_only_numeric_columns(self, data: Any, options: Mapping[str, Any]) -> bool:
         """Return whether all columns are numeric."""
         if data is None:
             design = options["moments"]._design
             return design.is_plain and not design.boolean_columns
-        return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._names())
+        return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._column_names())
 
     def _required_moments(self) -> ScatterType | None:
         return None if self.kernel is not False or self.missing == "available" else "diagonal"
@@ -687,19 +696,18 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         )
         return None if is_chosen_by_data else "class"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit QDA with shrunk covariances if alpha is 1, else LDA with a shrunk covariance."""
-        has_small_class = base.class_sizes(data, options).min() <= base.MAX_SMALL_CLASS
-        if not (has_small_class or isinstance(error, CollinearError)):
+        options = dict(refused.options)
+        has_small_class = base.class_sizes(refused.data, options).min() <= base.MAX_SMALL_CLASS
+        if not (has_small_class or isinstance(refused.error, CollinearError)):
             return None
         if self.alpha == 1 and not has_small_class:
             qda_options = base.minimal_shrunk_options(options, "method")
             description = f"qda() with covariance={base.FALLBACK_COVARIANCE}"
             with suppress(CollinearError):
-                return base.fit_with_warning(error, description, discrim.qda, formula, data, **qda_options)
-        return base.fit_shrunk_lda(error, formula, data, options, "method")
+                return base.fit_with_warning(refused, description, discrim.qda, **qda_options)
+        return base.fit_shrunk_lda(refused, "method")
 
 
 @estimator
@@ -723,16 +731,14 @@ class PLDAClassifier(PartialClassifier):
     def _required_moments(self) -> ScatterType | None:
         return None if self.normalize else "pooled"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit LDA with a shrunk covariance if the covariance is singular."""
-        if not isinstance(error, CollinearError):
+        if not isinstance(refused.error, CollinearError):
             return None
-        return base.fit_shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(refused)
 
 
-SIMPLER = (
+SIMPLER_MIXTURES = (
     {"components": 1, "covariance": "pooled"},
     {"components": 1, "covariance": "VII", "over": "class"},
     {"components": 1, "covariance": "EII"},
@@ -758,21 +764,18 @@ class MixtureClassifier(WeightedClassifier):
 
     singular: str = "simpler"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit the first mixture of `SIMPLER` that is not singular."""
-        for simpler in SIMPLER:
+        options = dict(refused.options)
+        for simpler in SIMPLER_MIXTURES:
             with suppress(CollinearError):
                 description = ", ".join(f"{name}={value!r}" for name, value in simpler.items())
                 simpler_options = options | {"over": None} | simpler
-                return base.fit_with_warning(
-                    error, description, discrim.mixture, formula, data, **simpler_options
-                )
+                return base.fit_with_warning(refused, description, discrim.mixture, **simpler_options)
         return None
 
 
-def _prior_of_present_classes(prior: Any, classes: Sequence[Any], keep: NDArray[np.bool_]) -> Any:
+def _prior_of_present_classes(prior: Any, classes: Sequence[Any], kept_mask: NDArray[np.bool_]) -> Any:
     """Restrict a prior to the classes of a mask (K,), and rescale it to sum to one.
 
     Parameters
@@ -781,14 +784,15 @@ def _prior_of_present_classes(prior: Any, classes: Sequence[Any], keep: NDArray[
         Prior of the estimator.
     classes : sequence
         Labels (K,).
-    keep : (K,) array of bool
+    kept_mask : (K,) array of bool
+        Classes to keep.
 
     Returns
     -------
     object
         The prior unchanged if it is a word or None, or all classes are kept; else a list.
     """
-    if prior is None or isinstance(prior, str) or keep.all():
+    if prior is None or isinstance(prior, str) or kept_mask.all():
         return prior
-    proportions = prior_vector(prior, classes, np.ones(len(classes)))[keep]
+    proportions = prior_vector(prior, classes, np.ones(len(classes)))[kept_mask]
     return (proportions / proportions.sum()).tolist() if proportions.sum() > 0 else "equal"

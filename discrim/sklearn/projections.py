@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 import discrim
-from discrim.errors import CollinearError, DataError, DiscrimError
+from discrim.errors import CollinearError, DataError
 from discrim.models.base.reading import is_integer
 from discrim.sklearn import base
-from discrim.sklearn.base import LinearCoefficients, SimplerFit, WeightedClassifier
+from discrim.sklearn.base import LinearCoefficients, RefusedFit, SimplerFit, WeightedClassifier
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import OrthogonalPLS, SparsePLS
 
@@ -37,10 +37,9 @@ class PLSClassifier(WeightedClassifier):
     def _has_posteriors(self) -> bool:
         return self.rule == "lda"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with the largest smaller number of components that is possible."""
+        options = dict(refused.options)
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)
         requested = algorithm.n if orthogonal else options["ncomp"]
@@ -63,9 +62,7 @@ class PLSClassifier(WeightedClassifier):
             candidates.append(("1 component", {"algorithm": "nipals", "ncomp": 1}))
         for description, other in candidates:
             with suppress(CollinearError, DataError):
-                return base.fit_with_warning(
-                    error, description, discrim.pls, formula, data, **options | other
-                )
+                return base.fit_with_warning(refused, description, discrim.pls, **options | other)
         return None
 
 
@@ -87,11 +84,9 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     seed: int | None = 0
     singular: str = "shrink"
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit LDA with a shrunk covariance if a class is small or the covariance is singular."""
-        has_small_class = base.class_sizes(data, options).min() <= base.MAX_SMALL_CLASS
-        if not (has_small_class or isinstance(error, CollinearError)):
+        has_small_class = base.class_sizes(refused.data, refused.options).min() <= base.MAX_SMALL_CLASS
+        if not (has_small_class or isinstance(refused.error, CollinearError)):
             return None
-        return base.fit_shrunk_lda(error, formula, data, options)
+        return base.fit_shrunk_lda(refused)

@@ -13,13 +13,19 @@ from typing import Any
 from sklearn.utils import all_estimators
 
 import discrim
-from discrim.errors import DataError, DiscrimError, SeparationError
+from discrim.errors import DataError, SeparationError
 from discrim.formula.calls import read_call
 from discrim.models.base.reading import check_word
 from discrim.models.results.results import ClassifierResults
 from discrim.penalty import read_penalty
 from discrim.sklearn import base
-from discrim.sklearn.base import FrequencyClassifier, LinearCoefficients, SimplerFit, WeightedClassifier
+from discrim.sklearn.base import (
+    FrequencyClassifier,
+    LinearCoefficients,
+    RefusedFit,
+    SimplerFit,
+    WeightedClassifier,
+)
 from discrim.sklearn.signatures import estimator
 from discrim.subspace import read_features
 
@@ -54,7 +60,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     penalty: Any
     collinear: str = "drop"
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Call the verb, which raises an error for separated classes if bias reduction may follow.
 
         With a penalty, separated classes and collinear columns need no treatment, and there is no fallback.
@@ -68,25 +74,22 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
             return penalized
         if self.separation == "reduce":
             options["separation"] = "raise"
-        return super()._results(formula, data, options)
+        return super()._call_verb(formula, data, options)
 
-    def _fit_simpler(
-        self, error: DiscrimError, formula: Any, data: Any, options: dict[str, Any]
-    ) -> SimplerFit:
+    def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with bias reduction, or with a warning of separation if there are too many coefficients."""
-        if self.separation != "reduce" or not isinstance(error, SeparationError):
+        options = dict(refused.options)
+        if self.separation != "reduce" or not isinstance(refused.error, SeparationError):
             return None
         # An empty cell is detected without a linear program, and has no certificate.
-        direction = getattr(error.certificate, "direction", None)
+        direction = getattr(refused.error.certificate, "direction", None)
         if direction is not None and len(direction) * (direction.shape[1] - 1) > MAX_REDUCED_COEFFICIENTS:
             unpenalized: ClassifierResults = discrim.logistic(
-                formula, data, **options | {"separation": "warn"}
+                refused.formula, refused.data, **options | {"separation": "warn"}
             )
             return unpenalized
         options["bias_reduction"] = True
-        return base.fit_with_warning(
-            error, "with bias_reduction=True", discrim.logistic, formula, data, **options
-        )
+        return base.fit_with_warning(refused, "with bias_reduction=True", discrim.logistic, **options)
 
 
 @estimator
@@ -125,7 +128,7 @@ class FDAClassifier(WeightedClassifier):
 
     engine: Any
 
-    def _results(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+    def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         from sklearn.linear_model import Ridge
 
         engine = Ridge() if self.engine is None else self.engine

@@ -14,7 +14,7 @@ import pytest
 import discrim
 from discrim import cli, datasets
 from discrim.cli.reading import read_table
-from discrim.data.sources.files import Dialect, decimal_commas
+from discrim.data.sources.files import Dialect, find_decimal_comma_column
 from discrim.errors import DataError
 from tests.cli.support import refused, said
 
@@ -129,8 +129,8 @@ def test_a_column_that_is_text_only_for_its_commas_is_named(tmp_path, capsys):
 
 def test_labels_with_commas_are_labels():
     table = pd.DataFrame({"a": ["1,5", "x"], "b": [1.5, 2.5], "c": [None, None], "d": ["1,5", None]})
-    assert decimal_commas(table, ["a", "b", "c"]) is None
-    assert decimal_commas(table, list(table)) == ("d", "1,5")
+    assert find_decimal_comma_column(table, ["a", "b", "c"]) is None
+    assert find_decimal_comma_column(table, list(table)) == ("d", "1,5")
 
 
 @pytest.mark.parametrize(

@@ -266,6 +266,6 @@ def test_rejected_batches_are_not_added(ask, said):
 def test_options_that_need_rows_have_no_partial_fit(model):
     assert not hasattr(model, "partial_fit")
     with pytest.raises(NotSupportedError) as caught:
-        LDAClassifier().partial_fit(X, Y, CLASSES).set_params(covariance="t")._scatters()
+        LDAClassifier().partial_fit(X, Y, CLASSES).set_params(covariance="t")._required_scatter_type()
     assert "options" in str(caught.value)
     assert "these" in str(caught.value)

@@ -37,6 +37,7 @@ class Chunk(NamedTuple):
     Attributes
     ----------
     data : table
+        Rows as a data frame of any library.
     path : str or None
         The file that contains the rows.
     coded_columns : tuple of str
@@ -62,8 +63,10 @@ class Source(ABC):
 
     Attributes
     ----------
-    description, is_single_pass
-        The arguments `what` and `once`.
+    description : str
+        Description in messages, such as "the LazyFrame".
+    is_single_pass : bool
+        Whether the rows can be read only once.
     files : Files or None
         The files that are read.
     """
@@ -98,7 +101,7 @@ class Source(ABC):
         """Yield the chunks of a pass over existing columns."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return columns without duplicates; raise a DataError if one does not exist."""
+        """Return columns without duplicates, and at least one; raise a DataError if one does not exist."""
         existing_names = set(self.names)
         for name in columns:
             if name not in existing_names:
@@ -107,9 +110,9 @@ class Source(ABC):
         return tuple(dict.fromkeys(columns)) or self.names[:1]
 
     def _count_rows(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
-        """Yield chunks; raise a DataError if the number of rows changes between passes.
+        """Yield chunks and store the number of their rows; raise a DataError if an earlier pass had another.
 
-        A note on the position is added to any error.
+        A note on the position is added to errors of other libraries.
         """
         rows = 0
         path = None
@@ -133,8 +136,7 @@ class Source(ABC):
         if self._rows is not None and rows != self._rows:
             raise DataError(
                 f"{capitalize_first(self.description)} has {rows:,} rows now and had {self._rows:,} before, "
-                "but a fit "
-                "that reads rows several times needs the same rows each time.",
+                "but a fit that reads rows several times needs the same rows each time.",
                 hint="If it is a function, it must start from the beginning at each call.",
             )
         self._rows = rows
@@ -148,7 +150,7 @@ class Source(ABC):
             )
 
     def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
-        """Combine the labels of the rows of all chunks: consecutive integers."""
+        """Return the labels of all rows, given those of each chunk; here consecutive integers."""
         return pd.RangeIndex(sum(map(len, chunk_labels)))
 
 
@@ -216,27 +218,30 @@ class DistributedSource(Source):
     def map_reduce_stored(
         self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """Map-reduce, and split the result into a component that is returned and one that stays on a worker.
+        """Apply a function to each chunk, merge the results, and compute two values from the merged result.
 
         Parameters
         ----------
         work : ChunkWork
-        returned, stored : callable
-            Functions of the merged result, which is None if no part has rows.
+            The function, the merging of two results, and the columns to read.
+        returned : callable
+            Function of the merged result, or of None if all chunks are empty, whose value is transferred.
+        stored : callable
+            Function of the merged result, or of None, whose value stays on a worker.
 
         Returns
         -------
         object
-            The component that is returned.
+            Value of `returned`.
         StoredValue
-            The other one.
+            Value of `stored`.
         """
 
     @abstractmethod
     def apply_lazily(
         self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False
     ) -> Any:
-        """Apply a function to each chunk when the result is computed.
+        """Apply a function to each chunk lazily: it is called when the returned object is computed.
 
         Parameters
         ----------
@@ -245,7 +250,7 @@ class DistributedSource(Source):
         answer : callable
             Function of a chunk that returns a Series or a DataFrame with its index.
         beyond : bool
-            Whether labels may be outside the classes.
+            Whether the function may return missing labels.
 
         Returns
         -------
@@ -262,23 +267,23 @@ class SinglePassSource(Source):
 
     def __init__(self, what: str, names: Sequence[str]) -> None:
         super().__init__(what, names, once=True)
-        self.is_exhausted = self.is_read = False
+        self.is_exhausted = self.is_being_read = False
         self.read_columns: tuple[str, ...] = ()
         self._stored_chunks: list[Chunk] = []
         self._remaining_chunks: Iterator[Chunk] | None = None
 
     def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start the only pass, or raise a DataError if it has been made."""
-        self._raise_if_second()
+        self._raise_if_exhausted()
         return self._iter_once(columns)
 
     def _iter_once(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
-        """Yield the stored chunks and then the rest; the source is spent after the first chunk with rows."""
+        """Yield the stored chunks, and then the remaining ones, upon which the source is exhausted."""
         self.read_columns = columns
-        self.is_read = True
+        self.is_being_read = True
         try:
             yield from list(self._stored_chunks)
-            self._raise_if_second()
+            self._raise_if_exhausted()
             remaining = self._remaining_chunks = self._remaining_chunks or self._read(columns)
             with close_at_end(self):
                 if not any(len(chunk.data) for chunk in self._stored_chunks):
@@ -287,12 +292,12 @@ class SinglePassSource(Source):
                         yield chunk
                         if len(chunk.data):
                             break
-                self._raise_if_second()
+                self._raise_if_exhausted()
                 self.is_exhausted = True
                 self._stored_chunks.clear()
                 yield from remaining
         finally:
-            self.is_read = False
+            self.is_being_read = False
 
     def close(self) -> None:
         """Close the underlying iterator if the pass has gone past the stored chunks."""
@@ -300,8 +305,8 @@ class SinglePassSource(Source):
             with close_at_end(self._remaining_chunks):
                 self._remaining_chunks = None
 
-    def _raise_if_second(self) -> None:
-        """Raise a DataError if the rows have been read."""
+    def _raise_if_exhausted(self) -> None:
+        """Raise a DataError if the rows have been read already."""
         if self.is_exhausted:
             raise DataError(
                 f"{capitalize_first(self.description)} can be read only once, and has been read.",
@@ -314,7 +319,10 @@ class SinglePassSource(Source):
 
 @contextmanager
 def close_at_end(iterator: Any) -> Iterator[None]:
-    """Close an iterator at the end of a block if it has `close`: it may keep a file or a connection open."""
+    """Call the method `close` of an iterator, if it has one, at the end of a block.
+
+    An open iterator may keep a file or a connection open.
+    """
     try:
         yield
     finally:
@@ -324,7 +332,7 @@ def close_at_end(iterator: Any) -> Iterator[None]:
 
 
 def rows_per_chunk(columns: int) -> int:
-    """Return the number of rows of a chunk with this number of columns."""
+    """Return the number of rows of a chunk with this number of columns; fewer if there are many columns."""
     return min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, MAX_CHUNK_VALUES // max(columns, 1)))
 
 
@@ -351,7 +359,7 @@ def capitalize_first(text: str) -> str:
 
 
 def quoted_names(names: Sequence[str], max_names: int = 8) -> str:
-    """Return names in quotes, separated by commas; of more than `max_names`, only the count."""
+    """Return names in quotes, separated by commas; those after the first `max_names` are only counted."""
     quoted = ", ".join(repr(name) for name in names[:max_names])
     return quoted if len(names) <= max_names else f"{quoted} and {len(names) - max_names} more"
 

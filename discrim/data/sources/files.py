@@ -54,6 +54,7 @@ class File(NamedTuple):
     Attributes
     ----------
     path : str
+        Path of the file.
     keys : dict of str to str or None
         Values by key; None for a missing value.
     """
@@ -68,6 +69,7 @@ class Files(NamedTuple):
     Attributes
     ----------
     files : tuple of File
+        The files, in the order of the rows.
     format : {"CSV", "Parquet"}
     description : str
         Description of the files in messages.
@@ -191,10 +193,12 @@ def format_of(path: str) -> str | None:
 
 
 def _expand_path(path: Any) -> str:
+    """Return a path as text, with ~ replaced by the home folder."""
     return os.path.expanduser(os.fsdecode(path))
 
 
 def _glob_matches(path: str) -> list[str]:
+    """Return the paths that match a pattern, sorted; none if the path is not a pattern."""
     return sorted(glob(os.path.expanduser(path), recursive=True)) if has_magic(path) else []
 
 
@@ -230,7 +234,7 @@ def _find_files(path: str) -> Iterator[File]:
 
 
 def _files_below(folder: str, base: str) -> Iterator[File]:
-    """Yield all files below a folder, except those whose names begin with a dot or an underscore."""
+    """Yield all files below a folder, except hidden ones, with the keys in the folder names below `base`."""
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
             f"{folder!r} is a Delta Lake table, whose files contain deleted rows.",
@@ -254,7 +258,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def _folder_keys(path: str, base: str) -> dict[str, str | None]:
-    """Read the keys ``name=value`` in the names of the folders between `base` and a file."""
+    """Read the keys ``name=value`` in the names of the folders from `base` (exclusive) to a file."""
     folders = PurePath(os.path.relpath(os.path.dirname(path) or os.curdir, base)).parts
     pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
     return {
@@ -273,7 +277,8 @@ def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
     Returns
     -------
     dict of str to dict
-        For each key, the label of each text; labels are integers if all texts are, else the texts.
+        For each key, the label of each text in the folder names. The labels of a key are integers if all
+        texts are integers, else the texts.
     """
     labels_by_key: dict[str, dict[str | None, Any]] = {}
     for file in files:
@@ -286,7 +291,20 @@ def folder_labels(files: Sequence[File]) -> dict[str, dict[str | None, Any]]:
 
 
 def _includes(path_or_pattern: str, real: str) -> bool:
-    """Return whether a real path is in a folder, or matches a pattern or is below a match."""
+    """Return whether a path would be read with a folder or pattern.
+
+    Parameters
+    ----------
+    path_or_pattern : str
+        Path of a folder or file, or a pattern. A file includes no other path.
+    real : str
+        Path without symbolic links.
+
+    Returns
+    -------
+    bool
+        Whether the path is in the folder, matches the pattern, or is below a match.
+    """
     components = PurePath(real).parts
     if os.path.isdir(path_or_pattern):
         return components[: len(folder := PurePath(os.path.realpath(path_or_pattern)).parts)] == folder
@@ -348,19 +366,19 @@ def _missing_file_error(path: str) -> MissingFileError:
     return MissingFileError(f"No file {short_path!r}.", hint=hint)
 
 
-def raise_if_lacking(name: str, columns: Mapping[str, Collection[str]]) -> None:
+def raise_if_column_missing(name: str, columns_by_path: Mapping[str, Collection[str]]) -> None:
     """Raise a DataError if one of some files lacks a column.
 
     Parameters
     ----------
     name : str
         The column.
-    columns : mapping of str to collection of str
+    columns_by_path : mapping of str to collection of str
         Columns of each file, by path.
     """
-    incomplete_path = next((path for path, names in columns.items() if name not in names), None)
+    incomplete_path = next((path for path, names in columns_by_path.items() if name not in names), None)
     if incomplete_path is not None:
-        complete_path = next(path for path, names in columns.items() if name in names)
+        complete_path = next(path for path, names in columns_by_path.items() if name in names)
         raise DataError(
             f"{incomplete_path!r} lacks the column {name!r}, which {complete_path!r} has.",
             hint="Exclude the column from the formula, or pass files that have it.",
@@ -392,7 +410,7 @@ class Dialect(NamedTuple):
         suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
         return "\t" if [each for each in suffixes if each not in COMPRESSED][-1:] == [".tsv"] else ","
 
-    def options(self, path: str) -> dict[str, Any]:
+    def read_csv_options(self, path: str) -> dict[str, Any]:
         """Return the keyword arguments of `pandas.read_csv` for a file."""
         # The default parser of pandas before 3.1 is fast, but wrong in the last digit of some numbers.
         exact = {"float_precision": "round_trip"} if _BEFORE_31 else {}
@@ -427,7 +445,7 @@ def raise_if_nul(path: str, file: Any) -> None:
         )
 
 
-def raise_if_other_separator(path: str, file: Any, written: Sequence[str], dialect: Dialect) -> None:
+def raise_if_wrong_separator(path: str, file: Any, header_fields: Sequence[str], dialect: Dialect) -> None:
     """Raise a DataError if the first line of a file was read as one field but has other separators.
 
     Parameters
@@ -436,25 +454,25 @@ def raise_if_other_separator(path: str, file: Any, written: Sequence[str], diale
         The name of the file.
     file : str or file object
         The content; the position of a file object may change.
-    written : sequence of str
+    header_fields : sequence of str
         Fields of the first line.
     dialect : Dialect
         A separator that the user specified is accepted.
     """
-    if len(written) != 1 or dialect.separator is not None:
+    if len(header_fields) != 1 or dialect.separator is not None:
         return
     expected_separator = dialect.separator_of(path)
     counts = {
-        separator: written[0].count(separator)
+        separator: header_fields[0].count(separator)
         for separator in SEPARATOR_NAMES
         if separator != expected_separator
     }
     separator = max(counts, key=lambda each: counts[each])
     if counts[separator]:
-        _raise_wrong_separator(path, file, separator, counts[separator], expected_separator, written[0])
+        _raise_separator_error(path, file, separator, counts[separator], expected_separator, header_fields[0])
 
 
-def _raise_wrong_separator(
+def _raise_separator_error(
     path: str, file: Any, separator: str, count: int, expected_separator: str, line: str
 ) -> NoReturn:
     """Raise the DataError for a file with another separator, and suggest arguments of `pandas.read_csv`.
@@ -498,20 +516,19 @@ def _raise_wrong_separator(
     arguments = ", ".join(f"{name}={value!r}" for name, value in options.items())
     raise DataError(
         f"The first line of {path!r} has {count} {SEPARATOR_NAMES[separator]}{'s' if count > 1 else ''} "
-        "and no "
-        f"{SEPARATOR_NAMES[expected_separator]}.",
+        f"and no {SEPARATOR_NAMES[expected_separator]}.",
         hint=f"Pass data=lambda: pandas.read_csv({path!r}, {arguments}, chunksize=50_000).",
         options=options,
     )
 
 
-def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
+def replace_decimal_sign(texts: pd.Series, old: str, new: str) -> pd.Series:
     """Replace the decimal sign of each text that is a number.
 
     Parameters
     ----------
     texts : Series of str
-    before, after : str
+    old, new : str
         Old and new decimal sign.
 
     Returns
@@ -520,25 +537,25 @@ def with_decimal_sign(texts: pd.Series, before: str, after: str) -> pd.Series:
 
     Examples
     --------
-    >>> with_decimal_sign(pd.Series(["1,5", "a, b", "007"]), ",", ".").tolist()
+    >>> replace_decimal_sign(pd.Series(["1,5", "a, b", "007"]), ",", ".").tolist()
     ['1.5', 'a, b', '007']
     """
-    number = _DECIMAL_COMMA.pattern.replace(",", re.escape(before))
+    number = _DECIMAL_COMMA.pattern.replace(",", re.escape(old))
     is_number = texts.str.fullmatch(number, case=False).fillna(False).astype(bool)
-    return texts.where(~is_number, texts.str.replace(before, after, regex=False))
+    return texts.where(~is_number, texts.str.replace(old, new, regex=False))
 
 
-def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str] | None:
+def find_decimal_comma_column(table: pd.DataFrame, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the first of some columns whose text consists of decimal commas, and its first value, or None.
 
     Only the first rows (`N_SAMPLED_ROWS`) of a column are inspected.
 
     Examples
     --------
-    >>> decimal_commas(pd.DataFrame({"a": ["x", "y"], "b": ["1,5", "-2,25"]}), ["a", "b"])
+    >>> find_decimal_comma_column(pd.DataFrame({"a": ["x", "y"], "b": ["1,5", "-2,25"]}), ["a", "b"])
     ('b', '1,5')
     """
-    for name in among:
+    for name in names:
         column = table[name].dropna()
         if len(column) and not pd.api.types.is_numeric_dtype(column.dtype):
             texts = [str(value) for value in column.head(N_SAMPLED_ROWS)]
@@ -548,8 +565,9 @@ def decimal_commas(table: pd.DataFrame, among: Sequence[str]) -> tuple[str, str]
 
 
 Content = Literal["truth values", "whole numbers", "numbers", "text"]
+"""Content of a CSV column, in the words of messages."""
 
-_EXACT = 2.0**53
+_MAX_EXACT_INTEGER = 2.0**53
 """float64 represents every integer up to this one exactly."""
 
 
@@ -566,6 +584,7 @@ class CSVSource(Source):
     as_text : callable, optional
         Function of the column names that returns the columns to read as text.
     dialect : Dialect, optional
+        Separator and decimal sign.
     """
 
     def __init__(
@@ -593,7 +612,7 @@ class CSVSource(Source):
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         columns_of = {path: {*header, *self._folders[path]} for path, header in self._headers.items()}
         for name in columns:
-            raise_if_lacking(name, columns_of)
+            raise_if_column_missing(name, columns_of)
         return self._iter_chunks(columns)
 
     def _iter_chunks(self, names: Sequence[str]) -> Iterator[Chunk]:
@@ -622,13 +641,13 @@ class CSVSource(Source):
         return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
 
     def _learn_contents(self, columns: Sequence[str]) -> None:
-        """Determine the content of columns from the first chunk of the files in which each has a value."""
+        """Determine the content of each column from the first chunk in which it has a value."""
         unknown = list(columns)
         for path in self._paths:
             if not unknown:
                 return
             for frame in self._iter_frames(path, unknown, ()):
-                contents = {name: _content_of(frame[name]) for name in unknown}
+                contents = {name: _column_content(frame[name]) for name in unknown}
                 self._contents.update(
                     {name: content for name, content in contents.items() if content is not None}
                 )
@@ -638,7 +657,9 @@ class CSVSource(Source):
         # The content of a column without values does not matter.
         self._contents.update(dict.fromkeys(unknown, "numbers"))
 
-    def _iter_frames(self, path: str, columns: Sequence[str], text: Sequence[str]) -> Iterator[pd.DataFrame]:
+    def _iter_frames(
+        self, path: str, columns: Sequence[str], text_columns: Sequence[str]
+    ) -> Iterator[pd.DataFrame]:
         """Yield a file in chunks, at least one, which is empty if the file has no rows.
 
         Parameters
@@ -646,7 +667,7 @@ class CSVSource(Source):
         path : str
         columns : sequence of str
             Columns to read.
-        text : sequence of str
+        text_columns : sequence of str
             Columns to read as text.
 
         Yields
@@ -656,8 +677,8 @@ class CSVSource(Source):
         options: dict[str, Any] = (
             {} if len(columns) == len(self._headers[path]) else {"usecols": list(columns)}
         )
-        dtypes: Any = dict.fromkeys(text, str)
-        options |= {"dtype": dtypes} | self._dialect.options(path)
+        dtypes: Any = dict.fromkeys(text_columns, str)
+        options |= {"dtype": dtypes} | self._dialect.read_csv_options(path)
         size = rows_per_chunk(len(columns))
         with _read_errors(path), pd.read_csv(path, chunksize=size, low_memory=False, **options) as reader:
             frames = iter(reader)
@@ -686,7 +707,7 @@ class CSVSource(Source):
         content = self._contents[name]
         if content == "text":
             return column
-        chunk_content = _content_of(column)
+        chunk_content = _column_content(column)
         if chunk_content is None:
             return pd.Series(
                 np.nan, column.index, dtype="boolean" if content == "truth values" else "float64"
@@ -695,11 +716,10 @@ class CSVSource(Source):
         if content != chunk_content and not (
             content in numeric_contents and chunk_content in numeric_contents
         ):
-            row = int(_values_not_of(column, content).to_numpy().argmax())
+            row = int(_mismatch_mask(column, content).to_numpy().argmax())
             raise DataError(
                 f"Column {name!r} has the value {format_value(column.iloc[row])} at row "
-                f"{format_value(column.index[row])} of "
-                f"{path!r}, but {content} before.",
+                f"{format_value(column.index[row])} of {path!r}, but {content} before.",
                 hint=(
                     "If it stands for a missing value, pass "
                     f"data=lambda: pandas.read_csv({path!r}, na_values=[{str(column.iloc[row])!r}], "
@@ -717,9 +737,9 @@ class CSVSource(Source):
 
 
 class TextLabelSource(Source):
-    """CSV files whose labels are not measurements: some columns are read as text.
+    """CSV files of which some columns contain labels and are read as text.
 
-    Those that are `typed` become numbers or booleans if all labels can be converted without loss, which
+    The columns in `typed` become numbers or booleans if all labels can be converted without loss, which
     requires a pass over the column.
 
     Parameters
@@ -728,8 +748,9 @@ class TextLabelSource(Source):
     as_text : callable
         Function of the column names that returns the columns to read as text.
     typed : frozenset of str
-        Columns whose labels are converted.
+        Columns whose labels are converted if possible.
     dialect : Dialect, optional
+        Separator and decimal sign.
     """
 
     def __init__(
@@ -761,7 +782,7 @@ class TextLabelSource(Source):
             yield Chunk(chunk.data.assign(**labels) if labels else chunk.data, chunk.path)
 
     def _learn_contents(self, columns: Sequence[str]) -> None:
-        """Read all labels of columns, and determine the value of each."""
+        """Read all labels of some columns, and determine the values to which they are converted."""
         if not columns:
             return
         texts_by_column: dict[str, dict[Any, None]] = {name: {} for name in columns}
@@ -777,7 +798,7 @@ class TextLabelSource(Source):
             self._values_by_text[name] = convert_text_labels(values)
 
 
-def _content_of(column: pd.Series) -> Content | None:
+def _column_content(column: pd.Series) -> Content | None:
     """Return the content of a column that pandas has read, or None if it has no value."""
     if column.isna().all():
         return None
@@ -791,11 +812,11 @@ def _content_of(column: pd.Series) -> Content | None:
 
 def _are_integers(values: pd.Series) -> bool:
     """Return whether all numbers are integers that float64 represents exactly."""
-    return bool(((values % 1 == 0) & (values.abs() <= _EXACT)).all())
+    return bool(((values % 1 == 0) & (values.abs() <= _MAX_EXACT_INTEGER)).all())
 
 
-def _values_not_of(column: pd.Series, content: Content) -> pd.Series:
-    """Return the mask (m,) of the present values of a column that are not of the kind `content`."""
+def _mismatch_mask(column: pd.Series, content: Content) -> pd.Series:
+    """Return the mask (m,) of the values of a column that are present but do not fit the content."""
     values = column.astype(object)
     if content == "truth values":
         fit = values.map(
@@ -809,12 +830,12 @@ def _values_not_of(column: pd.Series, content: Content) -> pd.Series:
 
 def _read_header(path: str, dialect: Dialect) -> tuple[str, ...]:
     """Read the column names of a file, as pandas assigns them; raise an error if a name occurs twice."""
-    options = dialect.options(path)
+    options = dialect.read_csv_options(path)
     with _read_errors(path):
         raise_if_nul(path, path)
-        written = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
-        names = [str(name) for name in written.iloc[0]]
-        raise_if_other_separator(path, path, names, dialect)
+        first_line = pd.read_csv(path, header=None, nrows=1, dtype=str, keep_default_na=False, **options)
+        names = [str(name) for name in first_line.iloc[0]]
+        raise_if_wrong_separator(path, path, names, dialect)
         first = pd.read_csv(path, nrows=1, **options)
     check_unique_names([name for name in names if name], repr(path))
     if not isinstance(first.index, pd.RangeIndex):
@@ -826,9 +847,9 @@ def _read_header(path: str, dialect: Dialect) -> tuple[str, ...]:
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Convert errors of reading a file to an UnreadableFileError with its path.
+    """Convert errors that are raised in the block to an UnreadableFileError with the path of a CSV file.
 
-    Decompression libraries raise errors of their own classes.
+    Errors of any class are converted, because decompression libraries have classes of their own.
     """
     try:
         yield

@@ -19,7 +19,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from discrim.data.sources.base import Chunk, Source, check_unique_names, one_line_message, rows_per_chunk
-from discrim.data.sources.files import File, Files, folder_labels, raise_if_lacking
+from discrim.data.sources.files import File, Files, folder_labels, raise_if_column_missing
 from discrim.data.values import ColumnType
 from discrim.errors import DataError, UnreadableFileError
 
@@ -67,11 +67,11 @@ class ParquetSource(Source):
     def __init__(self, files: Files) -> None:
         self._files = files.files
         self._labels = folder_labels(self._files)
-        self._keys = {name: _category_array(labels.values()) for name, labels in self._labels.items()}
+        self._keys = {name: _distinct_labels(labels.values()) for name, labels in self._labels.items()}
         self._footers = [self._read_footer(file) for file in self._files]
-        names = dict.fromkeys(name for end in self._footers for name in end.types)
+        names = dict.fromkeys(name for footer in self._footers for name in footer.types)
         super().__init__(files.description, list(names))
-        self.files, self._rows = files, sum(end.nrows for end in self._footers)
+        self.files, self._rows = files, sum(footer.nrows for footer in self._footers)
 
     def _read_footer(self, file: File) -> _Footer:
         """Read the footer of a file."""
@@ -93,20 +93,20 @@ class ParquetSource(Source):
         return self._iter_batches({name: self._common_type(name) for name in columns})
 
     def _common_type(self, name: str) -> Any:
-        """Return the Arrow type of a column: float64 if some files have integers and others float.
+        """Return the Arrow type of a column in all files: float64 if some have integers and others floats.
 
         Raises
         ------
         DataError
-            A file lacks the column, or has another kind of it.
+            A file lacks the column, or its type in a file is incompatible with that in another.
         """
-        types = {file.path: end.types for file, end in zip(self._files, self._footers, strict=True)}
-        raise_if_lacking(name, types)
+        types = {file.path: footer.types for file, footer in zip(self._files, self._footers, strict=True)}
+        raise_if_column_missing(name, types)
         common_type = pa.null()
         path_of_type = self._files[0].path
         numeric_types = set()
-        for path, of_file in types.items():
-            file_type = of_file[name]
+        for path, file_types in types.items():
+            file_type = file_types[name]
             if pa.types.is_null(file_type):
                 continue
             if pa.types.is_null(common_type):
@@ -129,8 +129,8 @@ class ParquetSource(Source):
         rows = rows_per_chunk(len(types)) * (
             TEXT_CHUNK_FACTOR if set(map(arrow_kind, types.values())) <= {"text"} else 1
         )
-        for file, end in zip(self._files, self._footers, strict=True):
-            file_columns = [name for name in types if name in end.column_names]
+        for file, footer in zip(self._files, self._footers, strict=True):
+            file_columns = [name for name in types if name in footer.column_names]
             for batch, coded in file_batches(file.path, file_columns, rows):
                 yield Chunk(self._complete_batch(batch, types, file), file.path, coded)
 
@@ -153,7 +153,7 @@ class ParquetSource(Source):
         column_by_name = dict(zip(batch.schema.names, batch.columns, strict=True))
         for name, dtype in types.items():
             if name in column_by_name:
-                columns.append(_cast(column_by_name[name], dtype, name, file.path))
+                columns.append(_cast_to_common_type(column_by_name[name], dtype, name, file.path))
             else:
                 columns.append(
                     _repeat_label(self._keys[name], self._labels[name].get(file.keys[name]), batch.num_rows)
@@ -169,7 +169,9 @@ def file_batches(
     Parameters
     ----------
     path : str
+        Path of the file.
     columns : sequence of str
+        Columns to read.
     rows : int, optional
         Largest number of rows of a batch.
 
@@ -194,7 +196,7 @@ def file_batches(
 
 
 def arrow_kind(dtype: Any) -> ColumnType:
-    """Return the kind of a column of an Arrow type."""
+    """Return the column type of an Arrow type."""
     if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype):
         return "numeric"
     if pa.types.is_boolean(dtype):
@@ -218,9 +220,9 @@ def _open_parquet(path: str, coded: Sequence[str] = ()) -> Any:
 
 
 def _columns_to_read_coded(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the text columns with few distinct texts, which are read faster as dictionary codes.
+    """Return the text columns that are read faster as dictionary codes, because they have few distinct texts.
 
-    Batches of codes end at the end of a row group, therefore the groups have to be long.
+    None are returned if row groups are short, because batches of codes end at the end of a row group.
     """
     schema = parquet.schema_arrow
     groups = parquet.metadata.num_row_groups
@@ -239,7 +241,7 @@ def _columns_to_read_coded(parquet: Any, columns: Sequence[str]) -> tuple[str, .
 
 @contextmanager
 def _read_errors(path: str) -> Iterator[None]:
-    """Convert errors of reading a file to an UnreadableFileError with its path."""
+    """Convert errors of Arrow in the block to an UnreadableFileError with the path of a Parquet file."""
     try:
         yield
     except MemoryError:
@@ -253,7 +255,7 @@ def _read_errors(path: str) -> Iterator[None]:
         ) from error
 
 
-def _category_array(labels: Collection[Any]) -> Any:
+def _distinct_labels(labels: Collection[Any]) -> Any:
     """Return the distinct labels of folders as an Arrow array, of int32 if they are integers that fit."""
     distinct = list(dict.fromkeys(labels))
     if not distinct or isinstance(distinct[0], str):
@@ -263,12 +265,25 @@ def _category_array(labels: Collection[Any]) -> Any:
 
 
 def _repeat_label(values: Any, label: Any, nrows: int) -> Any:
-    """Return a dictionary column of `nrows` equal labels, which are missing if the label is None."""
+    """Return a dictionary column of `nrows` equal labels.
+
+    Parameters
+    ----------
+    values : pyarrow.Array
+        Dictionary of labels.
+    label : object
+        One of them, or None for a column of missing values.
+    nrows : int
+
+    Returns
+    -------
+    pyarrow.DictionaryArray
+    """
     label_index = pa.scalar(None if label is None else values.index(label).as_py(), pa.int32())
     return pa.DictionaryArray.from_arrays(pa.repeat(label_index, nrows), values)
 
 
-def _cast(column: Any, dtype: Any, name: str, path: str) -> Any:
+def _cast_to_common_type(column: Any, dtype: Any, name: str, path: str) -> Any:
     """Convert a column without values, or of integers, to the type that the column has in all files.
 
     Parameters
@@ -330,7 +345,7 @@ class DatasetSource(Source):
     @property
     def nrows(self) -> int | None:
         """Number of rows, from the footers if the files are Parquet; None if unknown before a pass."""
-        if self._rows is None and _format(self._dataset) == "parquet" and self._fragments is not None:
+        if self._rows is None and _file_format(self._dataset) == "parquet" and self._fragments is not None:
             try:
                 return sum(int(fragment.count_rows()) for fragment in self._fragments)
             except (OSError, ValueError):
@@ -366,7 +381,7 @@ class DatasetSource(Source):
     def _scan(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Yield the rows of columns from a scanner of Arrow."""
         options: dict[str, Any] = {}
-        if _format(self._dataset) == "parquet":
+        if _file_format(self._dataset) == "parquet":
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
                 pre_buffer=False, use_buffered_stream=True, buffer_size=BUFFER_BYTES
             )
@@ -389,13 +404,14 @@ class DatasetSource(Source):
             raise
 
     def _raise_with_file(self, columns: tuple[str, ...], last_path: str | None, error: Exception) -> None:
-        """Raise an error with the file at which a scan has failed: the last one read, or a later one.
+        """Read files again, and raise an error for the first that fails; return if none fails.
 
         Parameters
         ----------
         columns : tuple of str
+            Columns of the scan that has failed.
         last_path : str or None
-            The last file of which rows were read.
+            The last file of which rows were read, with which the search begins.
         error : Exception
             The error of the scan.
         """
@@ -424,8 +440,7 @@ class DatasetSource(Source):
                     )
                     raise DataError(
                         f"Column {name!r} of {path!r} is {file_type}, which cannot be converted to "
-                        f"{dataset_type}, "
-                        f"its type in the Arrow dataset: {one_line_message(fault)}.",
+                        f"{dataset_type}, its type in the Arrow dataset: {one_line_message(fault)}.",
                         hint=(
                             "Write the file again with that type, or create the dataset with a schema= "
                             "that is valid for all files."
@@ -440,6 +455,6 @@ def _read_all(dataset: Any, columns: list[str]) -> None:
         pass
 
 
-def _format(dataset: Any) -> str | None:
+def _file_format(dataset: Any) -> str | None:
     """Return the name of the file format of a dataset, or None."""
     return getattr(getattr(dataset, "format", None), "default_extname", None)

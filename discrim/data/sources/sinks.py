@@ -46,8 +46,10 @@ def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool,
     frame : DataFrame
     separator, decimal : str
         Separator of the fields and decimal sign of the numbers.
-    header, index : bool
-        Whether the names of the columns, and the labels of the rows, are written.
+    header : bool
+        Whether the names of the columns are written.
+    index : bool
+        Whether the labels of the rows are written.
 
     Returns
     -------
@@ -57,7 +59,7 @@ def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool,
         # pandas applies the decimal sign to floating columns, but not to objects and categories.
         for column_index, dtype in enumerate(frame.dtypes):
             if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.CategoricalDtype):
-                column = frame.iloc[:, column_index].astype(object).map(partial(_with_decimal_sign, decimal))
+                column = frame.iloc[:, column_index].astype(object).map(partial(_apply_decimal_sign, decimal))
                 frame = frame.copy(deep=False)
                 frame.isetitem(column_index, column.to_numpy())
     options: dict[str, Any] = {"sep": separator, "decimal": decimal, "header": header, "index": index}
@@ -68,7 +70,7 @@ def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool,
     return text
 
 
-def _with_decimal_sign(decimal: str, value: Any) -> Any:
+def _apply_decimal_sign(decimal: str, value: Any) -> Any:
     """Return a finite number with a fraction as text with the decimal sign, and any other value as it is."""
     is_number = isinstance(value, float | np.floating | Decimal) and math.isfinite(value)
     return str(value).replace(".", decimal) if is_number else value
@@ -90,16 +92,17 @@ def write_frames(
     frames : iterable of DataFrame
         The index is written unless it is a range.
     out : path
-        A file .parquet, .csv or .tsv (the latter two also with .gz, .bz2 or .xz), which is replaced if it
-        exists; or a folder, new or empty, for files ``part-00000.parquet`` and so on.
+        A file that ends in .parquet, .csv or .tsv, or for compressed CSV also in .gz, .bz2 or .xz, which is
+        replaced if it exists; or a folder, new or empty, for files ``part-00000.parquet`` and so on.
     source : Source, optional
         Source from which the frames are computed, which must not contain `out`.
     dialect : Dialect, optional
-        How CSV is written.
+        Separator and decimal sign of CSV.
 
     Returns
     -------
     Path
+        Path of the file or folder.
 
     Examples
     --------
@@ -137,6 +140,7 @@ def write_frames(
 
 Write = Callable[[pd.DataFrame], None]
 Opener = Callable[[Path], AbstractContextManager[Write]]
+"""Function from a path to a context manager that yields a function which appends a frame."""
 
 
 def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
@@ -145,13 +149,16 @@ def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
     Parameters
     ----------
     path : Path
+        Output path.
     path_text : str
         The path as the user wrote it.
     dialect : Dialect
+        Separator and decimal sign of CSV.
 
     Returns
     -------
     callable
+        See `Opener`.
     """
     file_format = format_of(str(path))
     # os.path, because pathlib raises an OSError for names that are too long.
@@ -170,7 +177,7 @@ def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
                 f"{str(path)!r} is a file.", hint="Name a folder, or a file that ends in .parquet or .csv."
             )
         _require_pyarrow(path)
-        return _folder
+        return _open_folder
     if file_format is None or path.suffix.lower() in (".zst", ".zip"):
         raise DataError(
             f"out={path_text!r} has no known file extension.",
@@ -181,12 +188,12 @@ def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
     resolve_target(path)
     if file_format == "Parquet":
         _require_pyarrow(path)
-        return _parquet_file
-    return partial(_csv_file, dialect=dialect)
+        return _open_parquet
+    return partial(_open_csv, dialect=dialect)
 
 
 def _require_pyarrow(path: Path) -> None:
-    """Raise a DataError if pyarrow is not installed."""
+    """Raise a DataError if pyarrow is not installed, which is required to write a file."""
     try:
         import_module("pyarrow.parquet")
     except ImportError:
@@ -197,7 +204,7 @@ def _require_pyarrow(path: Path) -> None:
 
 
 @contextmanager
-def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
+def _open_csv(path: Path, dialect: Dialect) -> Iterator[Write]:
     """Open a CSV file, and yield a function that appends a frame."""
     separator = dialect.separator_of(str(path))
     with atomic_write(path) as file, _open_compressed(file, path.suffix.lower()) as compressed:
@@ -219,7 +226,7 @@ def _csv_file(path: Path, dialect: Dialect) -> Iterator[Write]:
 
 
 def _open_compressed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any]:
-    """Return a file that compresses into another, by the extension."""
+    """Return a file object that compresses into an open file, or that file, by the extension `suffix`."""
     if suffix == ".gz":
         import gzip
 
@@ -236,7 +243,7 @@ def _open_compressed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any
 
 
 @contextmanager
-def _parquet_file(path: Path) -> Iterator[Write]:
+def _open_parquet(path: Path) -> Iterator[Write]:
     """Open a Parquet file, and yield a function that appends a frame."""
     with atomic_write(path) as file:
         parquet = _ParquetWriter(path)
@@ -246,7 +253,7 @@ def _parquet_file(path: Path) -> Iterator[Write]:
 
 
 @contextmanager
-def _folder(path: Path) -> Iterator[Write]:
+def _open_folder(path: Path) -> Iterator[Write]:
     """Create a folder of Parquet files, and yield a function that appends a frame."""
     target = Path(os.path.realpath(path))
     with temporary_folder(target, path) as temporary:
@@ -261,7 +268,7 @@ def _folder(path: Path) -> Iterator[Write]:
                 if parquet.rows >= MAX_FILE_ROWS:
                     parquet.end()
                     stack.close()
-                if parquet.rows == 0 and not parquet.begun:
+                if parquet.rows == 0 and not parquet.is_open:
                     parquet.begin(stack.enter_context(open(parts_folder / f"part-{number:05}.parquet", "xb")))
                     number += 1
                 parquet.write(frame)
@@ -274,7 +281,7 @@ def _folder(path: Path) -> Iterator[Write]:
 
 
 class _ParquetWriter:
-    """Writer of frames as row groups of one Parquet file after another.
+    """Writer of frames to Parquet files, of which one is open at a time; each row group has several frames.
 
     Parameters
     ----------
@@ -283,7 +290,7 @@ class _ParquetWriter:
 
     Attributes
     ----------
-    begun : bool
+    is_open : bool
         Whether a file is open.
     rows : int
         Number of rows in the current file.
@@ -296,19 +303,19 @@ class _ParquetWriter:
         self._file: Any = None
         self._writer: Any = None
         self._pending_tables: list[Any] = []
-        self.begun = False
+        self.is_open = False
         self.rows = 0
 
     def begin(self, file: IO[bytes]) -> None:
         """Write the following frames to this file."""
         self._file = file
         self._writer = None
-        self.begun = True
+        self.is_open = True
         self.rows = 0
 
     def write(self, frame: pd.DataFrame) -> None:
         """Append rows, which are written when there are enough for a row group."""
-        table = self._table(frame)
+        table = self._to_arrow(frame)
         self._pending_tables.append(table)
         self.rows += len(table)
         if sum(map(len, self._pending_tables)) >= MIN_GROUP_ROWS:
@@ -316,10 +323,10 @@ class _ParquetWriter:
 
     def end(self) -> None:
         """Write the remaining rows, and finish the file."""
-        if self.begun:
+        if self.is_open:
             self._flush()
             self._writer.close()
-            self.begun = False
+            self.is_open = False
             self.rows = 0
 
     def _flush(self) -> None:
@@ -334,7 +341,7 @@ class _ParquetWriter:
             self._pending_tables = []
             self._writer.write_table(table, row_group_size=max(len(table), 1))
 
-    def _table(self, frame: pd.DataFrame) -> Any:
+    def _to_arrow(self, frame: pd.DataFrame) -> Any:
         """Convert a frame to an Arrow table with the schema of the first frame."""
         import pyarrow as pa
 
@@ -361,5 +368,5 @@ class _ParquetWriter:
 
 
 def _has_row_labels(frame: pd.DataFrame) -> bool:
-    """Return whether the index of a frame contains more than row numbers."""
+    """Return whether the index of a frame has labels to write: it is not a range, or has a name."""
     return not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None

@@ -27,8 +27,8 @@ from discrim.data.values import ColumnType, has_values, narwhals_column_type, pa
 from discrim.errors import DataError
 
 
-def _frame_of_table(data: Any, description: str) -> Any:
-    """Convert an item of a function or iterator to a frame of pandas, or of narwhals for other libraries."""
+def _as_described_frame(data: Any, description: str) -> Any:
+    """Convert a table to a frame of pandas or narwhals; raise a DataError with the description otherwise."""
     try:
         return as_frame(data)
     except DataError as error:
@@ -44,7 +44,17 @@ def to_native(frame: Any) -> Any:
 
 
 class _DeterminedType(NamedTuple):
-    """ColumnType and type of a column, and the first frame in which the column has a value."""
+    """Type of a column, from the first frame in which the column has a value.
+
+    Attributes
+    ----------
+    column_type : ColumnType
+    dtype : dtype of pandas or narwhals
+    type_name : str
+        Name of the type in the library of the frame.
+    frame : str
+        Description of the frame.
+    """
 
     column_type: ColumnType
     dtype: Any
@@ -53,10 +63,10 @@ class _DeterminedType(NamedTuple):
 
 
 class ColumnTypes:
-    """Names and kinds of the columns of the frames of a source.
+    """Names and types of the columns of the frames of a source.
 
-    The first frame sets the names, and the first frame in which a column has a value sets its kind. A column
-    without values is compatible with every kind.
+    The first frame determines the names, and the first frame in which a column has a value determines its
+    type. A column without values is compatible with every type.
 
     Parameters
     ----------
@@ -68,7 +78,7 @@ class ColumnTypes:
 
     def __init__(self, frame: Any, description: str) -> None:
         self.description = description
-        self.names = _names(frame)
+        self.names = _column_names(frame)
         base.check_unique_names(self.names, description)
         self._determined: dict[str, _DeterminedType] = {}
 
@@ -85,23 +95,22 @@ class ColumnTypes:
 
         Returns
         -------
-        DataFrame
-            Columns without values are converted to the determined kind.
+        DataFrame of pandas or another library
 
         Raises
         ------
         DataError
-            A column is missing, new or of another kind.
+            A column is missing, new or of another type.
         """
-        names = _names(frame)
+        names = _column_names(frame)
         base.check_unique_names(names, description)
         self._compare_names(names, description)
         labels = dict(zip(names, frame.columns, strict=True))
-        dtypes = _dtypes(frame)
+        dtypes = _dtype_by_name(frame)
         for name in columns:
             determined = self._determined.get(name)
             dtype = dtypes[name]
-            # The dtype object does not determine the kind of the values.
+            # The dtype object does not determine the type of the values.
             if determined is not None and dtype == determined.dtype and dtype != np.dtype(object):
                 continue
             column = frame[labels[name]]
@@ -142,19 +151,19 @@ class ColumnTypes:
                 )
 
 
-def _names(frame: Any) -> tuple[str, ...]:
+def _column_names(frame: Any) -> tuple[str, ...]:
     """Return the column names of a frame as text."""
     return tuple(str(label) for label in frame.columns)
 
 
-def _dtypes(frame: Any) -> dict[str, Any]:
+def _dtype_by_name(frame: Any) -> dict[str, Any]:
     """Return the dtype of each column of a frame."""
     dtypes = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
-    return dict(zip(_names(frame), dtypes, strict=True))
+    return dict(zip(_column_names(frame), dtypes, strict=True))
 
 
 def _column_and_library_type(series: Any) -> tuple[ColumnType, str]:
-    """Return the kind of a column, and its type as its library names it."""
+    """Return the column type of a series, and the name of its dtype in its library."""
     if isinstance(series, pd.Series):
         return pandas_column_type(series), str(series.dtype)
     native = series.to_native()
@@ -164,7 +173,7 @@ def _column_and_library_type(series: Any) -> tuple[ColumnType, str]:
 
 
 def _convert_empty_column(frame: Any, label: Any, column_type: ColumnType) -> Any:
-    """Convert a column whose values are all missing to a kind.
+    """Convert a column whose values are all missing to a dtype of a column type.
 
     Parameters
     ----------
@@ -200,19 +209,21 @@ _NOT_FRAME_ITERABLES = (str, bytes, Mapping, pd.DataFrame)
 class IteratorSource(SinglePassSource):
     """Frames of an iterator, which can be read once.
 
-    The constructor reads up to the first frame that has rows, which sets the names and kinds of the columns
-    unless these are passed; the pass over the source starts with these frames.
+    The constructor reads up to the first frame that has rows, which determines the names and types of the
+    columns unless these are passed; the pass over the source starts with these frames.
 
     Parameters
     ----------
     frames : iterator of tables
     description : str
         Description of the iterator in messages.
-    kinds : ColumnTypes, optional
-        Names and kinds of the columns from an earlier pass.
+    column_types : ColumnTypes, optional
+        Names and types of the columns from an earlier pass.
     """
 
-    def __init__(self, frames: Iterator[Any], description: str, kinds: ColumnTypes | None = None) -> None:
+    def __init__(
+        self, frames: Iterator[Any], description: str, column_types: ColumnTypes | None = None
+    ) -> None:
         self._frames = frames
         self._first: deque[Any] = deque()
         try:
@@ -222,13 +233,13 @@ class IteratorSource(SinglePassSource):
                 error.add_note(f"{base.capitalize_first(description)} raised this before its first frame.")
             raise
         number = len(self._first)
-        self.kinds = kinds or ColumnTypes(self._first[-1], f"frame {number} of {description}")
-        super().__init__(description, self.kinds.names)
+        self.column_types = column_types or ColumnTypes(self._first[-1], f"frame {number} of {description}")
+        super().__init__(description, self.column_types.names)
 
     def _read_first_frames(self, description: str) -> None:
         """Read frames up to the first that has rows; raise a DataError if there is no frame."""
         for table in self._frames:
-            self._first.append(_frame_of_table(table, f"frame {len(self._first) + 1} of {description}"))
+            self._first.append(_as_described_frame(table, f"frame {len(self._first) + 1} of {description}"))
             if len(self._first[-1]):
                 return
         if not self._first:
@@ -241,10 +252,10 @@ class IteratorSource(SinglePassSource):
         with base.close_at_end(self._frames):
             for number, table in enumerate(self._iter_tables(), start=1):
                 description = f"frame {number:,} of {self.description}"
-                frame = _frame_of_table(table, description)
+                frame = _as_described_frame(table, description)
                 for rows in base.iter_slices(frame):
                     # All columns read so far are checked: another pass may have started on the first rows.
-                    yield Chunk(self.kinds.fitted(rows, description, self.read_columns))
+                    yield Chunk(self.column_types.fitted(rows, description, self.read_columns))
 
     def _iter_tables(self) -> Iterator[Any]:
         """Yield all frames, first those that the constructor has read."""
@@ -263,8 +274,8 @@ class FunctionSource(Source):
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self._function = function
-        self._iter_tables: Any = None
-        self._kinds: ColumnTypes | None = None
+        self._iterator: Any = None
+        self._column_types: ColumnTypes | None = None
         name = getattr(function, "__name__", "<lambda>")
         self._description = "the function given as data=" if name == "<lambda>" else f"the function {name!r}"
         _check_callable_without_arguments(function, self._description)
@@ -284,14 +295,13 @@ class FunctionSource(Source):
             error.add_note(f"It was raised by a call of {self._description}.")
             raise
         if hasattr(returned, "__next__"):
-            if returned is self._iter_tables:
+            if returned is self._iterator:
                 raise DataError(
                     f"{base.capitalize_first(self._description)} returned the same iterator again, which "
-                    "has "
-                    "been read.",
+                    "has been read.",
                     hint="Return a new iterator at each call.",
                 )
-            self._iter_tables = returned
+            self._iterator = returned
         elif callable(returned):
             raise DataError(
                 f"{base.capitalize_first(self._description)} returned a function.",
@@ -307,15 +317,17 @@ class FunctionSource(Source):
                 and not is_frame
             )
             source = IteratorSource(
-                iter(returned if is_iterable else [returned]), self._description, self._kinds
+                iter(returned if is_iterable else [returned]), self._description, self._column_types
             )
-            self._kinds = source.kinds
+            self._column_types = source.column_types
         return source
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
         """Start a pass; the function is called again if its iterator has been used."""
         # A pass over other columns may start while another is running.
-        if isinstance(self._source, SinglePassSource) and (self._source.is_exhausted or self._source.is_read):
+        if isinstance(self._source, SinglePassSource) and (
+            self._source.is_exhausted or self._source.is_being_read
+        ):
             self._source = self._call_function()
         return self._source.start_pass(columns)
 
@@ -358,16 +370,15 @@ class StreamSource(SinglePassSource):
 
 
 class LazyFrameSource(Source):
-    """LazyFrame of polars, of which each pass computes only the required columns."""
+    """LazyFrame of polars; each pass computes only the required columns."""
 
     def __init__(self, frame: Any, description: str = "the LazyFrame") -> None:
         if not hasattr(frame, "collect_batches"):
             raise DataError(
                 "This version of polars cannot return the rows of a LazyFrame in batches.",
                 hint=(
-                    "Update it (pip install -U polars), or write the rows with sink_parquet(...) and "
-                    "pass the "
-                    "path of that file."
+                    "Update it (pip install -U polars), or write the rows with sink_parquet(...) and pass "
+                    "the path of that file."
                 ),
             )
         self._frame = frame

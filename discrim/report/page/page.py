@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def _css_variables(colours: Colours) -> str:
-    """Return the colours as CSS variables."""
+    """Return the colours of a page as declarations of CSS variables, such as "--ink: #1b1e23;"."""
     return " ".join(f"--{name}: {value};" for name, value in colours._asdict().items())
 
 
@@ -136,8 +136,9 @@ class Drawing(NamedTuple):
     alt : str
         Alternative text.
     caption : str
+        Text below the picture.
     code : str
-        Code that draws it.
+        Python code that draws it, which is shown below the caption.
     """
 
     name: str
@@ -203,7 +204,7 @@ class HtmlPage:
         ----------
         title : str
         lines : sequence of str
-            Paragraphs above the chapters.
+            Paragraphs above the chapters; empty ones are left out.
         chapters : sequence of Chapter
         foot : str
             Paragraph below the chapters.
@@ -211,6 +212,7 @@ class HtmlPage:
         Returns
         -------
         str
+            Content of the file, for `save`.
         """
         links = "\n".join(
             f'<li><a href="#{chapter.name}">{_escape(chapter.title)}</a></li>' for chapter in chapters
@@ -226,14 +228,14 @@ class HtmlPage:
             title=_escape(title),
             style=STYLE,
             script=f"<script>{self.script}</script>" if self.script else "",
-            above="\n".join(self.paragraph(chapter) for chapter in lines if chapter),
+            above="\n".join(self.paragraph(line) for line in lines if line),
             links=links,
             body=body,
             foot=_escape(foot),
         )
 
     def save(self, path: Path, text: str) -> None:
-        """Write the page to a file."""
+        """Write the text of an assembled page to a file."""
         with atomic_write(path) as file:
             file.write(text.encode("utf-8"))
 
@@ -249,14 +251,14 @@ class HtmlPage:
         )
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text, one per line."""
+        """Format pairs of name and text as a table with a row for each pair."""
         rows = "\n".join(
             f'<tr><th scope="row">{_escape(name)}</th><td>{_escape(text)}</td></tr>' for name, text in items
         )
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format bodies that the reader can unfold; empty if there are none."""
+        """Format bodies (HTML) under a title that shows and hides them on click; "" if there are none."""
         body = "\n".join(bodies)
         return f"<details>\n<summary>{_escape(title)}</summary>\n{body}\n</details>" if bodies else ""
 
@@ -301,7 +303,7 @@ class HtmlPage:
         return f"{start}\n{body}\n{figure_caption}\n</figure>"
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Format pictures side by side, if there is room."""
+        """Arrange formatted pictures side by side, if there is room."""
         return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
 
 
@@ -314,20 +316,21 @@ class MarkdownPage:
     """Markdown or Quarto page, with pictures in a folder next to the file."""
 
     def __init__(self, path: Path) -> None:
-        self._folder, self._quarto = path.with_name(f"{path.stem}_pictures"), path.suffix.lower() == ".qmd"
+        self._folder = path.with_name(f"{path.stem}_pictures")
+        self._is_quarto = path.suffix.lower() == ".qmd"
         self._pictures: dict[str, bytes] = {}
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the page; see `HtmlPage.assemble`."""
         # A JSON string is valid YAML.
         yaml_title = json.dumps(clean(title), ensure_ascii=False)
-        blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._quarto else f"# {escape(clean(title))}\n"]
+        blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._is_quarto else f"# {escape(clean(title))}\n"]
         blocks += [self.paragraph(line) for line in lines if line]
         blocks += [f"## {escape(chapter.title)}\n\n{chapter.body}" for chapter in chapters]
         return "\n".join([*blocks, self.paragraph(foot)])
 
     def save(self, path: Path, text: str) -> None:
-        """Write the pictures and then the page to files."""
+        """Write the pictures, and then the text of the assembled page, to files."""
         if self._pictures:
             try:
                 self._folder.mkdir(exist_ok=True)
@@ -340,15 +343,15 @@ class MarkdownPage:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, css_class: str = "") -> str:
-        """Format a paragraph."""
+        """Format a paragraph; `css_class` is ignored."""
         return f"{escape_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
-        """Format the sections of a summary."""
+        """Format the sections of a summary; its title is ignored."""
         return "".join(f"{section_markdown(section)}\n\n" for section in sections.values())
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text, one per line."""
+        """Format pairs of name and text as a table with a row for each pair."""
         return (
             pipe_table([["", ""], *([escape(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
         )
@@ -364,7 +367,7 @@ class MarkdownPage:
         return f"{fence}python\n{lines}\n{fence}\n"
 
     def picture(self, drawing: Drawing) -> str:
-        """Draw a picture to a file of the page, and format it with its code."""
+        """Draw a picture, which `save` writes to a file, and format a link to it with its code."""
         self._pictures[f"{drawing.name}.png"] = png_of(drawing.draw)
         path = f"{quote(self._folder.name)}/{quote(drawing.name)}.png"
         return f"![{escape(clean(drawing.alt))}]({path})\n\n{self.code_block(drawing.code)}"
@@ -392,11 +395,12 @@ _XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 
 
 def _word_style(name: str, size: int, spacing: str = 'w:after="100"', run: str = "", level: int = 0) -> str:
-    """Return a paragraph style of Word.
+    """Return the XML of a paragraph style of Word.
 
     Parameters
     ----------
     name : str
+        Name of the style.
     size : int
         Font size in half points.
     spacing : str
@@ -442,12 +446,12 @@ _STYLES = "".join(
 
 
 def _word_run(text: str) -> str:
-    """Return a text as a run of Word."""
+    """Return the XML of a text as a run of Word, the element of a paragraph."""
     return f'<w:r><w:t xml:space="preserve">{_escape(text)}</w:t></w:r>'
 
 
 def _word_paragraph(runs: str, style: str = "", properties: str = "") -> str:
-    """Return runs as a paragraph of Word, with a style and other properties."""
+    """Return the XML of a paragraph of Word from its runs, the id of its style and its other properties."""
     style_element = f'<w:pStyle w:val="{style}"/>' if style else ""
     return f"<w:p><w:pPr>{style_element}{properties}</w:pPr>{runs}</w:p>"
 
@@ -457,7 +461,7 @@ _EMPTY_PARAGRAPH = _word_paragraph("", "Cell")
 
 
 def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[int], *, header: bool) -> str:
-    """Return a table of Word.
+    """Return the XML of a table of Word and an empty paragraph.
 
     Parameters
     ----------
@@ -496,7 +500,7 @@ def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[in
 
 
 def _word_tables(grid: Grid) -> str:
-    """Return a grid as tables of Word that are no wider than the text of a page."""
+    """Return the XML of a grid as one or more tables of Word that are no wider than the text of a page."""
     # Blanks that align decimal points become figure spaces, which are as wide as a digit.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
@@ -567,7 +571,7 @@ class WordPage:
         return _word_paragraph(_word_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
-        """Format the sections of a summary."""
+        """Format the sections of a summary; its title is ignored."""
         elements = []
         for section in sections.values():
             grid = grid_of(section)
@@ -576,7 +580,7 @@ class WordPage:
         return "\n".join(elements)
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text, one per line."""
+        """Format pairs of name and text as a table with a row for each pair."""
         return _word_table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
@@ -588,7 +592,7 @@ class WordPage:
         return _word_paragraph("<w:r><w:br/></w:r>".join(map(_word_run, text.split("\n"))), "Code")
 
     def picture(self, drawing: Drawing) -> str:
-        """Draw a picture, and format it with its caption and code."""
+        """Draw a picture, which `save` embeds, and format a reference to it with its caption and code."""
         png = png_of(drawing.draw)
         self._pictures.append(png)
         number, (width, height) = len(self._pictures), struct.unpack(">II", png[16:24])
@@ -621,7 +625,7 @@ class WordPage:
 
 
 def _relationships_xml(targets: Mapping[str, tuple[str, str]]) -> str:
-    """Return the relationships of a part of a package, from names to kind and target."""
+    """Return the XML of the relationships of a part of a Word package: type and target by id."""
     lines = [
         f'<Relationship Id="{name}" Type="{_OFFICE}/{relation_type}" Target="{target}"/>'
         for name, (relation_type, target) in targets.items()

@@ -27,19 +27,20 @@ MAX_DISCRIMINANTS = 12
 
 
 def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: Axes | None = None) -> Axes:
-    """Draw correlations of variables with one to three discriminants as bars, a panel for each discriminant.
+    """Draw correlations of variables with discriminants as bars, in a panel for each discriminant.
 
     The numbers are written on the free side of zero if there is room.
 
     Parameters
     ----------
     table : DataFrame (m, r)
-        Correlations, of all variables or the largest.
+        Correlations with one to three discriminants, of all variables or those with the largest.
     total : int
         Number of variables of the fit.
     proportions : Series
         Proportion of the variance between classes of each discriminant.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
 
 
 def _write_bar_values(axes: Axes, values: Floats) -> None:
-    """Write the values (m,) of horizontal bars on the other side of zero, if they fit there."""
+    """Write the values (m,) of horizontal bars next to zero on the free side; none if one does not fit."""
     labels = []
     for line, value in enumerate(values.tolist()):
         if np.isfinite(value):
@@ -101,11 +102,13 @@ def draw_scree_bars(
     Parameters
     ----------
     proportions : Series (r,)
-        Proportions.
+        Proportions of the variance between classes.
     eigenvalues : Series (r,)
+        Eigenvalues of the discriminants.
     p : Series (r,)
         P-value of the test that this eigenvalue and all later ones are zero.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -167,7 +170,9 @@ def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bo
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     texts : sequence of Text
+        Texts of an eigenvalue and, on a second line, its p-value.
     step : float
         Width of a bar with its gap in pixels.
     is_new : bool
@@ -216,12 +221,15 @@ def draw_bar_strips(
     Parameters
     ----------
     table : DataFrame (m, K)
-        Its first row is on top.
+        Lengths of the bars by line (from the top) and class.
     classes : sequence
         Labels (K,).
     title : str
+        Title of the plot.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -275,17 +283,19 @@ def draw_triangle(
     Parameters
     ----------
     ax : Axes or None
+        Axes to draw on; None for a new figure.
     names : sequence
         Names (p,) of the variables.
     classes : sequence
         Labels (K,) for the legend.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
     outer : Axes
     panels_by_pair : dict of (i, j) to Axes
-        Panels for i < j: variable i is horizontal, j vertical. `finish` adds names and title.
+        Panels for i < j: variable i is horizontal, j vertical. `finish_triangle` adds names and title.
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
@@ -308,7 +318,9 @@ def finish_triangle(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], ti
     ----------
     outer : Axes
     panels_by_pair : dict of (i, j) to Axes
+        Panels of `draw_triangle`, with names of both axes.
     title : str
+        Title of the plot.
 
     Returns
     -------
@@ -347,7 +359,9 @@ def draw_heat_map(
     marked : tuple of float
         Labels of the cell that is marked by a cross.
     title : str
+        Title of the plot.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     colormap : Colormap, optional
 
     Returns
@@ -381,19 +395,21 @@ def draw_forest(
     signs: Signs = style.SIGNS,
     are_ratios: bool = False,
 ) -> Axes:
-    """Draw estimates with intervals, a line for each term and class; a new figure also has the numbers.
+    """Draw estimates with intervals, a line for each term and class; in a new figure the numbers are written.
 
     Parameters
     ----------
     table : DataFrame
-        Columns class, term, estimate, low and high, from the top. Values that are not finite are not
-        drawn, but written.
+        Columns class, term, estimate, low and high, one row per line from the top. Values that are not
+        finite are written but not drawn.
     classes : sequence
         All classes, in the order of the signs.
     names : tuple of str
         Name of the axis and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     are_ratios : bool
         Whether estimates are ratios, which have a logarithmic axis.
 
@@ -467,6 +483,7 @@ def draw_profiles(
     names : tuple of str
         Name of the classes, for the legend, and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -520,9 +537,11 @@ def draw_errors(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     candidates : DataFrame
         Three columns: value, error, standard error.
     chosen : float
+        The chosen value.
     size : float
         Size of the markers.
     is_log : bool
@@ -547,15 +566,20 @@ def draw_errors(
 
 
 def write_counts_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
-    """Write along the top how many variables or coefficients remain at some values.
+    """Write counts, for example of remaining variables, along the top of axes.
+
+    At most `MAX_COUNTS` evenly spaced ones are written.
 
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     positions : (m,) float array
         Values on the horizontal axis.
     counts : (m,) float array
+        Count at each position.
     label : str
+        Label of the upper axis.
     """
     top_axes = axes.twiny()
     top_axes.set(xscale=axes.get_xscale(), xlim=axes.get_xlim())

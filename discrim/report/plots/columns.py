@@ -50,14 +50,19 @@ def draw_pairs(
     Parameters
     ----------
     means : DataFrame (K, p)
+        Class means.
     covariances : mapping of label to DataFrame (p, p)
+        Class covariances; classes without one have no outline.
     radius : float
         Mahalanobis distance of the outlines in the plane of two variables.
     points : DataFrame (n, p), optional
+        Observations.
     labels : Series (n,), optional
         Classes of the points.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -113,16 +118,22 @@ def draw_pairs(
 def _draw_diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
-    """Draw the histograms of a variable by class, or its name if it has only missing values.
+    """Draw the histograms of a variable by class, or write its name if there are no values.
 
     Parameters
     ----------
     panel : Axes
+        Axes to draw on.
     x : (n,) float array or None
+        Values of the variable.
     codes : (n,) int array or None
+        Class of each observation, -1 for none.
     k_classes : int
+        Number of classes.
     name : str
+        Name of the variable.
     signs : Signs
+        Colours, markers and line styles of the classes.
     """
     from matplotlib.colors import to_hex
 
@@ -149,7 +160,10 @@ def _draw_diagonal(
 
 
 def _share_limits(inner: NDArray[Any]) -> None:
-    """Set common limits for each variable of a matrix of panels (p, p), and label only the outer edges."""
+    """Set common limits and ticks for each variable of a matrix of panels (p, p).
+
+    Only the panels at the left and at the bottom have tick labels.
+    """
     from matplotlib.ticker import MaxNLocator
 
     p = len(inner)
@@ -196,16 +210,18 @@ MAX_HORIZONTAL_NAMES = 10
 def draw_criterion(
     table: pd.DataFrame, x_column: str, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Draw the BIC of candidate mixtures minus the smallest of the class, a line for each class.
+    """Draw the BIC of candidate mixtures minus the smallest BIC of the class, with a line for each class.
 
     Parameters
     ----------
     table : DataFrame
-        Columns class, bic and the one named by `x_column`.
+        Columns class and bic, and the column named by `x_column`.
     x_column : {"components", "covariance"}
         Column on the horizontal axis.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -237,16 +253,18 @@ def draw_criterion(
 
 
 def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Signs = style.SIGNS) -> Axes:
-    """Draw log-determinants of the class covariances with intervals, and a line at the pooled one.
+    """Draw bias-corrected log-determinants of class covariances with intervals, and a line at the pooled one.
 
-    The raw log-determinant is biased and may be outside its interval, hence the debiased one is drawn.
+    The uncorrected log-determinant is biased and may be outside its interval.
 
     Parameters
     ----------
     table : DataFrame
         Columns debiased, low and high by class, with "pooled" in the last row.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -284,18 +302,23 @@ def draw_quantiles(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Draw quantile-quantile plots of squared distances by class, with pointwise limits.
+    """Draw quantile-quantile plots of squared Mahalanobis distances by class, with pointwise limits.
+
+    The rows farthest above the limits are named.
 
     Parameters
     ----------
     tables : mapping of label to DataFrame
-        Columns quantile, squared, low and high, in order, with the names of the rows as index.
+        Columns quantile (expected), squared (observed distance), low and high, in ascending order, with the
+        names of the rows as index.
     class_positions : mapping of label to int
         Position of each class among all classes, which determines its colour.
     distribution : str
         Name of the reference distribution.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------

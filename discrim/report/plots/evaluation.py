@@ -41,10 +41,10 @@ CELL_WIDTH = 0.46
 def draw_confusion(
     table: pd.DataFrame, title: str, ax: Axes | None = None, colormap: Colormap | None = None
 ) -> Axes:
-    """Draw a confusion matrix, coloured by the proportion of the actual class.
+    """Draw a confusion matrix whose cells are coloured by their proportion of the actual class.
 
-    Correct cells are blue and wrong ones orange, or all have the colours of a colormap. The depth of the
-    colour increases with the square root of the proportion, which makes one observation in a hundred visible.
+    Correct cells are blue and wrong ones orange, or all have the colours of a colormap. The colour deepens
+    with the square root of the proportion, which makes one observation in a hundred visible.
     Cells contain the count and the proportion below it, if these are legible; cells without observations are
     empty. A new figure grows with the number of classes.
 
@@ -53,7 +53,9 @@ def draw_confusion(
     table : DataFrame (K, K)
         Counts, or sums of weights, of actual by predicted classes.
     title : str
+        Title of the plot.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     colormap : Colormap, optional
 
     Returns
@@ -126,6 +128,7 @@ def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Float
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     counts : (K, K) float array
     proportions : (K, K) float array
         Proportions of the actual class.
@@ -159,7 +162,7 @@ def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Float
 
 
 def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
-    """Largest font size in points at which a text fits a cell of a k by k grid."""
+    """Return the largest font size in points at which a text fits a cell of a grid of k by k cells."""
     artist = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
     box = artist.get_window_extent()
     window = axes.get_window_extent()
@@ -170,13 +173,13 @@ def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
 
 
 def _format_percent(proportion: float, digits: int) -> str:
-    """Format a proportion in percent; a small one becomes "<1 %", not "0 %"."""
+    """Format a proportion in percent with `digits` decimals; without decimals a small one becomes "<1 %"."""
     text = f"{100 * proportion:.{digits}f} %"
     return text if digits or not text.startswith("0 ") else "<1 %"
 
 
 def _format_count(value: float) -> str:
-    """Format a count or a sum of weights."""
+    """Format a count as an integer, or a sum of weights that is not whole with one decimal."""
     return f"{value:,.0f}" if value == round(value) else f"{value:,.1f}"
 
 
@@ -220,7 +223,7 @@ class CurveSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnCurve:
-    """Source, class and area of a curve, for its label in the legend."""
+    """Source, class and formatted area of a ROC curve, for its label in the legend."""
 
     source: CurveSource
     class_label: str
@@ -256,8 +259,11 @@ def draw_roc(
     areas : DataFrame (K, 3)
         Columns auc, low and high; missing if a class, or its complement, has no observations.
     source : CurveSource
+        The fit and the observations, for labels and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     level : float
         Confidence level, for the legend.
     places : sequence of int
@@ -321,7 +327,7 @@ def draw_roc(
 
 
 def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
-    """Return the named curves of axes, in the order of drawing."""
+    """Return the ROC curves of axes that are named in the legend, in the order of drawing."""
     return [(line, _DRAWN_CURVES[line]) for line in axes.lines if line in _DRAWN_CURVES]
 
 
@@ -362,7 +368,17 @@ def _name_curves(axes: Axes) -> str:
 
 
 def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
-    """Draw the confidence band of a ROC curve, bounded by the corners of the rectangles of its points."""
+    """Draw the confidence band of a ROC curve through the corners of the confidence rectangles of its points.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    points : DataFrame
+        Points of the curve with their limits; see `draw_roc`.
+    colour : colour
+        Colour of the band.
+    """
     upper = points["false_low"].to_numpy(), points["true_high"].to_numpy()
     lower = points["false_high"].to_numpy(), points["true_low"].to_numpy()
     # From corner to corner of the unit square, and back below.
@@ -372,7 +388,7 @@ def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
 
 
 def _format_area(row: pd.Series) -> str:
-    """Format an area with its interval; one below 1 is not rounded to 1."""
+    """Format an area (columns auc, low and high) with its interval; an area below 1 is not rounded to 1."""
     if np.isnan(row["auc"]):
         return "no observations"
     digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
@@ -404,10 +420,13 @@ def draw_calibration(
     predicted : dict of label to Series
         Number of rows by the lower end of equal intervals of probability.
     title : str
+        Title of the plot.
     names : tuple of str
         Names of the probability and of the proportion.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     places : sequence of int
         Position of each class among all classes, which determines its colour.
     bands : bool
@@ -464,7 +483,9 @@ def draw_posteriors(
     labels : Series (n,)
         Classes; rows without a class are not drawn.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -496,7 +517,9 @@ def draw_by_fold(
     signs: Signs = style.SIGNS,
     zero: bool = False,
 ) -> Axes:
-    """Draw an estimate of each fold, a line for each repeat (or fold of a single repeat), and the mean.
+    """Draw the estimates of all folds, on a line for each repeat, or for each fold if there is one repeat.
+
+    The mean and its interval are on the last line.
 
     Parameters
     ----------
@@ -507,7 +530,9 @@ def draw_by_fold(
     names : tuple of str
         Name of the estimate and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     zero : bool
         Whether to draw a line at zero, for example for differences.
 
@@ -569,7 +594,9 @@ def draw_permuted(
     names : tuple of str
         Name of the statistic and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -611,12 +638,14 @@ def draw_steps(
     Parameters
     ----------
     table : DataFrame
-        Columns name (term that entered or left), value, low, high and text, by step. Texts are written to
-        the right of a new figure.
+        Columns name (term that entered or left), value (criterion), low and high (its interval) and text, by
+        step. Texts are written to the right of a new figure.
     names : tuple of str
         Name of the criterion and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -650,7 +679,7 @@ def draw_candidates(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Draw each candidate's loss minus the smallest, with one standard error; the chosen one is ringed.
+    """Draw each candidate's loss minus the smallest, with one standard error; the chosen candidate is ringed.
 
     Parameters
     ----------
@@ -662,7 +691,9 @@ def draw_candidates(
     names : tuple of str
         Name of the loss and title.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -712,12 +743,15 @@ def draw_learning_curve(
     names : tuple of str
         Labels of the horizontal and vertical axis.
     title : str
+        Title of the plot.
     points : DataFrame, optional
         Columns error, low and high by number of observations, drawn as error bars.
     band : DataFrame, optional
         Columns low and high by number of observations, shaded.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------

@@ -38,6 +38,7 @@ Figure: TypeAlias = Any
 """A figure of plotly, which has no types."""
 
 Trace = dict[str, Any]
+"""Properties of a trace of plotly: a set of points, a line or a heat map."""
 
 MAX_ROWS = 5_000
 """Largest number of rows that are drawn; files with more are slow to open."""
@@ -87,7 +88,7 @@ class InteractiveRows:
         return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
 
     def names(self, rows: Codes) -> list[str]:
-        """Return the names of some rows, such as "row 7"."""
+        """Return the names of the rows at some positions, such as "row 7", escaped for plotly."""
         numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
         prefix = "row " if numbered else f"{self.index.name or ''} ".lstrip()
         return [_escape_label(f"{prefix}{label}") for label in self.index[rows]]
@@ -96,7 +97,7 @@ class InteractiveRows:
         """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
 
         def class_text(row: int, k: int) -> str:
-            """Class k with its posterior for a row; "no class" for a negative k."""
+            """Return class k with its posterior for a row; "no class" for a negative k."""
             posterior_text = (
                 "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
             )
@@ -111,7 +112,11 @@ class InteractiveRows:
         ]
 
     def tooltip_fields(self, rows: Codes) -> list[list[Any]]:
-        """Return name, predicted class, its posterior and the posterior of the own class of some rows."""
+        """Return the tooltip fields of the rows at some positions.
+
+        They are the name of the row, the predicted class and, if there are posteriors, those of the predicted
+        and of the actual class.
+        """
         predicted_labels = [
             _escape_label(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()
         ]
@@ -128,7 +133,7 @@ class InteractiveRows:
         ]
 
     def select_drawn(self, mask: NDArray[np.bool_]) -> dict[int, Codes]:
-        """Select which rows of a mask (n,) to draw, as positions by class."""
+        """Select at most about `MAX_ROWS` rows of a mask (n,) to draw; return their positions by class."""
         rows_by_class = {
             k: np.flatnonzero(mask & (self.codes == k)) for k in np.unique(self.codes[mask]).tolist()
         }
@@ -160,7 +165,7 @@ LEGEND_BELOW = {
 
 
 def _outline_style(signs: Signs, k: int) -> dict[str, Any]:
-    """Return the line of the outline of class k."""
+    """Return plotly's line properties for the outline of class k."""
     line = signs.line(k)
     dash = DASHES.get(line, "solid") if isinstance(line, str) else ",".join(f"{2 * s}px" for s in line[1])
     return {"color": signs.outline(k), "dash": dash, "width": 1.6}
@@ -178,13 +183,15 @@ def _row_traces(
     Parameters
     ----------
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     coordinates : (n, d) float array
         Coordinates; rows with a missing one are not drawn.
     location_template : str
         Template of the coordinates in a tooltip.
     opacity : float
+        Opacity of correctly predicted rows.
     make_trace : callable, optional
-        Function that makes a trace of places (m, d); points in a plane by default.
+        Function that makes a trace from coordinates (m, d); points in a plane by default.
 
     Returns
     -------
@@ -242,19 +249,33 @@ def _row_traces(
 
 
 def _class_marker(signs: Signs, k: int) -> dict[str, Any]:
-    """Return colour and symbol of class k; -1 is a circle in ink."""
+    """Return plotly's marker properties for colour and symbol of class k; -1 is a circle in ink."""
     if k < 0:
         return {"color": style.ink(), "symbol": "circle"}
     return {"color": signs.colour(k), "symbol": SYMBOLS.get(signs.marker(k), "circle")}
 
 
 def _mean_marker() -> dict[str, Any]:
-    """Return the marker of a class mean."""
+    """Return plotly's marker properties for a class mean."""
     return {"symbol": "cross-thin", "size": 12, "line": {"width": 2, "color": style.ink()}}
 
 
 def _line_trace(xy: Floats, line: Mapping[str, Any], **properties: Any) -> Trace:
-    """Make a trace of points (n, 2) joined by a line, without tooltip."""
+    """Make a trace of points (n, 2) joined by a line, without tooltip.
+
+    Parameters
+    ----------
+    xy : (n, 2) float array
+        Vertices; NaN interrupts the line.
+    line : mapping
+        Plotly's line properties.
+    **properties
+        Other properties of the trace.
+
+    Returns
+    -------
+    dict
+    """
     trace = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False, "line": dict(line)}
     return trace | {"x": xy[:, 0], "y": xy[:, 1]} | properties
 
@@ -271,12 +292,14 @@ def _make_figure(
     names: Sequence[str] = (),
     **properties: Any,
 ) -> Figure:
-    """Make a figure.
+    """Make a plotly figure with the layout that all interactive plots share.
 
     Parameters
     ----------
     traces : sequence of dict
+        Traces to draw, the first at the bottom.
     title : str
+        Title of the plot.
     subtitle_lines : sequence of str
         Lines below the title.
     names : sequence of str
@@ -316,7 +339,10 @@ def _make_figure(
 
 
 def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
-    """Make buttons that dim correctly predicted rows and restore them; none without misclassified rows."""
+    """Make a menu of two buttons that dim correctly predicted rows and restore them.
+
+    Returns [] if no row is misclassified, or all are.
+    """
     opacities = {
         i: trace["marker"]["opacity"] for i, trace in enumerate(traces) if trace.get("meta") == "rows"
     }
@@ -335,7 +361,7 @@ def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def replace_title(figure: Figure, title: str) -> None:
-    """Replace the title of a figure by the title that the user chose."""
+    """Replace the title of a figure by the title that the user chose, and remove the subtitle."""
     figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
 
@@ -361,7 +387,7 @@ night.addEventListener("change", ink);
 
 
 def script_of(has_figures: bool) -> str:
-    """Return the script of plotly for a page that has figures, else ""."""
+    """Return the JavaScript that a page needs for its figures: plotly and adjustments; "" without figures."""
     if not has_figures:
         return ""
     from plotly.offline import get_plotlyjs
@@ -396,13 +422,21 @@ def scores_figure(
     Parameters
     ----------
     scores : DataFrame (n, r)
+        Discriminant scores.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     centroids : DataFrame (K, r)
+        Scores of the class means.
     shares : Series (r,) or None
+        Proportions of the total named by `of`, for the names of the axes.
     counts : Series (K,)
+        Class sizes.
     level : float
+        Proportion of a class within its outline.
     within : (r, r) float array or None
+        Covariance of the scores within classes; None for the identity.
     of : str
+        Text after the proportions.
 
     Returns
     -------
@@ -435,15 +469,20 @@ def scores_figure(
 
 
 def _strips_figure(values: Floats, rows: InteractiveRows, name: str, title: str, means: pd.Series) -> Figure:
-    """Draw the values of each class on a line of its own, spread by rank, with a mark at the class mean.
+    """Make an interactive plot of values with a line for each class, and a mark at the class mean.
+
+    On the line of a class, the heights of the points increase with their rank.
 
     Parameters
     ----------
     values : (n,) float array
+        Value of each observation.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     name : str
         Name of the values.
     title : str
+        Title of the plot.
     means : Series (K,)
         Class means; missing ones are not drawn.
 
@@ -477,7 +516,9 @@ def posteriors_figure(proba: pd.DataFrame, rows: InteractiveRows) -> Figure:
     Parameters
     ----------
     proba : DataFrame (n, K)
+        Posteriors.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
 
     Returns
     -------
@@ -515,11 +556,13 @@ def plane_figure(
     points : (n, 2) float array
         Coordinates of the rows.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     posteriors : callable or None
         Function from points (m, 2) to posteriors (m, K), for tooltips of locations.
     title : str
+        Title of the plot.
     draw : callable
-        Draws lines and contours of the model on axes of matplotlib, which are converted.
+        Function that draws lines and contours of the model on axes of matplotlib; they become traces.
     is_faint : bool
         Whether rows are drawn faintly.
 
@@ -591,12 +634,13 @@ def _class_heatmap(
     Parameters
     ----------
     codes : (h, g) int array
-        Classes at points of a grid, or of cells.
+        Classes of cells that fill the plane, or of the points of a grid that ends at its sides.
     x_grid, y_grid : float arrays
-        Coordinates of the grid; the first and last are the sides of the plane.
+        Coordinates of the grid, of which only the first and last are used.
     rows : InteractiveRows
+        Rows with the classes and their colours.
     are_cells : bool
-        Whether codes refer to cells that fill the plane, and not to points up to its sides.
+        Whether the codes are those of cells.
 
     Returns
     -------
@@ -637,12 +681,17 @@ def pairs_figure(
     Parameters
     ----------
     means : DataFrame (K, p)
+        Class means.
     covariances : mapping of label to DataFrame (p, p)
+        Class covariances; classes without one have no outline.
     radius : float
         Mahalanobis distance of the outlines.
     points : DataFrame (n, p) or None
+        Values of the variables.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     title : str
+        Title of the plot.
 
     Returns
     -------
@@ -654,6 +703,7 @@ def pairs_figure(
     centres = style.to_floats(means)
 
     def panels(coordinates: Floats) -> Trace:
+        """Make a trace of observations (m, p) in all panels."""
         dimensions = [
             {"label": name, "values": values} for name, values in zip(names, coordinates.T, strict=True)
         ]
@@ -689,6 +739,7 @@ def simplex_figure(posteriors: pd.DataFrame, rows: InteractiveRows, note: str) -
     posteriors : DataFrame (n, 3)
         Posteriors.
     rows : InteractiveRows
+        Labels, classes and predictions of the observations.
     note : str
         Line below the title.
 

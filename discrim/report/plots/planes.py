@@ -38,7 +38,7 @@ N_BISECTIONS = 16
 """Number of bisection steps for the crossing of a border with the side of a cell."""
 
 COLOURS_PER_SIDE = 4
-"""Number of colours along each side of a cell."""
+"""Number of small cells along each side of a grid cell that a border crosses."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +48,13 @@ class Regions:
     Attributes
     ----------
     x_grid : (g,) float array
+        Horizontal coordinates of the grid.
     y_grid : (h,) float array
+        Vertical coordinates of the grid.
     codes : (h, g) int array
         Classes at the points of the grid, -1 for none.
-    cell_codes : (FINE (h - 1), FINE (g - 1)) int array
-        Classes of small rectangles that fill the whole.
+    cell_codes : (c (h - 1), c (g - 1)) int array
+        Classes of small cells that fill the rectangle, with c = `COLOURS_PER_SIDE`.
     segments : (s, 2, 2) float array
         Ends of the line segments of the borders.
     """
@@ -72,9 +74,9 @@ def find_regions(classify: Classify, x_grid: Floats, y_grid: Floats) -> Regions:
     classify : callable
         Function from points (m, 2) to codes (m,).
     x_grid : (g,) float array
-        Increasing, equally spaced.
+        Horizontal coordinates, increasing and equally spaced.
     y_grid : (h,) float array
-        Increasing, equally spaced.
+        Vertical coordinates, increasing and equally spaced.
 
     Returns
     -------
@@ -113,6 +115,7 @@ def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_code
     Parameters
     ----------
     classify : callable
+        Function from points (m, 2) to codes (m,).
     starts, ends : (m, 2) float arrays
         The pairs, of different classes.
     start_codes : (m,) int array
@@ -121,6 +124,7 @@ def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_code
     Returns
     -------
     (m, 2) float array
+        Points at which the class changes.
     """
     for _ in range(N_BISECTIONS if len(start_codes) else 0):
         midpoints = (starts + ends) / 2
@@ -162,18 +166,23 @@ def _join_crossings(crossings: Floats) -> Floats:
 
 
 def _classify_small_cells(classify: Classify, x_grid: Floats, y_grid: Floats, codes: Codes) -> Codes:
-    """Compute the classes of small rectangles; only cells whose corners differ are evaluated further.
+    """Compute the classes of small cells; only grid cells whose corners differ are evaluated further.
 
     Parameters
     ----------
     classify : callable
+        Function from points (m, 2) to codes (m,).
     x_grid : (g,) float array
+        Horizontal coordinates of the grid.
     y_grid : (h,) float array
+        Vertical coordinates of the grid.
     codes : (h, g) int array
+        Classes at the points of the grid.
 
     Returns
     -------
-    (FINE (h - 1), FINE (g - 1)) int array
+    (c (h - 1), c (g - 1)) int array
+        Classes, with c = `COLOURS_PER_SIDE` small cells along each side of a grid cell.
     """
     lower_left = codes[:-1, :-1]
     is_mixed = (lower_left != codes[:-1, 1:]) | (lower_left != codes[1:, :-1]) | (lower_left != codes[1:, 1:])
@@ -196,11 +205,14 @@ COARSE_GRID_POINTS = 80
 """Grid points per side for regions, and for regions in panels and interactive plots."""
 
 MAX_RINGS = 2_000
-"""Largest number of rings; more are slow to draw, and hide the points."""
+"""Largest number of rings around support vectors; more are slow to draw, and hide the points."""
 
 
 def range_with_margin(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
-    """Return a range with a margin on both sides, also if its ends are equal."""
+    """Return the range from `low` to `high`, extended on both sides by a share `margin` of its width.
+
+    If the ends are equal, it is a share of their size, or 1 if they are zero.
+    """
     margin_width = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
     return low - margin_width, high + margin_width
 
@@ -217,11 +229,13 @@ def draw_regions(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     classify : callable
         Function from points (m, 2) to codes (m,).
     limits : pair of (float, float)
         Limits of the axes.
     signs : Signs
+        Colours, markers and line styles of the classes.
     grid_size : int
         Number of grid points per side.
 
@@ -262,6 +276,7 @@ def _draw_hatch(axes: Axes, in_region: NDArray[np.bool_], extent: tuple[float, .
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     in_region : (h, g) bool array
         Cells of the region.
     extent : tuple of float
@@ -410,7 +425,10 @@ def draw_plane(
 
 
 def draw_rings(axes: Axes, points: Floats, size: float = 60.0) -> None:
-    """Draw rings around points (m, 2); of very many, around an evenly spaced subset."""
+    """Draw rings around points (m, 2); of more than `MAX_RINGS`, around an evenly spaced subset.
+
+    The `size` is the area of a ring in square points; it is a quarter if there are more than 200 points.
+    """
     has_many_points = len(points) > 200
     points = points[:: -(-max(len(points), 1) // MAX_RINGS)]
     ring_style: dict[str, Any] = {"facecolors": "none", "edgecolors": style.ink(), "zorder": 3}
@@ -435,7 +453,7 @@ def draw_line(
     *,
     title: str,
 ) -> Axes:
-    """Draw posteriors or scores along one variable, on the regions of the predicted class.
+    """Draw posteriors or scores as curves over one variable, on the shaded regions of the predicted class.
 
     Parameters
     ----------
@@ -450,12 +468,15 @@ def draw_line(
     points : (n,) float array
         The variable of the rows, which are drawn as ticks below.
     codes : (n,) int array
-        Their classes.
+        Classes of the rows.
     classes : sequence
         Labels (K,).
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     title : str
+        Title of the plot.
 
     Returns
     -------
@@ -496,7 +517,7 @@ CORNERS: NDArray[np.float64] = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, math.sqrt
 def draw_simplex(
     proba: pd.DataFrame, labels: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Draw observations in a triangle: the nearer to a corner, the larger the posterior of its class.
+    """Draw observations in a triangle, nearer to the corner of a class if its posterior is larger.
 
     Parameters
     ----------
@@ -505,7 +526,9 @@ def draw_simplex(
     labels : Series (n,)
         Classes.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -570,7 +593,9 @@ def draw_distances(
     margin : float or None
         Distance at which lines are drawn on both sides of the plane.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -605,17 +630,20 @@ def draw_passes(
     signs: Signs = style.SIGNS,
     first_class: int = 0,
 ) -> Axes:
-    """Draw the errors of a perceptron after each pass, and when the planes that are kept were found.
+    """Draw the errors of a perceptron after each pass, and mark the pass in which the kept plane was found.
 
     Parameters
     ----------
-    errors : DataFrame
-        Number of misclassified rows by pass and plane, missing after convergence.
+    errors : DataFrame (passes, planes)
+        Number of misclassified rows after each pass, missing after convergence. With more than two classes
+        there are several planes.
     kept_planes : sequence of (int or None, int)
-        For each plane the pass that found it, if known, and its errors, which may be fewer than at the
-        end of that pass.
+        For each plane the pass in which it was found, None if unknown, and its number of misclassified rows,
+        which may be smaller than at the end of that pass.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     first_class : int
         Position of the class of the first plane, which determines its colour.
 
@@ -671,9 +699,11 @@ def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats 
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     values : callable
-        Function from points (m, 2) to values (m,).
+        Function from points (m, 2) to values (m,) of the decision function.
     support : (s, 2) float array or None
+        Support vectors; None for no rings.
     """
     x_grid, y_grid = (np.linspace(*ends, 81) for ends in (axes.get_xlim(), axes.get_ylim()))
     grid = np.stack(np.meshgrid(x_grid, y_grid), axis=-1)
@@ -703,10 +733,12 @@ def draw_contours(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     values : callable
         Function from points (m, 2) to values (m, K). If `proportion` is used, these are log densities up to a
         constant per class.
     signs : Signs
+        Colours, markers and line styles of the classes.
     level : float, optional
         Level of the contours.
     proportion : float, optional
@@ -746,8 +778,9 @@ def _density_level(density: Floats, proportion: float) -> float | None:
     Parameters
     ----------
     density : (m,) float array
-        Density at points of equal area.
+        Density at the points of an equally spaced grid.
     proportion : float
+        Proportion of the sum of the densities.
 
     Returns
     -------
@@ -776,13 +809,16 @@ def draw_updates(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Draw up to three steps of a perceptron with the row that moves the line next, and the final line.
+    """Draw the line of a perceptron after its first moves, and the final line, in up to four panels.
+
+    In each panel the row that moves the line next is ringed.
 
     Parameters
     ----------
     points : DataFrame (n, 2)
+        Values of the two variables.
     codes : (n,) int array
-        Two classes.
+        Class of each row, 0 or 1.
     classes : sequence
         The two labels.
     moves : tuple of (u,) int array and (u, 3) float array
@@ -790,7 +826,9 @@ def draw_updates(
     final_line : tuple of (3,) float array and int
         Coefficients of the final line, and the number of all moves.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -833,17 +871,20 @@ def draw_updates(
 
 
 def _view_limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
-    """Return the corners of a rectangle around the rows and the nearest points of the lines.
+    """Return the corners of a rectangle around the rows and the points of the lines nearest to their centre.
 
     Parameters
     ----------
     xy : (n, 2) float array
+        Coordinates of the rows.
     lines : list of (3,) float array
-        Coefficients; lines that are too far away are ignored.
+        Coefficients (c, a, b) of the lines c + a x + b y = 0. Lines that are farther away than
+        `MAX_LINE_DISTANCE` are ignored.
 
     Returns
     -------
     low, high : (2,) float array
+        Lower left and upper right corner.
     """
     low = xy.min(axis=0)
     ranges = np.ptp(xy, axis=0)
@@ -870,6 +911,7 @@ def _draw_separating_line(axes: Axes, coef: Floats) -> None:
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     coef : (3,) float array
         c, a and b.
     """

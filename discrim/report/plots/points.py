@@ -60,7 +60,7 @@ MAX_IN_STRIP = 3_000
 
 
 ROWS_BY_ARTIST: WeakKeyDictionary[Any, tuple[Codes, int]] = WeakKeyDictionary()
-"""For each drawn artist, the positions of its rows and the number of all rows, for tooltips of an image."""
+"""Positions of the rows that a scatter artist draws, and the number of all rows; for tooltips."""
 
 
 # ---- a plane
@@ -78,6 +78,7 @@ def draw_points(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     x, y : (n,) float array
         Coordinates; rows with a missing one are not drawn.
     codes : (n,) int array
@@ -85,6 +86,7 @@ def draw_points(
     classes : sequence
         Labels (K,).
     signs : Signs
+        Colours, markers and line styles of the classes.
     """
     finite = np.isfinite(x) & np.isfinite(y)
     if len(x) and not (codes >= 0).any():
@@ -131,17 +133,21 @@ def draw_points(
 
 
 def _rows_of_turn(rows: Codes, turn: int, n_turns: int) -> Codes:
-    """Return the rows of a class that are drawn in one of the turns; small classes are drawn in the last.
+    """Select the rows of a class that are drawn in one of the turns; small classes are drawn in the last.
 
     Parameters
     ----------
     rows : (m,) int array
-    turn, n_turns : int
-        Number of the turn, from 0, and number of turns.
+        Positions of the rows of the class.
+    turn : int
+        Number of the turn, from 0.
+    n_turns : int
+        Number of turns.
 
     Returns
     -------
     int array
+        Positions of the rows to draw.
     """
     if len(rows) <= POINTS_PER_TURN:
         return rows if turn == n_turns - 1 else rows[:0]
@@ -149,15 +155,18 @@ def _rows_of_turn(rows: Codes, turn: int, n_turns: int) -> Codes:
 
 
 def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequence[str]) -> None:
-    """Shade cells of the plane in the mixed colours of their rows.
+    """Draw an image of small cells in the mixed colours of their rows, more opaque if there are more rows.
 
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     x, y : (n,) float array
+        Finite coordinates.
     codes : (n,) int array
+        Class of each observation, 0 or more.
     colours : sequence of str
-        Colour of each class.
+        Colour (K,) of each class.
     """
     from matplotlib.colors import to_rgb
     from matplotlib.image import AxesImage
@@ -209,15 +218,19 @@ MAX_HOLLOW = 200
 def draw_misclassified(
     axes: Axes, points: Floats, codes: Codes, wrong_mask: NDArray[np.bool_], signs: Signs, size: float = 22
 ) -> None:
-    """Draw misclassified rows as hollow points; of very many, an evenly spaced subset in each class.
+    """Draw misclassified rows as hollow markers; of more than `MAX_POINTS` rows, a subset of each class.
 
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     points : (n, 2) float array
+        Coordinates of the observations.
     codes : (n,) int array
+        Class of each observation, -1 for none.
     wrong_mask : (n,) bool array
     signs : Signs
+        Colours, markers and line styles of the classes.
     size : float
         Area of a marker in square points.
     """
@@ -230,7 +243,7 @@ def draw_misclassified(
 
 
 def hollow_description(rows: int) -> str:
-    """Describe which rows are drawn hollow, for a title, given the number of all rows."""
+    """Describe which rows `draw_misclassified` draws, for a title, if there are `rows` rows in total."""
     return f"misclassified{f' (at most {MAX_HOLLOW} per class)' if rows > MAX_POINTS else ''}"
 
 
@@ -250,13 +263,16 @@ def draw_strips(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     values : (n,) float array
     codes : (n,) int array
+        Class of each observation, -1 for none.
     classes : sequence
         Labels (K,) of the lines from the top.
     wrong_mask : (n,) bool array, optional
         Misclassified rows, which are hollow.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Notes
     -----
@@ -302,18 +318,22 @@ def draw_spread(
     name: str,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the values of each class on a line of its own, with the class mean.
+    """Draw the values of each class as points on a line of its own, with a vertical bar at the class mean.
 
     Parameters
     ----------
     values : (n,) float array
+        Values of one variable or score.
     codes : (n,) int array
+        Class of each observation, -1 for none.
     classes : sequence
         Labels (K,).
     means : (K,) float array
+        Class means.
     name : str
-        Name of the values.
+        Name of the values, for the horizontal axis.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------
@@ -327,13 +347,14 @@ def draw_spread(
 
 
 def name_lines(axes: Axes, names: Sequence[Any], width: int = MAX_LABEL_WIDTH) -> None:
-    """Write the names of lines from the top down.
+    """Write the names of horizontal lines at the left of the axes, from the top down.
 
     If there is not enough room, `thin_line_names` makes them smaller and leaves some out with a note.
 
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     names : sequence
         An empty name belongs to the line above.
     width : int
@@ -345,7 +366,7 @@ def name_lines(axes: Axes, names: Sequence[Any], width: int = MAX_LABEL_WIDTH) -
 
 
 def write_next_to_lines(axes: Axes, texts: Iterable[str]) -> None:
-    """Write texts to the right of lines, unless they would take too much of the width of the figure."""
+    """Write a text to the right of each line of the axes; none if they would take too much of the width."""
     annotation_options: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
     text_width = 0.0064 * font_points() * max(map(len, texts), default=0)
@@ -363,7 +384,17 @@ MIN_LABEL_SIZE = 5.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnLabels:
-    """Labels of classes on axes: the arguments of `draw_labels`, the artists, and the frame in pixels."""
+    """Labels of classes on axes: the arguments of `draw_labels`, the artists, and the corners of the axes.
+
+    Attributes
+    ----------
+    anchors, classes, size, obstacles
+        Arguments of `draw_labels`.
+    artists : sequence
+        Texts and lines that were drawn.
+    frame : (2, 2) float array
+        Lower left and upper right corner of the axes in pixels.
+    """
 
     anchors: Floats
     classes: Sequence[Any]
@@ -378,7 +409,7 @@ _DRAWN_LABELS: WeakKeyDictionary[Axes, _DrawnLabels] = WeakKeyDictionary()
 
 
 def replace_labels(axes: Axes) -> None:
-    """Place the labels of classes again if the axes have another size than when they were placed."""
+    """Place the labels that `draw_labels` has drawn again if the size of the axes has changed since then."""
     labels = _DRAWN_LABELS.get(axes)
     if labels is None or np.allclose(axes.get_window_extent().get_points(), labels.frame, atol=1.0):
         return
@@ -398,6 +429,7 @@ def draw_labels(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     anchors : (K, 2) float array
         Places of the labels in data coordinates.
     classes : sequence
@@ -502,9 +534,9 @@ def _has_overlap(centres: Floats, sizes: Floats) -> bool:
 
 
 def _separate_boxes(anchors: Floats, sizes: Floats, frame: Floats, n_fixed: int = 0) -> Floats:
-    """Move boxes apart.
+    """Move boxes so that they do not overlap.
 
-    In turn, from the middle outwards, each movable box is placed at the free place nearest to its own, on
+    From the middle outwards, each movable box is placed at the free place nearest to its wanted centre, on
     rings around it.
 
     Parameters
@@ -521,7 +553,7 @@ def _separate_boxes(anchors: Floats, sizes: Floats, frame: Floats, n_fixed: int 
     Returns
     -------
     (K, 2) float array
-        Centres.
+        Centres; a box for which no place is free keeps its wanted centre.
     """
     centres = anchors.copy()
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
@@ -586,6 +618,7 @@ class Image(NamedTuple):
     light : str
         Picture for light mode, or for both if `dark` is empty.
     dark : str
+        Picture for dark mode, or empty.
     width, height : int
         Size in pixels of the page.
     """
@@ -641,6 +674,7 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str]
 
 
 TOOLTIP = "<title>{}</title>"
+"""Template of a tooltip: an element of an SVG, at first with the position of a row, then with its tooltip."""
 
 
 def _fill_tooltips(text: str, tooltips: Sequence[str]) -> str:
@@ -693,7 +727,21 @@ def _add_tooltips(text: str, artists: Mapping[str, Any], figure: Any) -> str:
 
 
 def _image_source(picture: str | bytes, area: Area, name: str) -> str:
-    """Return an SVG text shortened by `_shorten_svg`, or a PNG bitmap as a data: URL."""
+    """Return a picture for a page: an SVG (str) is shortened by `_shorten_svg`, a PNG becomes a data: URL.
+
+    Parameters
+    ----------
+    picture : str or bytes
+        SVG or PNG.
+    area : sequence of float
+        Visible area of an SVG in inches.
+    name : str
+        Prefix of the ids in an SVG.
+
+    Returns
+    -------
+    str
+    """
     if isinstance(picture, str):
         return _shorten_svg(picture, area, name)
     return f"data:image/png;base64,{base64.b64encode(picture).decode('ascii')}"
@@ -735,7 +783,20 @@ def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
 
 
 def _duplicate_bitmap(name: str, match: re.Match[str]) -> str:
-    """Duplicate an embedded bitmap for dark mode if it contains the colour of the ink."""
+    """Duplicate an embedded bitmap for dark mode if it contains the colour of the ink.
+
+    Parameters
+    ----------
+    name : str
+        Id of the SVG, prefix of the CSS classes of the two bitmaps.
+    match : re.Match
+        Match of `IMAGE_TAG`: the beginning of the element, the PNG in base64 and the end.
+
+    Returns
+    -------
+    str
+        SVG of the bitmap, or of both.
+    """
     from PIL import Image as Cells
 
     start, address, end = match.groups()
@@ -765,9 +826,8 @@ def _dark_outlines() -> dict[str, str]:
 def _dark_colour(colour: str) -> str | None:
     """Return the dark-mode version of a colour "#rrggbb", or None if it is not a colour of the style.
 
-    Colours of the style are ink, paper, outlines and class colours, and mixtures of them with paper.
-
-    A mixture of ink or a class colour with paper keeps its proportions.
+    Colours of the style are ink, paper, outlines and class colours. A mixture of ink or a class colour with
+    paper becomes the mixture of the dark-mode colours in the same proportions.
     """
     if colour in CLASS_COLOURS:
         return visible_colour(DARK.paper, colour)
@@ -828,22 +888,23 @@ def png_of(draw: Callable[[], Axes]) -> bytes:
 def _draw_in_colours(
     draw: Callable[[], Axes], colours: Colours, n_rows: int = 0
 ) -> tuple[str | bytes, Area, bool]:
-    """Draw a picture in some colours.
+    """Draw a picture in the colours of a page, and close its figure.
 
     Parameters
     ----------
     draw : callable
+        Function without arguments that draws on new axes and returns them.
     colours : Colours
     n_rows : int
-        Number of rows that have tooltips.
+        Number of rows that have tooltips; artists that draw from as many rows get placeholders for them.
 
     Returns
     -------
     picture : str or bytes
-        An SVG or a PNG.
-    place : sequence of float
+        An SVG, or a PNG if there are many points.
+    area : sequence of float
         Visible area in inches.
-    known : bool
+    has_dark_colours : bool
         Whether all colours have a dark version, see `_all_have_dark_colours`.
     """
     with _drawn_axes(draw, colours) as axes:
@@ -852,7 +913,7 @@ def _draw_in_colours(
 
 @contextmanager
 def _drawn_axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
-    """Draw without a display in some colours, yield the axes, and close the figure at the end."""
+    """Draw without a display in the colours of a page, yield the axes, and close the figure at the end."""
     import matplotlib.pyplot as plt
 
     # Load the backend of a notebook before the context, which would undo its settings at the end.

@@ -33,13 +33,16 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     Parameters
     ----------
     mean : (2,) float array
+        Centre of the ellipse.
     covariance : (2, 2) float array
         If it has rank one the outline is a line, if zero a point.
     radius : float
+        Mahalanobis distance.
 
     Returns
     -------
     (121, 2) float array
+        Points of a closed line.
 
     Examples
     --------
@@ -67,6 +70,7 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     mean : (2,) float array
     covariance : (2, 2) float array
     radius : float
@@ -92,12 +96,15 @@ def draw_class(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     mean : (2,) float array
         The mean.
     covariance : (2, 2) float array or None
+        None for no outline.
     radius : float
         Mahalanobis distance of the outline.
     signs : Signs
+        Colours, markers and line styles of the classes.
     k : int
         Position of the class.
     size : float or None
@@ -141,7 +148,9 @@ def draw_ellipses(
     means : DataFrame (K, 2)
         Means by class, or by (class, component).
     covariances : mapping of label to DataFrame (2, 2)
+        Covariances by class or (class, component).
     pooled : DataFrame (2, 2) or None
+        Pooled covariance, drawn around the mean of the class means; None for none.
     radius : float
         Mahalanobis distance of the outlines.
     points : DataFrame (n, 2), optional
@@ -153,7 +162,9 @@ def draw_ellipses(
     is_centred : bool
         Centre all ellipses at zero, without observations, to compare their shapes.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -193,12 +204,15 @@ def add_class_legend(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     is_new : bool
         Whether the figure is new, which has the legend next to the axes.
     classes : sequence
         Labels (K,).
     signs : Signs
+        Colours, markers and line styles of the classes.
     has_pooled : bool
+        Whether the legend includes the line of the pooled covariance.
 
     Returns
     -------
@@ -218,6 +232,7 @@ def add_class_legend(
 
 
 OF_BETWEEN_VARIANCE = " of the variance between classes"
+"""Text after the proportion of a discriminant axis."""
 
 CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
@@ -254,7 +269,9 @@ def draw_scores(
     centroids : DataFrame (K, r)
         Scores of the class means.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     shares : Series (r,), optional
         Proportions of the variance between classes, for the names of the axes.
     counts : Series (K,), optional
@@ -327,14 +344,42 @@ def _is_labelled(scores: pd.DataFrame, classes: Sequence[Any]) -> bool:
 
 
 def axis_name(name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE) -> str:
-    """Return the name of an axis with its proportion: "LD1 (99.1 % of the variance between classes)"."""
+    """Return the name of an axis with its proportion: "LD1 (99.1 % of the variance between classes)".
+
+    Parameters
+    ----------
+    name : str
+        Name of the axis.
+    proportions : Series or None
+        Proportions by name of the axis.
+    proportion_of : str
+        Text after the proportion, which names the total.
+
+    Returns
+    -------
+    str
+    """
     return f"{style.shown_name(name)}{format_proportion(name, proportions, proportion_of)}"
 
 
 def format_proportion(
     name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE
 ) -> str:
-    """Return the proportion of an axis in parentheses, after a space; empty if it is unknown."""
+    """Format the proportion of an axis in parentheses, after a space; empty if it is unknown.
+
+    Parameters
+    ----------
+    name : str
+        Name of the axis.
+    proportions : Series or None
+        Proportions by name of the axis.
+    proportion_of : str
+        Text after the proportion, which names the total.
+
+    Returns
+    -------
+    str
+    """
     if proportions is None or not np.isfinite(proportions.loc[name]):
         return ""
     return f" ({100 * float(proportions.loc[name]):.1f} %{proportion_of})"
@@ -393,7 +438,7 @@ def equal_units_size(x_range: float, y_range: float) -> tuple[float, float]:
     Parameters
     ----------
     x_range, y_range : float
-        Horizontal and vertical range of the data.
+        Differences of the largest and the smallest coordinate of the data.
 
     Returns
     -------
@@ -428,13 +473,17 @@ def _draw_single_discriminant(
     x : (n,) float array
         Scores.
     codes : (n,) int array
+        Class of each observation, -1 for none.
     classes : sequence
         Labels (K,).
     means : (K,) float array
+        Class means.
     name : str
         Name of the axis.
     ax : Axes or None
+        Axes to draw on; None for a new figure.
     signs : Signs
+        Colours, markers and line styles of the classes.
     sd : float
         Standard deviation within classes.
 
@@ -463,12 +512,16 @@ def _draw_histograms(
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     x : (n,) float array
     codes : (n,) int array
+        Class of each observation, -1 for none.
     classes : sequence
         Labels (K,).
     means : (K,) float array
+        Class means.
     signs : Signs
+        Colours, markers and line styles of the classes.
     sd : float
         Standard deviation within classes, which sets the width of the bins.
     """
@@ -537,13 +590,16 @@ def draw_biplot(
     points : DataFrame (n, r)
         Scores.
     labels : Series (n,)
+        Classes of the observations.
     centroids : DataFrame (K, r)
     arrows : DataFrame (p, r)
         Structure correlations of the variables.
     counts : Series (K,)
         Class sizes.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
     proportions : Series (r,), optional
         Proportions of the variance between classes.
 
@@ -596,9 +652,11 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle_radius: f
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     tips : (m, 2) float array
+        Ends of the arrows in data coordinates.
     names : sequence
-        Names (m,).
+        Names (m,), written at the ends.
     circle_radius : float
         Radius of a dotted circle that marks a correlation of 1; 0 for none.
 
@@ -655,7 +713,9 @@ def arrow_scale(points: Floats, tips: Floats) -> float:
     Parameters
     ----------
     points : (n, 2) float array
+        Coordinates of the observations.
     tips : (m, 2) float array
+        Unscaled ends of the arrows.
 
     Returns
     -------
@@ -680,7 +740,9 @@ def _place_arrow_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple
     Parameters
     ----------
     axes : Axes
+        Axes to draw on, with the data already drawn.
     tips : (m, 2) float array
+        Ends of the arrows.
     texts : sequence of str
         Labels (m,).
 
@@ -718,17 +780,19 @@ def _place_arrow_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple
 
 
 def _separate_lines(anchors: Floats, line_height: float) -> Floats:
-    """Move labels vertically, on each side of the origin, until lines of text do not overlap.
+    """Move labels vertically, left and right of the origin separately, until lines of text do not overlap.
 
     Parameters
     ----------
     anchors : (m, 2) float array
+        Wanted positions of the labels.
     line_height : float
-        Height of a line.
+        Height of a line, in the same units.
 
     Returns
     -------
     (m, 2) float array
+        Positions of the labels.
     """
     shifted = anchors.copy()
     for right in (True, False):
@@ -747,14 +811,15 @@ def _separate_lines(anchors: Floats, line_height: float) -> Floats:
 
 
 def _draw_arrow_lines(axes: Axes, correlations: Floats, names: Sequence[Any]) -> None:
-    """Draw the arrows of a single discriminant below its histograms, one per line.
+    """Draw structure correlations with a single discriminant as arrows below its histograms, one per line.
 
     Parameters
     ----------
     axes : Axes
+        Axes of the histograms, whose lower limit is changed.
     correlations : (m,) float array
     names : sequence
-        Names (m,).
+        Names (m,) of the variables.
     """
     low, high = axes.get_xlim()
     bottom, top = axes.get_ylim()
@@ -804,7 +869,9 @@ def draw_scree(
     noise : Series (K,)
         Noise variance of each class.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -869,10 +936,12 @@ def draw_he(
     Parameters
     ----------
     means : DataFrame (K, 2)
+        Class means.
     hypothesis : (2, 2) float array
-        H/(lambda v).
+        H/(lambda v): cross-products H of the hypothesis, critical value lambda of Roy's test and degrees of
+        freedom v of the error.
     error : (2, 2) float array
-        E/v.
+        E/v: covariance within classes.
     centre : (2,) float array
         Mean of all observations, centre of both ellipses.
     radius : float
@@ -884,7 +953,9 @@ def draw_he(
     equal_units : bool
         Whether both axes have equal units.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
     signs : Signs
+        Colours, markers and line styles of the classes.
 
     Returns
     -------
@@ -958,13 +1029,17 @@ def draw_he_of_terms(
     means : mapping of str to DataFrame (cells, 2)
         Cell means of each term.
     hypotheses : mapping of str to (2, 2) float array
+        H/(lambda v) of each term; see `draw_he`.
     error : (2, 2) float array
+        E/v: covariance of the residuals.
     centre : (2,) float array
+        Mean of all observations.
     radius : float
         Mahalanobis distance of the outlines.
     names : tuple of str
         Names of the axes.
     ax : Axes, optional
+        Axes to draw on; a new figure by default.
 
     Returns
     -------

@@ -36,8 +36,11 @@ COLOURS = (
     *("#872D5A", "#2222EE", "#00E196", "#9669FF", "#5A5A00", "#5A2DB4"),
     *("#C30F87", "#FF4B69", "#E10FD2", "#B4C3D2", "#965A4B", "#B4D25A"),
 )
+"""Default colours of the classes; "ink" is the text colour of the style sheet."""
+
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 2)), (0, (8, 2)))
+"""Default markers and line styles of the classes."""
 
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
 """Hatches of areas in greyscale styles."""
@@ -71,7 +74,7 @@ def paper() -> str:
 
 
 def faint_ink(paper_share: float) -> str:
-    """Return the ink mixed with a proportion `paper_share` of the paper."""
+    """Return the text colour mixed with a proportion `paper_share` of the background colour."""
     import matplotlib as mpl
 
     dark, light = (np.array(mpl.colors.to_rgb(colour)) for colour in (ink(), paper()))
@@ -80,7 +83,7 @@ def faint_ink(paper_share: float) -> str:
 
 
 def adapted_opacity(base_opacity: float) -> float:
-    """Return the opacity of points and areas: `base_opacity` on a light background, more on a dark one.
+    """Return the opacity of points and areas: `base_opacity`, or 1.5 times as much on dark backgrounds.
 
     Images for pages have the same opacity in light and dark mode.
     """
@@ -95,7 +98,19 @@ MIN_DARK_CONTRAST = 3.0
 
 @lru_cache
 def visible_colour(dark: str, colour: str) -> str:
-    """Mix a colour with white up to the minimum contrast with the paper `dark`; unchanged if it is light."""
+    """Mix a colour with white until its contrast with a background is at least `MIN_DARK_CONTRAST`.
+
+    Parameters
+    ----------
+    dark : str
+        Colour of the background. If it is light, the colour is returned unchanged.
+    colour : str
+
+    Returns
+    -------
+    str
+        Colour as #rrggbb.
+    """
     whiter = np.linspace(_rgb(colour), 1.0, 101)
     relative_luminance = luminance(np.vstack([whiter, _rgb(dark)])) + 0.05
     if relative_luminance[-1] > 0.23:
@@ -114,7 +129,10 @@ def halo() -> list[Any]:
 
 
 def grey_cycle(key: str) -> list[Any]:
-    """Return the values of a property ("color", "linestyle") in the cycle of a greyscale style, else []."""
+    """Return the values of a property, such as "color", in the property cycle of matplotlib's style.
+
+    Returns [] if the style is not one of greys, or its cycle does not have the property.
+    """
     import matplotlib as mpl
 
     cycle = mpl.rcParams["axes.prop_cycle"].by_key()
@@ -133,16 +151,20 @@ MIN_OUTLINE_CONTRAST = 3.0
 def outline_colour(colour: str, ink: str, paper: str) -> str:
     """Return the shade of a colour in which an outline is visible on points of this colour.
 
-    It is the smallest change towards the ink, or else towards the paper, that has a contrast of
-    `MIN_OUTLINE_CONTRAST` to points of opacity `POINT_OPACITY` on the paper.
+    The colour is mixed with as much of the ink, or else of the paper, as a contrast of
+    `MIN_OUTLINE_CONTRAST` to points of opacity `POINT_OPACITY` on the paper requires.
 
     Parameters
     ----------
-    colour, ink, paper : str
+    colour : str
+        Colour of the points.
+    ink, paper : str
+        Colours of text and background.
 
     Returns
     -------
     str
+        Colour as #rrggbb; the ink if no shade has the contrast.
     """
     points = POINT_OPACITY * _rgb(colour) + (1 - POINT_OPACITY) * _rgb(paper)
     base = luminance(points) + 0.05
@@ -162,12 +184,20 @@ def outline_colour(colour: str, ink: str, paper: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """Colour, marker and line style of each class, by position; the colour "ink" is the text colour."""
+    """Colour, marker and line style that distinguish the classes in plots.
+
+    All methods take the position k of a class, from 0.
+
+    Attributes
+    ----------
+    colours : tuple of str
+        Colours by position, repeated as often as needed. The colour "ink" is the text colour.
+    """
 
     colours: tuple[str, ...] = COLOURS
 
     def colour(self, k: int) -> str:
-        """Colour of class k."""
+        """Return the colour of class k as #rrggbb, visible on the background of the current style."""
         import matplotlib as mpl
 
         colours = self._cycle()
@@ -176,25 +206,25 @@ class Signs:
         return visible_colour(paper(), colour) if self.colours == COLOURS else colour
 
     def outline(self, k: int) -> str:
-        """Colour of an outline of class k, which is seen on the points of the class."""
+        """Return the colour of outlines of class k, which are visible on the points of the class."""
         return outline_colour(self.colour(k), ink(), paper())
 
     def _cycle(self) -> Sequence[str]:
-        """Return the colours, or the greys of a greyscale style if none were chosen."""
+        """Return the colours, or the greys of a greyscale style if the user has not chosen colours."""
         return (grey_cycle("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
-        """Marker of class k; neighbours and classes of the same colour differ in it."""
+        """Return the marker of class k, which differs from those of classes of the same colour."""
         markers = grey_cycle("marker") or MARKERS
         return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
     def line(self, k: int) -> Any:
-        """Line style of class k."""
+        """Return the line style of class k."""
         lines = grey_cycle("linestyle") or LINES
         return lines[k % len(lines)]
 
     def hatch(self, k: int) -> str:
-        """Hatch of the area of class k, empty except in a greyscale style."""
+        """Return the hatch of areas of class k; empty except in a greyscale style."""
         hatches = (grey_cycle("hatch") or HATCHES) if grey_cycle("color") else [""]
         return str(hatches[k % len(hatches)])
 
@@ -208,7 +238,7 @@ SIGNS = Signs()
 
 
 def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
-    """Return the signs of classes for the user's colours.
+    """Return the signs of classes in the colours that the user passed as `colors`.
 
     Parameters
     ----------
@@ -255,7 +285,7 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
 
 
 def is_colormap(candidate: Any) -> bool:
-    """Return whether an object is a colormap or a text, which may be the name of one."""
+    """Return whether an object is a colormap of matplotlib, or a str, which may be the name of one."""
     import matplotlib as mpl
 
     return isinstance(candidate, (str, mpl.colors.Colormap))
@@ -314,7 +344,7 @@ def luminance(colours: Floats) -> Floats:
 
 
 def _rgb(colour: str) -> Floats:
-    """Return the components (3,) of a colour, from 0 to 1."""
+    """Return the red, green and blue (3,) of a colour, from 0 to 1."""
     from matplotlib.colors import to_rgb
 
     return np.array(to_rgb(colour))
@@ -339,7 +369,7 @@ def _hex_colour(colour: Any) -> str:
 
 
 def shown_name(label: Any, width: int = MAX_LABEL_WIDTH) -> str:
-    """Format a label for matplotlib: no mathematics, no control characters, at most `width` wide."""
+    """Format a label for matplotlib: "$" and control characters escaped, at most `width` characters wide."""
     text = shorten(clean(label), width).replace("$", r"\$")
     # matplotlib keeps labels with a leading underscore out of legends.
     return f"\u200a{text}" if text.startswith("_") else text
@@ -361,7 +391,7 @@ def to_floats(frame: pd.DataFrame) -> Floats:
 # ---- axes, panels, legends
 
 UNBOUNDED: ContextVar[bool] = ContextVar("unbounded", default=False)
-"""Whether the size of the axes is fixed, and the figure is as large as the texts around them require.
+"""Whether new axes have a fixed size within a larger figure, which is cropped to the texts around them.
 
 Images for pages are drawn so, because fitting everything into a figure takes half of the time.
 """
@@ -378,7 +408,7 @@ def font_points() -> float:
 
 
 def scaled_inches(width: float, height: float) -> tuple[float, float]:
-    """Scale the size of a figure by its style's width relative to 6.4 inches, at most 1."""
+    """Reduce a figure size in inches in proportion if the default width of the style is below 6.4 inches."""
     import matplotlib as mpl
 
     scale = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
@@ -391,20 +421,22 @@ def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None
     Parameters
     ----------
     ax : Axes or None
+        Axes to draw on; None for a new figure.
     n_lines : int
         Number of lines with names, for which a new figure is made high enough.
     size : tuple of float, optional
-        Width and height of a new figure in inches.
+        Width and height of a new figure in inches; by default those of the style.
 
     Returns
     -------
     axes : Axes
     is_new : bool
+        Whether the figure is new.
 
     Raises
     ------
     DataError
-        `ax` is not of matplotlib.
+        `ax` is not an Axes of matplotlib.
     """
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
@@ -447,10 +479,11 @@ def panels(
     ax : Axes or None
         Axes to divide; a new figure by default.
     rows, columns : int
+        Numbers of rows and columns of panels.
     size : tuple of float, optional
         Width and height of a new figure in inches.
     relative_gaps : tuple of float
-        Total share of the width and of the height between panels.
+        Gap between adjacent panels, as a share of the mean width and height of a panel with its gap.
     has_titles : bool
         Whether panels have titles, for which room is left below the title of the plot.
 
@@ -486,6 +519,7 @@ def log_axis(axes: Axes, values: Floats) -> None:
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     values : float array
         Values to draw; those that are not positive are ignored.
     """
@@ -507,7 +541,7 @@ def log_axis(axes: Axes, values: Floats) -> None:
 
 
 def run_layout(axes: Axes) -> None:
-    """Run the layout, after which the axes have their final size."""
+    """Run the layout of the figure, after which the axes and their child axes have their final size."""
     from matplotlib.figure import Figure
 
     layout = axes.figure.get_layout_engine()
@@ -532,7 +566,9 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     Parameters
     ----------
     axes : Axes
+        Axes to draw on, whose artists have labels.
     is_new : bool
+        Whether the figure is new.
 
     Returns
     -------
@@ -680,7 +716,7 @@ def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
 
 
 def _font_path(name: str) -> str:
-    """Return the path of a font; raise a ValueError if it is not installed."""
+    """Return the path of the file of a font by its name; raise a ValueError if it is not installed."""
     from matplotlib import font_manager
 
     properties = font_manager.FontProperties(family=[name])
@@ -688,7 +724,11 @@ def _font_path(name: str) -> str:
 
 
 def _installed_fonts() -> Iterator[tuple[str, str]]:
-    """Yield name and path of each installed font, likely ones first, and last those new to matplotlib."""
+    """Yield name and path of each installed font.
+
+    `PREFERRED_FONTS` come first, then the other fonts that matplotlib knows, then those installed since its
+    font list was written, which are added to the list.
+    """
     from matplotlib import font_manager
 
     manager = font_manager.fontManager

@@ -113,8 +113,9 @@ def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines
     ----------
     text : Text
     axes : Axes
+        Axes to draw on.
     direction : {0, 1}
-        Horizontal or vertical text.
+        0 for a horizontal text, 1 for a vertical one.
     is_alone : bool
         Whether the text may extend to the edges of the figure.
     max_lines : int, optional
@@ -204,7 +205,7 @@ LINE_NAMES: WeakKeyDictionary[Axes, LineNames] = WeakKeyDictionary()
 
 
 def thin_line_names(axes: Any) -> bool:
-    """Make names of lines smaller, and leave some out with a note, if they do not fit.
+    """Make the names of `LINE_NAMES` smaller, and leave some out with a note, if they do not fit the axes.
 
     The last name is always written, because it may be the pooled covariance. Return whether anything has
     changed.
@@ -247,7 +248,7 @@ def thin_line_names(axes: Any) -> bool:
 
 
 def _shorten_names(axes: Any) -> bool:
-    """Cut the names of lines if they take too much of the width; return whether they were cut."""
+    """Cut the tick labels of the vertical axis if they are too wide; return whether they were cut."""
     names = [label.get_text() for label in axes.get_yticklabels()]
     names_width = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
     edge = axes.get_window_extent().x1
@@ -261,13 +262,16 @@ def _shorten_names(axes: Any) -> bool:
 
 
 def _cut_names(names: Sequence[str], width_fraction: float) -> list[str]:
-    """Cut names to a share of the display width of the longest."""
+    """Cut names to a share `width_fraction` of the display width of the longest, at least 8 characters."""
     width = max(int(0.97 * width_fraction * max(map(display_width, names))), MIN_CHARACTERS)
     return [shown_name(name.replace(r"\$", "$"), width) for name in names]
 
 
 def _rotate_names(axes: Any) -> bool:
-    """Rotate overlapping names of columns, cut long ones, thin out numbers; return whether any changed."""
+    """Make the tick labels of the horizontal axis fit if they overlap; return whether any has changed.
+
+    Names are set upright, and cut if they are too high then. Numbers become fewer.
+    """
     from matplotlib.ticker import AutoLocator, FixedFormatter, FuncFormatter, MaxNLocator, NullFormatter
 
     labels = [label for label in axes.get_xticklabels() if label.get_text()]
@@ -353,6 +357,7 @@ def _redraw_legend_within(axes: Any, width: float, height: float, position_optio
     Parameters
     ----------
     axes : Axes
+        Axes to draw on.
     width, height : float
         Largest size in pixels.
     position_options : dict
@@ -403,7 +408,7 @@ def _redraw_legend_within(axes: Any, width: float, height: float, position_optio
 
 
 def _place_legend_below(legend: Any, outer: Axes) -> None:
-    """Place a legend below axes and their labels, in the middle of the figure."""
+    """Place a legend below axes and their labels, centred in the figure."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     legend.set_in_layout(False)
@@ -416,7 +421,7 @@ def _place_legend_below(legend: Any, outer: Axes) -> None:
 
 
 def _covers_marks(legend: Any) -> bool:
-    """Return whether a legend covers marks, texts or panels of its axes, or extends outside the figure."""
+    """Return whether a legend covers lines, points, bars, texts or panels of its axes."""
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.patches import Rectangle
 
@@ -441,7 +446,7 @@ def _covers_marks(legend: Any) -> bool:
 
 
 def _interpolate_line(vertices: Floats) -> Floats:
-    """Return the points (n, 2) of a line, with interpolated points between them if they are few."""
+    """Insert 19 points between adjacent vertices (n, 2) of a line; more than 200 vertices are unchanged."""
     if not 2 <= len(vertices) <= 200:
         return vertices
     fractions = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
@@ -451,19 +456,21 @@ def _interpolate_line(vertices: Floats) -> Floats:
 
 
 def select_separated(points: Floats, order: Sequence[int], min_distances: Floats) -> list[int]:
-    """Select points in order of priority that are not too close to a selected one.
+    """Select points that are not too close to one another, in order of priority.
 
     Parameters
     ----------
     points : (n, 2) float array
+        Coordinates.
     order : sequence of int
-        Candidates, the most important first.
+        Positions of the candidates, the most important first.
     min_distances : (2,) float array
-        Smallest distances, of which at least one has to be kept.
+        Horizontal and vertical distance, of which a point must keep at least one from each selected point.
 
     Returns
     -------
     list of int
+        Positions of the selected points.
 
     Examples
     --------
