@@ -94,7 +94,7 @@ _SUBMODULES = ("covariance", "datasets", "errors", "penalty", "subspace")
 
 
 def _installed_version() -> str:
-    """Version of the installed distribution; ``0+unknown`` in a checkout that is not installed."""
+    """Return the version of the installed distribution; ``0+unknown`` in a checkout that is not installed."""
     # Imported here because it costs more than the rest of this module together.
     from importlib.metadata import PackageNotFoundError, version
 

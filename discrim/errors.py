@@ -112,6 +112,7 @@ class DiscrimError(ValueError):
         Parameters
         ----------
         message : str
+            The new message.
         **data
             Attributes to replace.
 
@@ -399,7 +400,7 @@ class WeightsWarning(DiscrimWarning):
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence: with a full stop, and a capital unless its first word is code."""
+    """Convert a clause to a sentence: with a full stop, and a capital unless its first word is code."""
     stop = "" if text.endswith((".", "?")) else "."
     if text.partition(" ")[0].rstrip(",.").isalpha():
         text = text[:1].upper() + text[1:]

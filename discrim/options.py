@@ -18,7 +18,7 @@ from discrim.errors import MAX_FLOAT, DataError, format_argument
 
 
 def join_labels(labels: Any, max_labels: int = 6) -> str:
-    """Join labels for a message: the first `max_labels`, and the number of further ones."""
+    """Join labels in quotes for a message: the first `max_labels`, and the number of the others."""
     listed = list(labels)
     text = ", ".join(format_value(label) for label in listed[:max_labels])
     return text if len(listed) <= max_labels else f"{text} and {len(listed) - max_labels} more"
@@ -32,6 +32,7 @@ def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = Fa
     name : str
         Name of the option.
     value : object
+        Its value.
     allowed_words : tuple of str, or Literal
         The allowed words.
     optional : bool
@@ -157,11 +158,12 @@ def check_grid(
     description: str = "numbers",
     also: str = "",
 ) -> list[Any]:
-    """Return the candidates of a grid in increasing order, each once.
+    """Validate the option `grid`, and return its candidates in increasing order, each once.
 
     Parameters
     ----------
     grid : iterable of numbers
+        Value of the option.
     one : str
         Description of one candidate in messages, without an article, such as "strength".
     low, high : float
@@ -211,6 +213,7 @@ def describe_range(low: float, high: float, ends: str = "[]") -> str:
     Parameters
     ----------
     low, high : float
+        Ends of the range; `high` may be infinite.
     ends : {"[]", "()", "(]", "[)"}
         See `check_number`.
 

@@ -25,7 +25,7 @@ __all__ = ["main"]
 
 
 def _run_verb(argv: Sequence[str] | None) -> int:
-    """Parse the arguments and run the verb; return the exit status."""
+    """Parse the arguments (by default of the process) and run the verb; return the exit status."""
     typed = sys.argv[1:] if argv is None else list(argv)
     # Building the options of a verb takes time, and only the typed verb needs them.
     parser = build_parser(only=typed[:1])
@@ -34,6 +34,7 @@ def _run_verb(argv: Sequence[str] | None) -> int:
     printed_messages: set[str] = set()
 
     def show_once(message: Warning | str, *args: object, **kwargs: object) -> None:
+        """Write a warning to standard error unless the same was written before."""
         if str(message) not in printed_messages:
             printed_messages.add(str(message))
             write_message(f"warning: {message}")

@@ -1,7 +1,8 @@
 """Verbs that show the summary of one fit: all models, stepwise, choose, plan, canonical, manova and assess.
 
-Each verb removes its own options from those that were typed, computes the fit, and writes the summary, if
-requested with error rates, an assessment on another table, a plot and the file of the fit.
+The function of a verb receives the name of the verb and the typed options by parameter. It removes the
+options of the command line, computes the fit, and writes the summary, if requested with error rates, an
+assessment on another table, a plot and the file of the fit.
 """
 
 from __future__ import annotations
@@ -48,13 +49,14 @@ def assess(verb: str, options: dict[str, Any]) -> None:
 
 
 def load_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
-    """Load a fit from a file.
+    """Load a fit from a file; raise a DataError if the file contains moments.
 
     Parameters
     ----------
     file : str
+        Path of the file.
     hint : str
-        Hint of the DataError that is raised if the file contains moments.
+        Hint of the error.
 
     Returns
     -------
@@ -68,12 +70,22 @@ def load_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
 
 
 def _assess_on_table(fit: Any, table_argument: TableArgument, options: dict[str, Any]) -> Any:
-    """Assess a fit on the rows of DATA."""
+    """Assess a fit on the rows of DATA, with arguments of its method `assess`."""
     return fit.assess(table_argument.rows(label_columns_of_fit(fit, keeps_unread=False)), **options)
 
 
 class ErrorOptions(NamedTuple):
-    """Options of the error rates in a summary: methods, number of folds and seed."""
+    """Options of the error rates in a summary, which are arguments of `error_rates`.
+
+    Attributes
+    ----------
+    methods : list of str
+        Methods, such as "loo".
+    folds : int or None
+        Number of folds of the method "cv".
+    seed : int or None
+        Seed of the methods "cv" and "632+".
+    """
 
     methods: list[str]
     folds: int | None
@@ -182,14 +194,16 @@ def call_with_table(
 
 
 def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> dict[str, Any]:
-    """Return options in which the text of classes is replaced by the labels of the response.
+    """Return options in which typed class labels are replaced by the labels of the response.
 
     Parameters
     ----------
     options : dict
+        Options by name.
     formula : str
         Formula, whose left side is the response.
     data : table or Source
+        Rows with the response.
 
     Returns
     -------
@@ -205,7 +219,9 @@ def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> di
 
 
 class _FitRequest:
-    """Arguments of a verb that fits a formula to DATA.
+    """Arguments of a verb of the command line that fits a formula to DATA.
+
+    The constructor removes them from a dictionary of options.
 
     Attributes
     ----------
@@ -241,7 +257,7 @@ class _FitRequest:
         )
 
     def deliver(self, summary: Any, draw: Callable[..., Any], fit: Callable[[], Any] | None = None) -> None:
-        """Write a summary, a plot and a fit, as requested.
+        """Write a summary to the requested output, and the plot and the fit if they were requested.
 
         Parameters
         ----------
@@ -368,7 +384,7 @@ def manova(verb: str, options: dict[str, Any]) -> None:
 
 
 def _manova_summary(request: _FitRequest) -> Summary:
-    """Return the summary of the tests that the options select."""
+    """Return the summary of the tests that the options select: of classes, terms, distances, permutations."""
     formula = request.formula
     options = request.options
     if "distance" in options:
@@ -408,7 +424,10 @@ def _tests_summary(formula: str, title: str, table: Any, source: str) -> Summary
 
     Parameters
     ----------
-    formula, title : str
+    formula : str
+        Formula, for the title of the summary.
+    title : str
+        Title of the table.
     table : DataFrame
         Tests by statistic.
     source : str

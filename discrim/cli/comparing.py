@@ -1,6 +1,7 @@
 """The verbs compare, report, predict and export.
 
-`compare` and `report` accept a formula, which is fitted to DATA, or the file of a saved fit.
+`compare` and `report` accept a formula, which is fitted to DATA, or the file of a saved fit. The function of
+a verb receives the name of the verb and the typed options by parameter.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ def _compare_formulas(
     ----------
     formulas : list of str
     table_argument : TableArgument
+        DATA.
     output : Output
         Files of the output, which must not belong to the source.
     options : dict
@@ -136,7 +138,7 @@ def _fit_names(models: list[TypedModel], formulas: list[str]) -> list[str]:
 
 
 def _number_duplicates(names: list[str]) -> list[str]:
-    """Number names that occur more than once."""
+    """Append the position to names that occur more than once."""
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
@@ -151,7 +153,9 @@ def _compare_saved_fits(
     Parameters
     ----------
     files : list of str
+        Files of the fits.
     table_argument : TableArgument
+        DATA.
     options : dict
         Must be empty, because saved fits have no options.
 
@@ -228,7 +232,9 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
     table : DataFrame
         Comparison by pair of fits.
     folds, repeats : int
+        Numbers of folds and of repeats, for the note.
     seed : int or None
+        Seed of the folds, for the note.
 
     Returns
     -------
@@ -290,10 +296,14 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     target : str
         File of the report, which must not belong to the source.
     options : dict
+        Options of the command line with DATA, which is updated.
 
     Returns
     -------
-    tuple of results and str or None
+    fit : object
+        Results of the verb.
+    code : str or None
+        See `_reading_code`.
     """
     if "data" not in options:
         raise DataError(
@@ -425,9 +435,9 @@ def _predict_labels(
     prior : object
         Prior, or None for the prior of the fit.
     missing_options : dict
-        Treatment of unseen levels and missing values.
+        Arguments `unseen` and `missing` of the prediction.
     method : str or None
-        Method of the posteriors, None for labels only.
+        Method of the posteriors; None to predict labels only.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from discrim.slips import raise_if_unknown_keyword
 
 
 class TypedModel(NamedTuple):
-    """A model that is to be fitted.
+    """A model that was typed as the value of an option.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ def read_model(text: str) -> TypedModel:
 
 
 def _model_of_call(call: LiteralCall) -> TypedModel:
-    """Return the model of a call, after checking the names of its keyword arguments but not their values."""
+    """Convert a parsed call to a model; raise an error for unknown verbs and keywords, but not for values."""
     known_verbs = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
     if call.name not in known_verbs:
         raise call.error(
@@ -94,10 +94,11 @@ def fit_model(model: TypedModel, formula: str, data: Any, options: dict[str, Any
     Parameters
     ----------
     model : TypedModel
+        Verb and its own options.
     formula : str
     data : table or Source
     options : dict
-        Options that the model shares with others.
+        Options of the command, which are arguments of the verb too.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def fit_model(model: TypedModel, formula: str, data: Any, options: dict[str, Any
 
 
 def check_options_of_verb(verb: str, options: dict[str, Any]) -> None:
-    """Raise a DataError if a function has no parameter for one of the options."""
+    """Raise a DataError if a public function has no parameter for one of the options."""
     parameters = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
     for name in options:
         if name not in parameters:

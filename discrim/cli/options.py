@@ -24,6 +24,7 @@ from discrim.errors import DiscrimError
 from discrim.models.registry import BY_VERB, MODELS, MODULE_BY_NAME, plot_kinds, resolve
 from discrim.slips import Respelling, respell_keyword
 
+# Headings of the groups of options in the help of a verb.
 FIT_GROUP = "model"
 READING_GROUP = "reading DATA"
 SUMMARY_GROUP = "summary"
@@ -59,7 +60,7 @@ class Option(NamedTuple):
         Verbs with this option, separated by blanks. "models" stands for all models, "files" for models whose
         fits can be saved.
     dest, nargs, required
-        As in argparse.
+        Arguments of `add_argument` of argparse.
     """
 
     syntax: str
@@ -94,7 +95,7 @@ def _method_source(results: str, method: str, *names: str) -> OptionSource:
     results, method : str
         Names of the class and of its method.
     *names : str
-        Parameters; all if none are named.
+        Names of parameters; all parameters if there are none.
 
     Returns
     -------
@@ -143,8 +144,9 @@ READERS: dict[str, tuple[Callable[[str], Any], str]] = {
     "engine": (read_engine, "Ridge(alpha=2)"),
     "output": (parsing.read_names, "label,proba"),
 }
-"""Readers of parameters whose annotations do not determine them, with an example of a text."""
+"""Functions that convert the text of parameters if their annotations do not suffice, with an example."""
 
+# Verbs with an option, and texts of the help, that several options have in common.
 _FORMULA = "models stepwise choose canonical manova"
 _READ = f"{_FORMULA} compare assess"
 _SUMMARIES = f"{_READ} plan"
@@ -253,7 +255,19 @@ GROUPS = {
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function that becomes an option: name, default, accepted values and help text."""
+    """A parameter of a function that becomes an option.
+
+    Attributes
+    ----------
+    name : str
+        Name of the parameter.
+    default : object
+        Its default; `inspect.Parameter.empty` if it is required.
+    kind : ValueKind
+        Values that it accepts.
+    help : str
+        Text of the help.
+    """
 
     name: str
     default: Any
@@ -282,7 +296,7 @@ def _function_of(source: OptionSource) -> Any:
 
 
 def parameters_of(source: OptionSource) -> list[Parameter]:
-    """Return the parameters of a function that can be typed as options."""
+    """Return the parameters of a source whose values can be typed, in the order of its names."""
     function = _function_of(source)
     descriptions = _descriptions(function)
     annotations = annotations_of(function)
@@ -318,7 +332,7 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def specifications_help(verb: str) -> list[str]:
-    """Return the specifications that options of a verb accept, as they are typed with their defaults."""
+    """Return the specifications that options of a verb accept, as typed: '--covariance "shrunk(...)"'."""
     calls = []
     verb_parameters = [parameter for source in sources_of(verb) for parameter in parameters_of(source)]
     for verb_parameter in verb_parameters:

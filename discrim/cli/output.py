@@ -68,7 +68,7 @@ def html_page(title: str, body: str) -> str:
 
 
 _MAX_MESSAGE = 2000
-"""Largest number of characters of a message."""
+"""Largest number of characters of a message; the middle of longer ones is omitted."""
 
 # Unicode categories: controls, formats (which reorder text or have no width), surrogates, line separators.
 _CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -137,7 +137,7 @@ def escape_controls(text: str) -> str:
 
 
 def write_message(message: object) -> None:
-    """Write a message to standard error as one line, if it is open."""
+    """Write a message to standard error as one line; nothing if standard error is closed."""
     if sys.stderr is not None:
         try:
             print(f"discrim: {error_line(message)}", file=sys.stderr, flush=True)
@@ -189,9 +189,9 @@ class Output(NamedTuple):
     plot_path : str or None
         File of the plot.
     plot_arguments : mapping
-        Arguments of `plot`.
+        Arguments of the method `plot`.
     fit_path : str or None
-        File of the fit.
+        File to which the fit is saved.
     calibrated : bool
         Whether the fit is saved with the calibration of its posteriors.
     """
@@ -206,7 +206,7 @@ class Output(NamedTuple):
 
 
 def pop_output_options(options: dict[str, Any], *read: str) -> Output:
-    """Remove the output options from a dictionary, and validate them.
+    """Remove the output options from a dictionary, validate them, and return them as an `Output`.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def picture_format(picture: str) -> str:
 
 
 def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> None:
-    """Raise an error if a file cannot be written, or has none of some extensions.
+    """Raise an error if a file cannot be written, or does not have one of the allowed extensions.
 
     Parameters
     ----------
@@ -309,9 +309,9 @@ def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> 
 
 
 def _check_fit_target(target: str, force: bool) -> None:
-    """Raise an error if a fit cannot be saved to a file, or would replace another kind of file.
+    """Raise an error if a fit cannot be saved to a file.
 
-    With `force` other files may be replaced.
+    A file that exists and is not a saved fit may be replaced only with `force`.
     """
     check_writable(target)
     try:
@@ -330,7 +330,17 @@ def _check_fit_target(target: str, force: bool) -> None:
 
 
 def check_no_options(options: Mapping[str, Any], reason: str, hint: str) -> None:
-    """Raise a DataError with a reason and a hint if there are any options, because they do not apply."""
+    """Raise a DataError if there are any options, because they do not apply.
+
+    Parameters
+    ----------
+    options : mapping
+        Options by name, of which the error names the first.
+    reason : str
+        Rest of the message after the name of the option, such as "requires --sql".
+    hint : str
+        Hint of the error.
+    """
     for name in options:
         raise DataError(f"--{name.replace('_', '-')} {reason}.", hint=hint)
 
@@ -348,7 +358,9 @@ def check_not_in_source(output: Output, rows: Any) -> None:
     Parameters
     ----------
     output : Output
+        Files of the output.
     rows : table or Source
+        Rows that are read.
     """
     from discrim.data.sources.sources import source_of_rows
 
@@ -372,12 +384,13 @@ def write_results(
     draw: Callable[..., Any] | None = None,
     save: Callable[[str], None] | None = None,
 ) -> None:
-    """Write a summary, and then the plot and the fit.
+    """Write a summary, and then the plot and the fit, if they were requested.
 
     Parameters
     ----------
     summary : Summary
     output : Output
+        Formats and files.
     draw : callable, optional
         Function that draws the plot for the arguments in `output.plot_arguments`.
     save : callable, optional
@@ -421,21 +434,20 @@ def write_results(
 
 
 def _draw_picture(draw: Callable[..., Any], target: str, plot_arguments: Mapping[str, Any]) -> bytes:
-    """Draw a plot.
+    """Return a plot as the content of a file.
 
     Parameters
     ----------
     draw : callable
         Function that draws the plot.
     target : str
-        File, whose extension is the format.
+        Path of the file, whose extension determines the format.
     plot_arguments : mapping
         Arguments of `draw`.
 
     Returns
     -------
     bytes
-        Content of the file.
     """
     from discrim.report.plots.style import picture_bytes
 

@@ -32,9 +32,9 @@ def integer_reader(minimum: int, description: str, hint: str) -> Callable[[str],
     minimum : int
         Smallest value.
     description : str
-        What the integer is, for the error: "... is not a {description}".
+        Description of the integer, for the error "... is not a {description}: write {hint}".
     hint : str
-        Which values are valid, for the error.
+        Description of valid values, for the error.
 
     Returns
     -------
@@ -265,7 +265,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def closest_word(word: Any, known_words: Iterable[str]) -> str | None:
-    """Return the known word that is most similar to a word, or None."""
+    """Return the known word that is most similar to a word, or None if none is similar."""
     from difflib import get_close_matches
 
     # Long words are not typing errors, and comparing them takes long.

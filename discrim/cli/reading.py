@@ -74,7 +74,7 @@ def _extract_only_file(source: str, suffix: str) -> bytes:
 
 
 def _decompress(source: str, suffix: str) -> bytes:
-    """Return the contents of a file, decompressed by its extension and verified by its checksum."""
+    """Return the contents of a file, decompressed according to its extension."""
     if suffix == ".zst":
         return _decompress_zstd(source)
     module = {".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}.get(suffix, "builtins")
@@ -127,7 +127,7 @@ class LabelColumns(NamedTuple):
     numbers: frozenset[str] | None = None
 
     def columns_to_read_as_text(self, names: Sequence[str]) -> list[str]:
-        """Select the columns that are read as text."""
+        """Return those of some columns that are read as text."""
         converted_columns = self.numbers
         return [
             name
@@ -261,7 +261,7 @@ def check_no_csv_options(source: str, description: str, dialect: Dialect | None)
 
 
 def _hint_for_source(source: str) -> str:
-    """Return the hint for an unknown table: the most similar name, or the names of the data sets."""
+    """Return the hint for a path that does not exist: a similar name, or the names of the data sets."""
     folder, name = os.path.split(source)
     known_names = [] if folder else datasets.names()
     with suppress(OSError):
@@ -278,8 +278,11 @@ def _read_delimited(source: str, labels: LabelColumns, dialect: Dialect | None) 
     Parameters
     ----------
     source : str
+        Path of the file, or "-" for standard input.
     labels : LabelColumns
+        Columns that are read as text.
     dialect : Dialect or None
+        Separator and decimal sign.
 
     Returns
     -------
@@ -325,7 +328,7 @@ def _warn_of_unnamed_column(position: int, source: str, name: str) -> None:
 
 
 def read_first_rows(path: str, dialect: Dialect | None) -> pd.DataFrame:
-    """Read the first rows of a CSV file."""
+    """Read the first `N_SAMPLED_ROWS` rows of a CSV file."""
     import pandas as pd
 
     from discrim.data.sources.files import N_SAMPLED_ROWS, Dialect
@@ -356,8 +359,7 @@ def warn_of_decimal_commas(table: pd.DataFrame, source: str, labels: LabelColumn
     if name_and_text is not None:
         warn_user(
             f"column {name_and_text[0]!r} of {source!r} is read as text such as {name_and_text[1]!r}: add "
-            "--decimal , if "
-            "it is numeric"
+            "--decimal , if it is numeric"
         )
 
 
@@ -414,7 +416,9 @@ def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = No
     data : str
         DATA of the command line.
     labels : LabelColumns
+        Columns that are read as text.
     dialect : Dialect, optional
+        Separator and decimal sign of CSV.
 
     Returns
     -------
@@ -478,7 +482,15 @@ def distinct_labels(source: Source, name: str) -> list[Any]:
 
 
 class TableArgument(NamedTuple):
-    """DATA of the command line, and the dialect of its CSV."""
+    """The argument DATA of the command line, and the separator and decimal sign with which it is read.
+
+    Attributes
+    ----------
+    data : str
+        Name of a data set, path, pattern, or "-" for standard input.
+    dialect : Dialect
+        Separator and decimal sign of CSV.
+    """
 
     data: str
     dialect: Any
@@ -502,7 +514,7 @@ class TableArgument(NamedTuple):
 
 
 def pop_table_options(options: dict[str, Any]) -> TableArgument:
-    """Remove the options of the table from a dictionary, and return them."""
+    """Remove the options data, sep and decimal from a dictionary, and return them."""
     from discrim.data.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))

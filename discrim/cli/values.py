@@ -35,7 +35,7 @@ MAX_WORDS_IN_UNION = 16
 
 
 class ValuesByClass(dict[str, Any]):
-    """Dict of values by class, whose keys are still text as typed, not the labels of the data."""
+    """Dict of values by class, whose keys are the text that was typed, not yet the labels of the data."""
 
 
 def has_labels(options: Mapping[str, Any]) -> bool:
@@ -51,12 +51,14 @@ def with_labels(options: dict[str, Any], labels: Iterable[Any]) -> dict[str, Any
     Parameters
     ----------
     options : dict
+        Options by name, of which those for which `has_labels` is true are changed.
     labels : iterable
-        Labels of the data, of any type. A label is replaced if its text is the typed one.
+        Labels of the data, of any type. A typed label is replaced by the label with this text.
 
     Returns
     -------
     dict
+        A copy.
 
     Examples
     --------
@@ -93,7 +95,7 @@ class ValueKind:
     values : ValueKind or None
         Kind of the values of a dict; None if dicts are not accepted.
     by_class : bool
-        Whether the keys of the dict are class labels, which need not be text.
+        Whether the keys of the dict are class labels, which may be of any type.
     specifications : tuple of type
         Classes of accepted specifications.
     """
@@ -127,7 +129,7 @@ class ValueKind:
 
     @property
     def metavar(self) -> str:
-        """Placeholder for the value in a help text."""
+        """Placeholder for the value in the help, such as "X" or "CLASS=X,..."."""
         word_list = ",".join(self.words)
         if self.is_word:
             return f"{{{word_list}}}" if len(word_list) <= MAX_WORDS_SHOWN else "WORD"
@@ -146,7 +148,7 @@ class ValueKind:
         return "|".join(names) or "NAME"
 
     def read(self, text: str) -> Any:
-        """Convert the text of a value, or raise an ArgumentTypeError if it is not accepted."""
+        """Convert the text of a value; raise an ArgumentTypeError if no accepted kind has this form."""
         typed = text.strip()
         if typed in self.words:
             return typed
@@ -177,7 +179,7 @@ class ValueKind:
 
     @property
     def description(self) -> str:
-        """Description of valid values, for messages."""
+        """Description of valid values for messages, such as "a whole number or cv"."""
         alternatives = ["a number" if self.accepts_float else "a whole number"] * (
             self.accepts_integer or self.accepts_float
         )
@@ -191,7 +193,7 @@ class ValueKind:
         return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1]]))
 
     def _read_dictionary(self, text: str, value_kind: ValueKind) -> dict[str, Any]:
-        """Read a list NAME=VALUE,... as a dictionary."""
+        """Read a list NAME=VALUE,... as a dictionary of values of `value_kind`."""
         entries: dict[str, Any] = ValuesByClass() if self.by_class else {}
         for item in _split_list(text, value_kind):
             label, equals, value = item.rpartition("=")
@@ -235,7 +237,7 @@ def _read_number(text: str, *, allows_integer: bool, allows_float: bool) -> int 
 
 
 def _split_list(text: str, item_kind: ValueKind) -> list[str]:
-    """Split a list at its commas, except within brackets if items may be lists themselves."""
+    """Split a list at its commas, without outer brackets; items that are lists are kept in one piece."""
     inner = _BRACKETS.fullmatch(text)
     if inner is not None:
         text = inner[1]

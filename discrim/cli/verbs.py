@@ -42,12 +42,13 @@ class Verb(NamedTuple):
     Attributes
     ----------
     name : str
+        Name of the verb, as it is typed.
     description : str
         Description in one line.
     group : str
         Its group in the help.
     function : str
-        Module and name of the function that runs it.
+        Module and name of the function that runs it, separated by a colon.
     examples : tuple of str
         Commands without ``discrim``, which may need the files that earlier ones write.
     """
@@ -206,9 +207,8 @@ class _MainParser(Parser):
 def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Build the parser of the whole command line.
 
-    If `only` is passed, the subparsers of other verbs have no options, which is faster.
-
-    Options that are not typed are absent from the namespace, because defaults are defined by the verbs.
+    If `only` is passed, the subparsers of other verbs have no options, which is faster. Options that are not
+    typed are absent from the namespace, because the functions of the verbs define the defaults.
 
     Examples
     --------

@@ -100,7 +100,9 @@ class DaskSource(DistributedSource):
     def map_reduce_stored(
         self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
     ) -> tuple[V, StoredValue[U]]:
-        """Map-reduce that stores a component of the result on the worker that merged it, if a client exists.
+        """Apply a function to each partition, merge the results, and compute two values from the result.
+
+        One value is returned. The other stays on the worker that has computed it, if there is a client.
 
         Parameters
         ----------
@@ -113,7 +115,10 @@ class DaskSource(DistributedSource):
 
         Returns
         -------
-        tuple of the value of `returned` and a StoredValue of the value of `stored`
+        object
+            Value of `returned`.
+        StoredValue
+            Value of `stored`.
         """
         from dask import delayed
 

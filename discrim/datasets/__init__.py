@@ -42,7 +42,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return __all__
 
 
@@ -95,7 +95,7 @@ ABOUT = {
 
 
 def names() -> list[str]:
-    """Names of the tables that come with the package, for :func:`load`.
+    """Return the names of the tables that come with the package, for :func:`load`.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """Table that comes with the package, by its name.
+    """Load a table that comes with the package, by its name.
 
     Parameters
     ----------
@@ -133,12 +133,16 @@ def load(name: str) -> pd.DataFrame:
 
 
 def text(name: str) -> str:
-    """Text of the CSV file of a table that comes with the package.
+    """Return the text of the CSV file of a table that comes with the package.
 
     Parameters
     ----------
     name : str
         One of :func:`names`.
+
+    Returns
+    -------
+    str
 
     Raises
     ------
@@ -340,7 +344,7 @@ def load_breast_cancer() -> pd.DataFrame:
 
 
 def _read(name: str) -> pd.DataFrame:
-    """Read the CSV file of a table from the package."""
+    """Read the CSV file of a table of the package by its name."""
     from importlib.resources import files
 
     import pandas as pd

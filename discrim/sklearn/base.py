@@ -535,7 +535,17 @@ class VerbClassifier(FittedClassifier):
         return self
 
     def _raise_nested(self, name: str, values: Iterable[str], valid: Iterable[str]) -> NoReturn:
-        """Raise scikit-learn's ValueError for a parameter that a specification does not have."""
+        """Raise scikit-learn's ValueError for a parameter that a specification does not have.
+
+        Parameters
+        ----------
+        name : str
+            Parameter of the estimator, whose value is the specification.
+        values : iterable of str
+            Nested parameters that were passed.
+        valid : iterable of str
+            Nested parameters that exist.
+        """
         valid = list(valid)
         unknown = next(parameter for parameter in values if parameter not in valid)
         raise ValueError(
@@ -842,7 +852,7 @@ def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
 
 
 def response_name(y: Any, names: Sequence[str]) -> str:
-    """Return a name for the response that differs from all columns: the name of y, or "y"."""
+    """Return a name for the response: the name of y, or "y", changed if a column of `names` has it."""
     name = getattr(y, "name", None)
     return make_unique_name(name if isinstance(name, str) and name else "y", names)
 

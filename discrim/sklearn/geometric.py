@@ -51,7 +51,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     singular: str = "euclidean"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with the Euclidean metric and scaled columns."""
+        """Fit with the Euclidean metric and scaled columns if the covariance of the metric is singular."""
         options = dict(refused.options)
         if not isinstance(refused.error, CollinearError) or options["metric"] == "euclidean":
             return None
@@ -69,6 +69,7 @@ class NearestCentroidClassifier(LinearCoefficients, PartialClassifier):
     verb = staticmethod(discrim.nearest_centroid)
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "diagonal", because only means and variances are used."""
         return "diagonal"
 
 
@@ -93,6 +94,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     single: str = "warn"
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "diagonal", or None if cross-validation, which requires the rows, chooses the threshold."""
         return None if self.threshold in (None, "1se") else "diagonal"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
@@ -155,7 +157,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     constant: str = "drop"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit the perceptron's plane."""
+        """Fit the plane of a perceptron if no hyperplane separates the classes."""
         options = dict(refused.options)
         if not isinstance(refused.error, SeparationError):
             return None
@@ -202,7 +204,10 @@ class KernelDensityClassifier(WeightedClassifier):
     singular: str = "euclidean"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both."""
+        """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both.
+
+        The Euclidean metric is used if the covariance of the requested metric is singular.
+        """
         options = dict(refused.options)
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"
         alternatives: list[dict[str, Any]] = [{"select": "error"}] if by_likelihood else []

@@ -420,7 +420,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return super()._call_verb(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit LDA with a shrunk covariance."""
+        """Fit LDA with a shrunk covariance if the covariance is singular, unless there are covariates."""
         options = dict(refused.options)
         requested_covariance = self._specification("covariance")
         has_fallback = options["collinear"] != "raise" and isinstance(
@@ -517,7 +517,7 @@ class QDAClassifier(PartialClassifier):
         return None if covariance_model.needs_rows else "class"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit QDA with shrunk covariances, or LDA if that fails too."""
+        """Fit QDA with shrunk covariances if a covariance is singular, or LDA if that fails too."""
         options = dict(refused.options)
         requested_covariance = self._specification("covariance")
         if not isinstance(refused.error, CollinearError) or requested_covariance is None:
@@ -607,7 +607,7 @@ class NaiveBayesClassifier(PartialClassifier):
         return super()._call_verb(formula, data, options)
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row."""
+        """Fit with smoothing and without kernels, or a diagonal LDA if a class has one row and no kernels."""
         options = dict(refused.options)
         if not isinstance(refused.error, CollinearError):
             return None
@@ -645,9 +645,11 @@ class NaiveBayesClassifier(PartialClassifier):
         return all(data[name].dtype.kind in base.NUMERIC_KINDS for name in self._column_names())
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "diagonal", or None with kernels or missing="available", which require the rows."""
         return None if self.kernel is not False or self.missing == "available" else "diagonal"
 
     def _na_action(self) -> Any:
+        """Return "drop" if rows may have missing values, else "raise"."""
         return "raise" if self.missing == "raise" else "drop"
 
     def _raise_if_missing(self, table: Any) -> None:
@@ -729,6 +731,7 @@ class PLDAClassifier(PartialClassifier):
     singular: str = "shrink"
 
     def _required_moments(self) -> ScatterType | None:
+        """Return "pooled", or None if rows are normalized."""
         return None if self.normalize else "pooled"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
@@ -765,7 +768,7 @@ class MixtureClassifier(WeightedClassifier):
     singular: str = "simpler"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit the first mixture of `SIMPLER` that is not singular."""
+        """Fit the first mixture of `SIMPLER_MIXTURES` that is not singular."""
         options = dict(refused.options)
         for simpler in SIMPLER_MIXTURES:
             with suppress(CollinearError):

@@ -38,7 +38,7 @@ class PLSClassifier(WeightedClassifier):
         return self.rule == "lda"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with the largest smaller number of components that is possible."""
+        """Fit with as many of the requested components as possible, or with one if none were requested."""
         options = dict(refused.options)
         algorithm = options["algorithm"]
         orthogonal = isinstance(algorithm, OrthogonalPLS)

@@ -234,7 +234,19 @@ def _find_files(path: str) -> Iterator[File]:
 
 
 def _files_below(folder: str, base: str) -> Iterator[File]:
-    """Yield all files below a folder, except hidden ones, with the keys in the folder names below `base`."""
+    """Yield all files below a folder, except hidden ones, sorted by path.
+
+    Parameters
+    ----------
+    folder : str
+        The folder, whose subfolders are included.
+    base : str
+        Folder below which the names of folders may contain keys.
+
+    Yields
+    ------
+    File
+    """
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
             f"{folder!r} is a Delta Lake table, whose files contain deleted rows.",
@@ -546,9 +558,10 @@ def replace_decimal_sign(texts: pd.Series, old: str, new: str) -> pd.Series:
 
 
 def find_decimal_comma_column(table: pd.DataFrame, names: Sequence[str]) -> tuple[str, str] | None:
-    """Return the first of some columns whose text consists of decimal commas, and its first value, or None.
+    """Return the first text column whose values are all numbers with decimal commas, and its first value.
 
-    Only the first rows (`N_SAMPLED_ROWS`) of a column are inspected.
+    The columns `names` of the table are inspected, and of each the first `N_SAMPLED_ROWS` values. Returns
+    None if there is no such column.
 
     Examples
     --------
