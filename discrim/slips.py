@@ -331,14 +331,14 @@ class Respelling(NamedTuple):
     options: Mapping[str, str] = MappingProxyType({})
 
 
-def penalty_hint(keywords: Mapping[str, Any]) -> Respelling:
+def respell_penalty(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are parameters of a penalty of `logistic`.
 
     The keyword of the result is the first such keyword; the result is empty if there is none.
 
     Examples
     --------
-    >>> penalty_hint({"penalty": "ridge", "strength": 0.1, "folds": 5})[:2]
+    >>> respell_penalty({"penalty": "ridge", "strength": 0.1, "folds": 5})[:2]
     ('strength', 'Write penalty=discrim.penalty.Ridge(0.1, folds=5).')
     """
     names = {name: PENALTY_PARAMETERS.get(normalize_name(name), "") for name in keywords}
@@ -374,14 +374,14 @@ def penalty_hint(keywords: Mapping[str, Any]) -> Respelling:
     return Respelling(first, f"Write penalty=discrim.penalty.{penalty}{note}.", {"penalty": penalty})
 
 
-def limits_hint(keywords: Mapping[str, Any]) -> Respelling:
+def respell_limits(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are limits of stepwise selection in other packages.
 
     The keyword of the result is the first such keyword; the result is empty if there is none.
 
     Examples
     --------
-    >>> limits_hint({"f_enter": 3.84, "f_stay": 2.71})[:2]
+    >>> respell_limits({"f_enter": 3.84, "f_stay": 2.71})[:2]
     ('f_enter', 'Write by="F", enter=3.84, stay=2.71.')
     """
     limits = {
@@ -514,10 +514,10 @@ _OWN_KEYWORDS = (
 
 
 _WITH_SPECIFICATIONS = ("covariance", "method", "components")
-"""Known keywords that are passed to `specification_hint` with the unknown ones."""
+"""Known keywords that are passed to `respell_specification` with the unknown ones."""
 
 
-def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
+def respell_specification(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are parameters of a specification.
 
     Parameters
@@ -532,9 +532,9 @@ def specification_hint(keywords: Mapping[str, Any]) -> Respelling:
 
     Examples
     --------
-    >>> specification_hint({"method": "t", "nu": 5})[:2]
+    >>> respell_specification({"method": "t", "nu": 5})[:2]
     ('nu', 'Write covariance=discrim.covariance.StudentT(nu=5).')
-    >>> specification_hint({"components": 3, "standardize": True})[1]
+    >>> respell_specification({"components": 3, "standardize": True})[1]
     'Write components=discrim.subspace.PrincipalComponents(3, standardize=True).'
     """
     known_parameters = {"correspondence"}.union(*SPECIFICATIONS.values())
@@ -632,10 +632,10 @@ def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -
         options = {
             name: keywords[name] for name in keywords if name in unknown or name in _WITH_SPECIFICATIONS
         }
-        respelling = specification_hint(options)
+        respelling = respell_specification(options)
         if respelling.name in unknown:
             return respelling
-    hints = {"logistic": penalty_hint, "stepwise": limits_hint}
+    hints = {"logistic": respell_penalty, "stepwise": respell_limits}
     verb = normalize_name(function_name).removesuffix("classifier")
     if verb in hints:
         # `penalty` is a known keyword, but determines the specification of the unknown ones.

@@ -127,7 +127,7 @@ class LabelColumns(NamedTuple):
     numbers: frozenset[str] | None = None
 
     def columns_to_read_as_text(self, names: Sequence[str]) -> list[str]:
-        """Return those of some columns that are read as text."""
+        """Select the columns, among `names`, that are read as text."""
         converted_columns = self.numbers
         return [
             name

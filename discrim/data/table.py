@@ -634,7 +634,7 @@ class Table:
         return self.column(name, start, stop)
 
     def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
-        """Return which of the rows start to stop have a value in a column, if that is known quickly.
+        """Return which of the rows start to stop have a value in a column, if no values have to be converted.
 
         Parameters
         ----------
@@ -644,7 +644,7 @@ class Table:
         Returns
         -------
         (stop - start,) bool array or None
-            None if the values would have to be converted; `column` then shows which are missing.
+            None if the values have to be converted, which `column` does.
         """
         text = self.column_type(name) == "text"
         array = None if text else self._plain_array(name)

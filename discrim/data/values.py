@@ -612,7 +612,7 @@ def check_category_precision(values: pd.Series, name: str, index_label: str = "r
     name : str
         Column, for the message.
     index_label : str
-        What the index of the values labels, such as "row" or "category".
+        Noun for the labels in the index of the values, such as "row" or "category".
     """
     if values.dtype.kind != "f" or not len(values):
         return

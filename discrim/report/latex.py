@@ -369,7 +369,13 @@ def as_latex(
 
 
 def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -> None:
-    """Raise a DataError if an option of `as_latex` is invalid; see its parameters."""
+    """Raise a DataError if an option of `as_latex` is invalid.
+
+    Parameters
+    ----------
+    caption, label, position, textwidth
+        Options of `as_latex`.
+    """
     if not isinstance(caption, str | None):
         raise DataError(f"caption={caption!r} is not valid.", hint="Give a text in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
@@ -414,7 +420,7 @@ def _section_float(grid: Grid, caption: str, label: str, position: str, textwidt
     ----------
     grid : Grid
     caption, label, position : str
-        Caption in LaTeX, name for references, and where the float may go.
+        Caption in LaTeX, name for references, and allowed positions of the float.
     textwidth : float or None
         Available width in points of 10-point type.
 

@@ -204,22 +204,22 @@ def summarize(
     by_name: frozenset[str] = frozenset()
     if pick is None:
         by_name = functions.by_name if isinstance(functions, SectionFunctions) else by_name
-        keys = [key for key in functions if key not in by_name]
+        section_names = [key for key in functions if key not in by_name]
     else:
-        keys = [pick] if isinstance(pick, str) else list(pick)
-    is_whole = pick is None or (keys == ["all"] and "all" not in functions)
-    if "all" in keys and "all" not in functions:
-        all_position = keys.index("all")
-        keys = list(
+        section_names = [pick] if isinstance(pick, str) else list(pick)
+    is_whole = pick is None or (section_names == ["all"] and "all" not in functions)
+    if "all" in section_names and "all" not in functions:
+        all_position = section_names.index("all")
+        section_names = list(
             dict.fromkeys(
                 [
-                    *keys[:all_position],
-                    *(key for key in functions if key not in keys),
-                    *keys[all_position + 1 :],
+                    *section_names[:all_position],
+                    *(key for key in functions if key not in section_names),
+                    *section_names[all_position + 1 :],
                 ]
             )
         )
-    unknown = [key for key in keys if not (isinstance(key, str) and key in functions)]
+    unknown = [key for key in section_names if not (isinstance(key, str) and key in functions)]
     if unknown:
         close_matches = get_close_matches(str(unknown[0]), functions, n=1)
         hint = f"Did you mean {close_matches[0]!r}? " if close_matches else ""
@@ -228,11 +228,11 @@ def summarize(
             hint=f'{hint}The sections are {", ".join(functions)}; "all" stands for all of them.',
         )
     sections: dict[str, SummarySection] = {}
-    with Progress(len(keys), "summary") as progress:
+    with Progress(len(section_names), "summary") as progress:
         for names, prepare in functions.preparations if isinstance(functions, SectionFunctions) else ():
-            if names <= set(keys):
+            if names <= set(section_names):
                 prepare()
-        for key in keys:
+        for key in section_names:
             sections[key] = functions[key]()
             progress(1)
     if is_whole and len(sections) > 1:

@@ -570,7 +570,7 @@ class VerbClassifier(FittedClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows to fit to. Sparse arrays of scipy are accepted if the estimator's tags say so.
+            Rows to fit to. Sparse arrays of scipy are accepted if the tag `input_tags.sparse` is set.
         y : (n,) array of class labels
             Classes of the rows.
 
@@ -813,7 +813,7 @@ class FrequencyClassifier(VerbClassifier):
         Parameters
         ----------
         X : (n, p) array or frame
-            Rows to fit to. Sparse arrays of scipy are accepted if the estimator's tags say so.
+            Rows to fit to. Sparse arrays of scipy are accepted if the tag `input_tags.sparse` is set.
         y : (n,) array of class labels
             Classes of the rows.
         sample_weight : (n,) array, optional
@@ -1062,7 +1062,7 @@ def _coefficients_by_feature(estimator: Any) -> tuple[Floats, Floats]:
         raise AttributeError(f"{type(estimator).__name__} is not fitted yet: call fit first.")
     fit = estimator.results_._fit
     rule = fit.rule()
-    names = list(estimator._names())
+    names = list(estimator._column_names())
     if not isinstance(rule, LinearRule):
         raise AttributeError(
             f"{type(estimator).__name__} has no coefficients, because its rule is not linear; see "

@@ -39,7 +39,7 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     Parameters
     ----------
     singular : {"euclidean", "raise"}
-        What to do if the covariance of metric="mahalanobis" is singular. "euclidean" uses that metric, with
+        Behaviour if the covariance of metric="mahalanobis" is singular. "euclidean" uses that metric, with
         the columns divided by their standard deviations over all rows and a warning, and a search over models
         continues. "raise" raises the error of the verb.
     """
@@ -80,7 +80,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
     Parameters
     ----------
     single : {"warn", "raise"}
-        What to do if a class has one row, which leaves some fold without the class. "warn" chooses the
+        Behaviour if a class has one row, which leaves some fold without the class. "warn" chooses the
         threshold from the rows of the other classes (no threshold if there are fewer than two), with a
         warning. "raise" raises the error of the verb.
     """
@@ -146,7 +146,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     Parameters
     ----------
     overlap : {"warn", "raise"}
-        What to do if no plane separates the classes. "warn" fits the perceptron's plane of few errors, with a
+        Behaviour if no plane separates the classes. "warn" fits the perceptron's plane of few errors, with a
         warning; `results_` are then results of `discrim.perceptron`. "raise" raises the error of the verb.
     """
 
@@ -191,7 +191,7 @@ class KernelDensityClassifier(WeightedClassifier):
     Parameters
     ----------
     singular : {"euclidean", "raise"}
-        What to do if the covariance of the metric is singular, or no bandwidth has a likelihood of rows left
+        Behaviour if the covariance of the metric is singular, or no bandwidth has a likelihood of rows left
         out, for example because a class has one row. "euclidean" measures in the units of the columns in the
         first case, and chooses the bandwidth by the error in the second. A warning is issued, and a search
         over models continues. "raise" raises the error of the verb.

@@ -73,7 +73,7 @@ class PartialClassifier(WeightedClassifier):
             # Invalid options are reported by the fit.
             return True
 
-    @base.available_only_if(lambda self: self._adds_up())
+    @base.available_only_if(lambda self: self._can_use_moments())
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the result equals `fit` to all rows so far at once.
 
@@ -494,7 +494,7 @@ class QDAClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if the covariance of a class is singular. "shrink" warns and fits
+        Behaviour if the covariance of a class is singular. "shrink" warns and fits
         `covariance=Shrunk(standardize=True)`, or `lda()` if even that fails. "raise" raises the error of the
         verb.
     """
@@ -544,7 +544,7 @@ class LocationClassifier(WeightedClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if the covariance within cells is singular. "shrink" fits
+        Behaviour if the covariance within cells is singular. "shrink" fits
         `lda(covariance=Shrunk(standardize=True))` with a warning, and a search over models continues. "raise"
         raises the error of the verb.
     """
@@ -568,7 +568,7 @@ class NaiveBayesClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"smooth", "raise"}
-        What to do if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, like
+        Behaviour if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, like
         scikit-learn, and without kernels, which then have no bandwidth. If a class has one row, it also sets
         `method="mle"`, or fits `lda(covariance="diagonal")` with variances common to all classes if all
         columns are normal and complete. Each issues a warning, and a search over models continues. "raise"
@@ -671,7 +671,7 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if a covariance is singular, or a class has too few rows for one, or too few to leave some
+        Behaviour if a covariance is singular, or a class has too few rows for one, or too few to leave some
         out for a choice. "shrink" fits `lda(covariance=Shrunk(standardize=True))`, or `qda()` with these
         options if alpha=1, which means a covariance of each class. A warning is issued, and a search over
         models continues. "raise" raises the error of the verb.
@@ -719,7 +719,7 @@ class PLDAClassifier(PartialClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if the covariance within classes is singular. "shrink" fits
+        Behaviour if the covariance within classes is singular. "shrink" fits
         `lda(covariance=Shrunk(standardize=True))` with a warning, and a search over models continues. "raise"
         raises the error of the verb.
     """
@@ -756,7 +756,7 @@ class MixtureClassifier(WeightedClassifier):
     Parameters
     ----------
     singular : {"simpler", "raise"}
-        What to do if a component becomes singular, or there are fewer rows than components. "simpler" fits
+        Behaviour if a component becomes singular, or there are fewer rows than components. "simpler" fits
         one component for each class, with a pooled or a spherical covariance and a warning, and a search over
         models continues. "raise" raises the error of the verb.
     """

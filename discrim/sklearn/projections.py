@@ -21,7 +21,7 @@ class PLSClassifier(WeightedClassifier):
     Parameters
     ----------
     few : {"fewer", "raise"}
-        What to do if fewer components exist than requested, or scores do not vary within classes. "fewer"
+        Behaviour if fewer components exist than requested, or scores do not vary within classes. "fewer"
         fits as many as possible, and one if there are too few rows for folds, with a warning, and a search
         over models continues. "raise" raises the error of the verb.
     """
@@ -73,7 +73,7 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     Parameters
     ----------
     singular : {"shrink", "raise"}
-        What to do if a class has too few rows to leave some out for a choice, or a direction does not vary
+        Behaviour if a class has too few rows to leave some out for a choice, or a direction does not vary
         within classes. "shrink" fits `lda(covariance=Shrunk(standardize=True))` with a warning, and a search
         over models continues. "raise" raises the error of the verb.
     """

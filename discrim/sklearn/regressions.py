@@ -40,7 +40,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     Parameters
     ----------
     separation : {"reduce", "warn", "raise"}
-        What to do if a hyperplane separates classes; with a penalty it is not used. "reduce" fits with
+        Behaviour if a hyperplane separates classes; with a penalty it is not used. "reduce" fits with
         `bias_reduction=True`, whose estimates are finite, or stops as "warn" does if there are too many
         coefficients for bias reduction to be quick. "warn" returns the estimates at which the search stops:
         their labels are right for the rows of the fit, but posteriors of new rows are close to 0 or 1. Both

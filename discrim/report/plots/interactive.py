@@ -114,8 +114,8 @@ class InteractiveRows:
     def tooltip_fields(self, rows: Codes) -> list[list[Any]]:
         """Return the tooltip fields of the rows at some positions.
 
-        They are the name of the row, the predicted class and, if there are posteriors, those of the predicted
-        and of the actual class.
+        They are the name of the row, the predicted class and, if there are any, the posteriors of the
+        predicted and of the actual class.
         """
         predicted_labels = [
             _escape_label(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()
@@ -174,7 +174,7 @@ def _outline_style(signs: Signs, k: int) -> dict[str, Any]:
 def _row_traces(
     rows: InteractiveRows,
     coordinates: Floats,
-    location_template: str,
+    coordinate_template: str,
     opacity: float = 0.75,
     make_trace: Callable[[Floats], Trace] | None = None,
 ) -> tuple[list[Trace], str]:
@@ -186,7 +186,7 @@ def _row_traces(
         Labels, classes and predictions of the observations.
     coordinates : (n, d) float array
         Coordinates; rows with a missing one are not drawn.
-    location_template : str
+    coordinate_template : str
         Template of the coordinates in a tooltip.
     opacity : float
         Opacity of correctly predicted rows.
@@ -232,7 +232,7 @@ def _row_traces(
             "customdata": rows.tooltip_fields(trace_rows),
         }
         trace |= {
-            "hovertemplate": f"<b>%{{customdata[0]}}</b><br>{tooltip}<br>{location_template}<extra></extra>"
+            "hovertemplate": f"<b>%{{customdata[0]}}</b><br>{tooltip}<br>{coordinate_template}<extra></extra>"
         }
         line = (
             {"width": ring_width if "opacity" in ringed_marker else 0.7, "color": style.ink()}
@@ -640,7 +640,7 @@ def _class_heatmap(
     rows : InteractiveRows
         Rows with the classes and their colours.
     are_cells : bool
-        Whether the codes are those of cells.
+        Whether `codes` are classes of cells.
 
     Returns
     -------

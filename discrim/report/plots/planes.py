@@ -425,9 +425,16 @@ def draw_plane(
 
 
 def draw_rings(axes: Axes, points: Floats, size: float = 60.0) -> None:
-    """Draw rings around points (m, 2); of more than `MAX_RINGS`, around an evenly spaced subset.
+    """Draw rings around points; of more than `MAX_RINGS`, around an evenly spaced subset.
 
-    The `size` is the area of a ring in square points; it is a quarter if there are more than 200 points.
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    points : (m, 2) float array
+        Centres of the rings.
+    size : float
+        Area of a ring in square points; a quarter is used if there are more than 200 points.
     """
     has_many_points = len(points) > 200
     points = points[:: -(-max(len(points), 1) // MAX_RINGS)]

@@ -534,7 +534,7 @@ def _has_overlap(centres: Floats, sizes: Floats) -> bool:
 
 
 def _separate_boxes(anchors: Floats, sizes: Floats, frame: Floats, n_fixed: int = 0) -> Floats:
-    """Move boxes so that they do not overlap.
+    """Move boxes apart until they do not overlap.
 
     From the middle outwards, each movable box is placed at the free place nearest to its wanted centre, on
     rings around it.
