@@ -84,7 +84,7 @@ def _decompress(source: str, suffix: str) -> bytes:
 
 
 def _decompress_zstd(source: str) -> bytes:
-    """Decompress all frames of a zstd file, and raise an EOFError if the last one is truncated."""
+    """Return the contents of all frames of a zstd file; raise an EOFError if the last one is truncated."""
     with open(source, "rb") as file:
         compressed = file.read()
     frames: list[bytes] = []

@@ -123,7 +123,7 @@ def _cell_colours(proportions: Floats, colormap: Colormap | None) -> Floats:
 
 
 def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Floats) -> None:
-    """Write counts and proportions into the cells, with as many details as are legible.
+    """Write counts and proportions, or only counts if these are too small to read, into non-empty cells.
 
     Parameters
     ----------

@@ -94,7 +94,7 @@ class InteractiveRows:
         return [_escape_label(f"{prefix}{label}") for label in self.index[rows]]
 
     def descriptions(self) -> list[str]:
-        """Describe each row in HTML: name, class, predicted class if it differs, and their posteriors."""
+        """Return a text in HTML for each row: name, class, predicted class if it differs, posteriors."""
 
         def class_text(row: int, k: int) -> str:
             """Return class k with its posterior for a row; "no class" for a negative k."""

@@ -122,7 +122,7 @@ def visible_colour(dark: str, colour: str) -> str:
 
 
 def halo() -> list[Any]:
-    """Return path effects that separate a line of 1.6 points from points and regions of its own colour."""
+    """Return path effects with a light outline, which separates lines from points of their colour."""
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=3.4, foreground=paper(), alpha=0.8), Normal()]
