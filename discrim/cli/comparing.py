@@ -91,7 +91,7 @@ def _compare_formulas(
     -------
     dict of str to Section
     """
-    from discrim.models.selection.comparison import compare_pairs, cross_validated
+    from discrim.models.selection.comparison import compare_pairs, cross_validate_fits
 
     models = options.pop("verbs", None) or read_models("lda,qda")
     folds, repeats, seed = (options.pop(name, None) for name in ("folds", "repeats", "seed"))
@@ -115,7 +115,7 @@ def _compare_formulas(
             warn_user(message, category)
     sections_by_name = {"fits": _fits_section(table, fits[0].formula if len(formulas) == 1 else "")}
     if folds is not None:
-        validations = cross_validated(fits, folds, repeats or 1, None, seed)
+        validations = cross_validate_fits(fits, folds, repeats or 1, None, seed)
         sections_by_name["errors"] = _errors_section(validations, names)
         if len(fits) > 1:
             sections_by_name["pairs"] = _pairs_section(

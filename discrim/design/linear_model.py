@@ -194,9 +194,8 @@ def model_rows(
         start = left_node.origin.start
         end = left_node.origin.end
         raise source.error(
-            "The left side has no factor; numeric columns there are covariates. Factors belong on the "
-            "left and "
-            "responses on the right, or in cbind() on the left like in R.",
+            "The left side has no factor; numeric columns there are covariates. Factors belong on the left "
+            "and responses on the right, or in cbind() on the left like in R.",
             start,
             end,
             hint="Swap the sides of the formula, or write C(column) for a factor whose levels are numbers.",

@@ -166,8 +166,7 @@ def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
         f"{reason} {source.description} is read part by part.",
         hint=(
             "Pass a sample of its rows as a DataFrame, or use lda(), qda() or logistic(), which can read "
-            "rows "
-            "in chunks."
+            "rows in chunks."
         ),
     )
 

@@ -173,8 +173,7 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     if (is_single & required).any():
         raise DataError(
             f"{column!r} {_join_labels([labels[k] for k in groups[is_single & required].tolist()])}: a "
-            "group of one "
-            "row has no deviations from its mean.",
+            "group of one row has no deviations from its mean.",
             hint="Pass all rows of the group, or drop the row.",
             columns=(column,),
         )

@@ -277,8 +277,7 @@ class RowRange:
             row = int(np.isinf(values).argmax())
             raise DataError(
                 f"Column {name!r} is {values[row]} at row {format_value(self.index[row])}: infinite values "
-                "are "
-                "not allowed.",
+                "are not allowed.",
                 hint="Drop the row or mark the value as missing.",
                 columns=(name,),
                 rows=(self.index[row],),
@@ -867,9 +866,8 @@ class UserFunctionCall:
             return result
         if not index.is_unique or set(result.index) != set(index):
             raise FormulaError(
-                f"{self._description} returned a {type(result).__name__} whose index differs from the "
-                "index of its "
-                "column.",
+                f"{self._description} returned a {type(result).__name__} whose index differs from the index "
+                "of its column.",
                 hint="Keep the index, or return an array in the order of the rows.",
             )
         return result.reindex(index)
@@ -887,8 +885,7 @@ class UserFunctionCall:
         if array.ndim not in {1, 2} or len(array) != len(index) or 0 in array.shape[1:]:
             raise FormulaError(
                 f"{self._description} must return one value, or one row of a matrix, for each of "
-                f"{len(index)} "
-                f"rows; it returned an array of shape {array.shape}.",
+                f"{len(index)} rows; it returned an array of shape {array.shape}.",
                 hint="Correct the function.",
             )
         if array.ndim == 2:
@@ -917,9 +914,8 @@ class UserFunctionCall:
         rounding_error = largest_rounding_error(present_values)
         if rounding_error is not None:
             raise FormulaError(
-                f"{self._description} returned the number {present_values[rounding_error.position]}, "
-                "which float64 rounds by "
-                f"{rounding_error.error:g}.",
+                f"{self._description} returned the number {present_values[rounding_error.position]}, which "
+                f"float64 rounds by {rounding_error.error:g}.",
                 hint="Return smaller numbers, or text if they are categories.",
             )
         try:
@@ -968,11 +964,9 @@ class UserFunctionCall:
             )
             raise FormulaError(
                 f"{self._description} returns {format_value(full_value)} for row "
-                f"{format_value(index[rows[row_index]])} "
-                f"together with all rows, and {format_value(partial_value)} "
-                f"{'alone' if len(rows) == 1 else 'together with some rows'}: predictions would depend on "
-                "other "
-                "rows.",
+                f"{format_value(index[rows[row_index]])} together with all rows, and "
+                f"{format_value(partial_value)} {'alone' if len(rows) == 1 else 'together with some rows'}: "
+                "predictions would depend on other rows.",
                 hint=f"Use a function that computes each row separately. {_ROWWISE_HINT}",
                 rows=(index[rows[row_index]],),
             )

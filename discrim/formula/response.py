@@ -335,8 +335,7 @@ def _raise_if_measurement(classes: Sequence[Scalar], rows: int, response: Expres
     if fractions and len(classes) > max(MAX_FRACTIONAL_CLASSES, rows / 10):
         raise DataError(
             f"{_describe_response(response)} has {len(classes):,} different numbers in {rows:,} rows, for "
-            "example "
-            f"{classes[0]!r} and {classes[1]!r}. It is a measurement and not a class.",
+            f"example {classes[0]!r} and {classes[1]!r}. It is a measurement and not a class.",
             hint="Convert it to classes with pd.cut, or list the classes in levels=.",
         )
 
@@ -371,10 +370,9 @@ def _warn_of_measurement(classes: Sequence[Scalar], rows: int, response: Express
         return
     warn_user(
         f"{_describe_response(response)} has {len(classes):,} different numbers in {rows:,} rows, for "
-        "example "
-        f"{classes[0]!r} and {classes[1]!r}, and each is a separate class. If it is a measurement, "
-        "convert it "
-        "to classes with pd.cut, or fit a regression; if the numbers are classes, list them in levels=.",
+        f"example {classes[0]!r} and {classes[1]!r}, and each is a separate class. If it is a measurement, "
+        "convert it to classes with pd.cut, or fit a regression; if the numbers are classes, list them in "
+        "levels=.",
         LabelWarning,
     )
 

@@ -389,8 +389,7 @@ def _knots(
     if len(outside):
         raise FormulaError(
             f"{function}(): {len(outside)} of the knots, such as {outside[0]}, are outside the bounds "
-            f"{bounds[0]} "
-            f"and {bounds[1]}.",
+            f"{bounds[0]} and {bounds[1]}.",
             hint="Use knots within the bounds.",
         )
     return knots

@@ -90,8 +90,7 @@ class ModelRows:
         if directions.df_resid < 1:
             raise DataError(
                 f"{len(self.positions)} rows and a model of {len(directions.model_index) + 1} columns leave "
-                "no "
-                "degrees of freedom for the residuals.",
+                "no degrees of freedom for the residuals.",
                 hint="Leave out terms.",
             )
         return directions
@@ -177,8 +176,8 @@ class ModelRows:
             rows = [self.label(int(np.argmax(units == unit))) for unit in (smallest, largest)]
             raise DataError(
                 f"The groups of groups={quoted_name(groups)} have different numbers of rows: "
-                f"{sizes[smallest]} in "
-                f"the group of row {rows[0]!r}, and {sizes[largest]} in the group of row {rows[1]!r}.",
+                f"{sizes[smallest]} in the group of row {rows[0]!r}, and {sizes[largest]} in the group of "
+                f"row {rows[1]!r}.",
                 hint="Use groups of equal size, or a table with one row, such as the mean, for each group.",
                 rows=(rows[0], rows[1]),
             )

@@ -652,9 +652,7 @@ def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[st
     if design is None and levels > p:
         raise DataError(
             f"The factors {join_labels(codes)} of within= have {levels} combinations of levels, but there "
-            "are "
-            "only "
-            f"{p} responses, so not all interactions can be tested.",
+            f"are only {p} responses, so not all interactions can be tested.",
             hint=f"Name the terms to test in design=, such as {' + '.join(codes)!r}.",
         )
     all_terms = [names for k in range(1, len(codes) + 1) for names in combinations(codes, k)]

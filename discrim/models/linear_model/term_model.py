@@ -257,8 +257,7 @@ class TermModel:
         raise CollinearError(
             f"{self.total:g} observations and a model of {self.estimates.rank} columns leave "
             f"{max(self.estimates.df, 0):g} residual degrees of freedom, too few for the covariance matrix "
-            "of "
-            f"{len(self.unit)} responses ({join_labels(self.responses)}).",
+            f"of {len(self.unit)} responses ({join_labels(self.responses)}).",
             hint="Name fewer responses, or leave out terms." + alternatives * (self.estimates.df > 0),
         )
 

@@ -352,8 +352,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
             if ncomp not in (None, max_components):
                 raise DataError(
                     f"ncomp={ncomp} cannot be combined with orthogonal components, which need all "
-                    f"{max_components} "
-                    "predictive components.",
+                    f"{max_components} predictive components.",
                     hint="Leave it out.",
                 )
             values = latent.importances()[part == "orthogonal"]

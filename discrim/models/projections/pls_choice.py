@@ -139,8 +139,7 @@ def raise_if_predictive(ncomp: int | None, fit: PLSFit) -> None:
     if ncomp is not None and int(ncomp) != fit.n_predictive:
         raise DataError(
             f"ncomp={reading.format_argument(ncomp)} cannot be combined with orthogonal components: the "
-            "number of "
-            f"predictive components is then the rank of the class means, here {fit.n_predictive}.",
+            f"number of predictive components is then the rank of the class means, here {fit.n_predictive}.",
             hint="Leave ncomp= out.",
         )
 
@@ -308,8 +307,7 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
     if fit.components < requested and fit.orthogonal:
         raise DataError(
             f"algorithm=OrthogonalPLS({requested - fit.n_predictive}) has too many components: these rows "
-            "have "
-            f"at most {fit.orthogonal} orthogonal components.",
+            f"have at most {fit.orthogonal} orthogonal components.",
             hint=(
                 f"Use OrthogonalPLS({fit.orthogonal}), fewer, or OrthogonalPLS() to have the number chosen."
             ),
@@ -323,8 +321,7 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
     if fit.components < requested:
         raise DataError(
             f"ncomp={reading.format_argument(requested)} is too large: after {fit.components} components no "
-            "column "
-            "covaries with the classes.",
+            "column covaries with the classes.",
             hint=f"Pass ncomp={fit.components} or fewer, or None to choose it by cross-validation.",
         )
     able = fit.n_varying_components()
@@ -336,8 +333,7 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
         ]
         raise CollinearError(
             f"With {fit.orthogonal} orthogonal components the within-class covariance matrix of the scores "
-            "is "
-            "singular, so linear discriminant analysis of the scores is not possible.",
+            "is singular, so linear discriminant analysis of the scores is not possible.",
             hint=(
                 "Pass "
                 + (f"algorithm=OrthogonalPLS({max(fewer)}) or fewer, or " if fewer else "")

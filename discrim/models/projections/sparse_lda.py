@@ -128,9 +128,8 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
             else f"Leave {it} out of the formula"
         )
         raise CollinearError(
-            f"{reading.join_labels(design_rows.terms[j] for j in constant)} {does} not vary within "
-            "classes, so "
-            f"distances in units of the within-class variation are infinite.{tells}",
+            f"{reading.join_labels(design_rows.terms[j] for j in constant)} {does} not vary within classes, "
+            f"so distances in units of the within-class variation are infinite.{tells}",
             hint=f"{hint}.",
             columns=[design_rows.terms[j] for j in constant],
         )

@@ -108,8 +108,7 @@ def _regressed(
             row = design_rows.table.label(int(rows.positions[int(np.argmax(odd))]))
             raise NotSupportedError(
                 f"engine={one_line_repr(engine)} is fitted to repeated rows and requires integer weights, "
-                "but the "
-                f"weight of row {row!r} is {weights[odd][0]:.6g}.",
+                f"but the weight of row {row!r} is {weights[odd][0]:.6g}.",
                 hint="Pass weights that are whole numbers, or repeat rows.",
                 rows=(row,),
             )
@@ -127,8 +126,7 @@ def _regressed(
     if fit.all_values[0] >= MAX_CORRELATION:
         raise DataError(
             f"engine={one_line_repr(engine)} predicts the class scores of its training rows without error, "
-            "so the "
-            "distances between classes are infinite.",
+            "so the distances between classes are infinite.",
             hint="Use an engine with more regularization.",
         )
     if not len(fit.values):
@@ -165,8 +163,7 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
             f"response{'s' if width > 1 else ''}: {error}.",
             hint=(
                 "Pass an engine with fit(X, Y) and predict(X). An engine for a single response can be "
-                "wrapped "
-                "in scikit-learn's MultiOutputRegressor."
+                "wrapped in scikit-learn's MultiOutputRegressor."
             ),
         ) from error
 
@@ -319,8 +316,7 @@ def fda(
     if ncomp is not None and not (reading.is_integer(ncomp) and 1 <= ncomp <= max_components):
         raise DataError(
             f"ncomp={reading.format_argument(ncomp)} is not valid: {max_components + 1} classes have "
-            f"{max_components} "
-            "axes.",
+            f"{max_components} axes.",
             hint=f"Pass a number from 1 to {max_components}, or None.",
         )
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)

@@ -220,9 +220,8 @@ def _raise_if_few(rows: int, terms: tuple[str, ...]) -> None:
     """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
-            f"Least squares with a constant and {len(terms)} columns ({reading.join_labels(terms)}) requires "
-            "more "
-            f"than {len(terms)} rows, but there are {rows}.",
+            f"Least squares with a constant and {len(terms)} columns ({reading.join_labels(terms)}) "
+            f"requires more than {len(terms)} rows, but there are {rows}.",
             hint=(
                 'Name fewer columns in the formula, pass collinear="drop", or use rda(), '
                 'shrunken_centroids() or lda(covariance="shrunk").'
@@ -427,8 +426,7 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     if masked:
         notes.append(
             f"Masked: {join_labels(masked)}. For no observation is the fitted value of this class the "
-            "largest; "
-            "try poly() in the formula, or lda()."
+            "largest; try poly() in the formula, or lda()."
         )
     rarely_predicted = []
     if fit.has_rows:
@@ -437,8 +435,7 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     if rarely_predicted:
         notes.append(
             f"Less than half of their own observations won: {join_labels(rarely_predicted)}. The class is "
-            "nearly masked, or "
-            "overlaps others; compare with lda()."
+            "nearly masked, or overlaps others; compare with lda()."
         )
     return headers.header(fit, items, " ".join(notes).strip())
 

@@ -133,10 +133,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         wild = ((logs >= 1023) | (logs < -1022)).any(axis=1)
         if wild.any():
             warn_user(
-                f"The variance of a coefficient of {join_labels(self._columns[wild])} is out of the range of "
-                "double "
-                "precision, so variances and covariances are infinite or zero. See bse, or convert the "
-                "columns to other units, for example by standardize().",
+                f"The variance of a coefficient of {join_labels(self._columns[wild])} is out of the range "
+                "of double precision, so variances and covariances are infinite or zero. See bse, or "
+                "convert the columns to other units, for example by standardize().",
                 PrecisionWarning,
             )
         index = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)

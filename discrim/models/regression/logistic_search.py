@@ -136,8 +136,7 @@ def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others:
     if count > MAX_COEFFICIENTS:
         raise DataError(
             f"{memory_label} has {count:,} rows and columns. logistic() supports at most "
-            f"{MAX_COEFFICIENTS:,} "
-            "coefficients, because a step would take many minutes.",
+            f"{MAX_COEFFICIENTS:,} coefficients, because a step would take many minutes.",
             hint=hint,
         )
 
@@ -160,8 +159,7 @@ def raise_if_many_levels(design_rows: DesignRows) -> None:
         widest = max(coded, key=lambda code: coded[code])
         raise DataError(
             f"Categorical predictors have {coefficients:,} coefficients for {n_classes} classes, most of "
-            "them "
-            f"by {widest!r} with {coded[widest]:,} columns. logistic() supports at most "
+            f"them by {widest!r} with {coded[widest]:,} columns. logistic() supports at most "
             f"{MAX_CATEGORY_COEFFICIENTS:,}, because a fit would take minutes and gigabytes.",
             hint=f"Merge rare levels, or leave the predictor out, for example by `. - {widest}`.",
             columns=(widest,),
@@ -716,16 +714,14 @@ def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> st
     sentences = []
     if complete:
         sentences.append(
-            f"A hyperplane separates {_pair_names(complete, design_rows)} by {terms}: every row "
-            "lies on its own "
-            "side."
+            f"A hyperplane separates {_pair_names(complete, design_rows)} by {terms}: every row lies on its "
+            "own side."
         )
     if touching:
         sentences.append(
-            f"A hyperplane separates {_pair_names(touching, design_rows)} partially, by {terms}: no "
-            "row lies on "
-            f"its wrong side, but {len(labels)} on it (the first: {reading.join_labels(labels, 3)}). This is "
-            "quasi-complete separation."
+            f"A hyperplane separates {_pair_names(touching, design_rows)} partially, by {terms}: no row "
+            f"lies on its wrong side, but {len(labels)} on it (the first: "
+            f"{reading.join_labels(labels, 3)}). This is quasi-complete separation."
         )
     return f"{' '.join(sentences)} The likelihood has no maximum, and the estimates would be infinite."
 

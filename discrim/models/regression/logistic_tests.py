@@ -106,8 +106,7 @@ def with_covariance(
             if total <= coefficients:
                 raise NotSupportedError(
                     'cov_type="HC1" multiplies by n/(n - k) and requires more observations than '
-                    "coefficients, "
-                    f"but there are {total:g} and {coefficients}.",
+                    f"coefficients, but there are {total:g} and {coefficients}.",
                     hint='Use "HC0", or fit fewer columns.',
                 )
             factor = total / (total - coefficients)
@@ -173,10 +172,8 @@ def _sums_by_group(fit: FittedModel[LogisticFit], design_rows: DesignRows, codes
                     else int(rows[position_in_chunk])
                 )
                 raise DataError(
-                    f"groups= has a missing value in row "
-                    f"{format_value(design_rows.table.label(position))}, which "
-                    "the "
-                    "fit uses.",
+                    f"groups= has a missing value in row {format_value(design_rows.table.label(position))}, "
+                    "which the fit uses.",
                     hint="Fill it in, for example with a separate group, or drop the row and fit again.",
                     rows=(design_rows.table.label(position),),
                 )
@@ -243,8 +240,7 @@ def _raise_singular(estimates: LogisticFit, equations: int) -> NoReturn:
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
             f"The covariance matrix by {robust.groups or 'these'} groups has rank {robust.rank}, too low "
-            "for a "
-            f"hypothesis of {equations} equations.",
+            f"for a hypothesis of {equations} equations.",
             hint=(
                 "Test fewer equations, or use the model-based covariance matrix, by "
                 'robust("nonrobust").wald_test().'
@@ -566,8 +562,7 @@ class TermFits:
         if not fit.newton.converged:
             raise DataError(
                 f"The fit of {term_names} has not converged and cannot be compared. If a hyperplane "
-                "separates "
-                "the classes, the likelihood has no maximum.",
+                "separates the classes, the likelihood has no maximum.",
                 hint="Fit with bias_reduction=True (for stepwise(), in options=), or leave a term out.",
             )
         self._fits[key] = TermFit(-2 * fit.llf(), fit.df_model(), fit)
@@ -670,9 +665,8 @@ def likelihood_ratio_on(
     if not nest.is_nested:
         worst = small.terms[int(np.argmax(nest.max_residuals))]
         raise DataError(
-            f"The fits are not nested: the column {worst!r} of the first fit is not a linear combination "
-            "of the "
-            f"columns of the second ({large.formula}).",
+            f"The fits are not nested: the column {worst!r} of the first fit is not a linear combination of "
+            f"the columns of the second ({large.formula}).",
             hint=(
                 "Pass the smaller fit first, and a fit that includes all its columns second. For other fits "
                 "use compare()."

@@ -45,20 +45,20 @@ class TableShape(NamedTuple):
     ----------
     rows, columns, classes : int
         Numbers of rows, of columns of the design (a category has one for each level) and of classes.
-    smallest : int
+    min_class_rows : int
         Rows of the smallest class.
-    numeric : bool
+    is_numeric : bool
         Whether each column of the design is a numeric column of the table.
-    in_memory : bool
+    is_in_memory : bool
         Whether the rows are in memory.
     """
 
     rows: int
     columns: int
     classes: int
-    smallest: int
-    numeric: bool
-    in_memory: bool
+    min_class_rows: int
+    is_numeric: bool
+    is_in_memory: bool
 
 
 def table_shape(design_rows: DesignRows, rows: NDArray[Any]) -> TableShape:
@@ -117,20 +117,29 @@ class DefaultCandidate(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Reason why a candidate lacks losses: unsuitable for the table, failed, or out of time."""
+    """Reason why a candidate lacks losses.
+
+    Attributes
+    ----------
+    reason : {"not suited", "failed", "no time"}
+        It is unsuitable for the table, raised an error, or was not begun in time.
+    why : str
+        Explanation in a sentence.
+    """
 
     reason: Literal["not suited", "failed", "no time"]
     why: str
 
 
-def _never(shape: TableShape) -> bool:
+def _is_never_unsuitable(shape: TableShape) -> bool:
+    """Return False: the condition `is_unsuitable` of a candidate that suits every table."""
     return False
 
 
 MIN_COLUMNS_TO_REDUCE = 10
 """Smallest number of columns for models that choose a few directions or columns."""
 
-STRENGTHS = tuple(10.0 ** (-each / 2) for each in range(-2, 11))
+RIDGE_STRENGTHS = tuple(10.0 ** (-half_exponent / 2) for half_exponent in range(-2, 11))
 """Strengths of the ridge penalty, from almost complete shrinkage of the coefficients to a negligible one."""
 
 DEFAULT_CANDIDATES = (
@@ -155,10 +164,10 @@ DEFAULT_CANDIDATES = (
         "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
         "it is for more columns than rows",
     ),
-    DefaultCandidate("logistic, ridge", "logistic", {"penalty": Ridge(grid=STRENGTHS, folds=5)}, _never, ""),
-    DefaultCandidate("naive_bayes", "naive_bayes", {}, _never, ""),
+    DefaultCandidate("logistic, ridge", "logistic", {"penalty": Ridge(grid=RIDGE_STRENGTHS, folds=5)}, _is_never_unsuitable, ""),
+    DefaultCandidate("naive_bayes", "naive_bayes", {}, _is_never_unsuitable, ""),
     DefaultCandidate(
-        "qda", "qda", {}, lambda s: s.smallest <= s.columns + 1,
+        "qda", "qda", {}, lambda s: s.min_class_rows <= s.columns + 1,
         "it requires more rows than columns in every class",
     ),
     DefaultCandidate(
@@ -167,20 +176,20 @@ DEFAULT_CANDIDATES = (
     ),
     DefaultCandidate(
         "mixture", "mixture", {"most": 3, "starts": 3},
-        lambda s: s.smallest < 4 * (s.columns + 1) or s.columns > 50,
+        lambda s: s.min_class_rows < 4 * (s.columns + 1) or s.columns > 50,
         "it requires about four rows for each column in every class, and at most 50 columns",
     ),
     DefaultCandidate(
-        "knn", "knn", {}, lambda s: not s.in_memory or s.rows > 20_000,
+        "knn", "knn", {}, lambda s: not s.is_in_memory or s.rows > 20_000,
         "it keeps all rows in memory, and is a candidate only for up to 20,000 rows",
     ),
     DefaultCandidate(
-        "kernel_lda", "kernel_lda", {}, lambda s: not s.in_memory or s.rows > 5_000,
+        "kernel_lda", "kernel_lda", {}, lambda s: not s.is_in_memory or s.rows > 5_000,
         "it computes a kernel of all pairs of rows in memory, and is a candidate only for up to 5,000 rows",
     ),
     DefaultCandidate(
         "kernel_density", "kernel_density", {},
-        lambda s: not s.in_memory or s.rows > 10_000 or s.columns > 8 or not s.numeric,
+        lambda s: not s.is_in_memory or s.rows > 10_000 or s.columns > 8 or not s.is_numeric,
         "densities of more than 8 columns, or of categories, require too many rows",
     ),
 )  # fmt: skip
@@ -210,7 +219,7 @@ def read_candidates(candidates: Any) -> list[Candidate]:
         pairs = [(getattr(entry, "__name__", entry), entry) for entry in candidates]
     else:
         raise DataError(
-            f"candidates={format_argument(candidates)} is not valid.", hint=f"Give {expected_format}."
+            f"candidates={format_argument(candidates)} is not valid.", hint=f"Pass {expected_format}."
         )
     read = []
     for name, entry in pairs:
@@ -235,11 +244,11 @@ def read_candidates(candidates: Any) -> list[Candidate]:
     if len({entry.name for entry in read}) < len(read):
         raise DataError("candidates= has duplicate names.", hint="Pass a dict with distinct names.")
     if not read:
-        raise DataError("candidates= is empty.", hint=f"Give {expected_format}.")
+        raise DataError("candidates= is empty.", hint=f"Pass {expected_format}.")
     return read
 
 
-# ---- trying them
+# ---- evaluation
 
 
 Posteriors = Literal["plugin", "calibrated"]
@@ -260,8 +269,8 @@ class EvaluatedCandidate:
         Fit to all rows.
     validation : CrossValidation
         Cross-validation of the fit.
-    losses, if_wrong : dict of (m,) float
-        Losses of the rows by measure, and their losses if their labels were wrong.
+    losses, losses_if_wrong : dict of (m,) float
+        Losses of the rows by measure, and the losses that they would have if they were misclassified.
     seconds : float
         Time of fit and cross-validation.
     warnings : list
@@ -274,15 +283,15 @@ class EvaluatedCandidate:
     fit: ClassifierResults
     validation: CrossValidation
     losses: dict[str, Floats]
-    if_wrong: dict[str, Floats]
+    losses_if_wrong: dict[str, Floats]
     seconds: float
     warnings: list[Any]
     method: Posteriors = "plugin"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trial:
-    """Options that all candidates share: the table, arguments of every verb, and the folds.
+class CandidateEvaluator:
+    """Fits and cross-validates candidates on one table, with the same arguments and folds.
 
     Attributes
     ----------
@@ -303,7 +312,7 @@ class Trial:
     seed: int
     calibrate: bool
 
-    def of(self, candidate: Candidate) -> EvaluatedCandidate:
+    def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
         """Fit and cross-validate a candidate; raise a DiscrimError if it fails."""
         start = monotonic()
         options = dict(candidate.options)
@@ -327,24 +336,33 @@ class Trial:
             if not hasattr(fit, "error_rates"):
                 raise DataError("It does not return a fit.", hint="Pass a verb, such as discrim.qda.")
             validation = cross_validate_fit(fit._fit, self.folds, 1, self.groups, self.seed)
-        losses, if_wrong = validation._folded_rows.apply(partial(_losses, self.costs))
+        losses, losses_if_wrong = validation._folded_rows.apply(partial(_first_repeat_losses, self.costs))
         return EvaluatedCandidate(
-            candidate.name, fit, validation, losses, if_wrong, monotonic() - start, list(caught)
+            candidate.name, fit, validation, losses, losses_if_wrong, monotonic() - start, list(caught)
         )
 
-    def calibrated(self, candidate: EvaluatedCandidate) -> EvaluatedCandidate:
+    def evaluate_calibrated(self, candidate: EvaluatedCandidate) -> EvaluatedCandidate:
         """Return the candidate with calibrated posteriors; raise a DiscrimError if that fails."""
         start = monotonic()
-        losses, if_wrong = candidate.validation._folded_rows.apply(partial(_calibrated_losses, self.costs))
+        losses, losses_if_wrong = candidate.validation._folded_rows.apply(
+            partial(_calibrated_losses, self.costs)
+        )
         name = candidate.name + CALIBRATED_SUFFIX
         seconds = candidate.seconds + monotonic() - start
         return replace(
-            candidate, name=name, losses=losses, if_wrong=if_wrong, seconds=seconds, method="calibrated"
+            candidate,
+            name=name,
+            losses=losses,
+            losses_if_wrong=losses_if_wrong,
+            seconds=seconds,
+            method="calibrated",
         )
 
 
-def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
-    """Compute the losses of the first repeat.
+def _first_repeat_losses(
+    costs: Floats | None, rows: FoldedRows
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Compute the losses of a cross-validation in its first repeat.
 
     Parameters
     ----------
@@ -355,18 +373,18 @@ def _losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], 
     -------
     losses : dict of str to (m,) float
         Losses of the rows by measure.
-    if_wrong : dict of str to (m,) float
-        Losses of the rows if their labels were wrong.
+    losses_if_wrong : dict of str to (m,) float
+        Losses that the rows would have if they were misclassified.
     """
-    losses, if_wrong = (
+    losses, losses_if_wrong = (
         {MEASURES[name]: values[0] for name, values in losses_by_name.items()}
         for losses_by_name in (rows.losses(), rows.losses_if_wrong())
     )
-    if costs is not None and rows.posteriors:
+    if costs is not None and rows.has_posteriors:
         codes = least_cost_codes(rows.scores[0][rows.is_evaluated], costs)
         losses["costs"] = costs[rows.evaluated.codes, codes]
-        if_wrong["costs"] = costs.max(axis=0)[codes]
-    return losses, if_wrong
+        losses_if_wrong["costs"] = costs.max(axis=0)[codes]
+    return losses, losses_if_wrong
 
 
 def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str, Floats], dict[str, Floats]]:
@@ -379,8 +397,8 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
 
     Returns
     -------
-    losses, if_wrong : dict of str to (m,) float
-        Losses of the rows, and their losses if their labels were wrong; see `_losses`.
+    losses, losses_if_wrong : dict of str to (m,) float
+        Losses of the rows, and their losses if they were misclassified; see `_first_repeat_losses`.
     """
     is_evaluated = rows.is_evaluated
     codes = rows.evaluated.codes
@@ -394,7 +412,9 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
         calibrator = fit_calibrator(scores[~in_fold], codes[~in_fold], row_weights[~in_fold])
         calibrated_scores[row_positions[in_fold]] = calibrator.scores(scores[in_fold])
     predicted = best_class(calibrated_scores)[None]
-    return _losses(costs, replace(rows, predicted=predicted, scores=(calibrated_scores,), posteriors=True))
+    return _first_repeat_losses(
+        costs, replace(rows, predicted=predicted, scores=(calibrated_scores,), posteriors=True)
+    )
 
 
 def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows) -> dict[str, Floats]:
@@ -413,17 +433,17 @@ def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows)
     """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.is_evaluated), 1))
-    return _losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
+    return _first_repeat_losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
 
 
-def evaluate_in_time(
-    trial: Trial, candidates: Sequence[Candidate], seconds: float | None
+def evaluate_within_time(
+    evaluator: CandidateEvaluator, candidates: Sequence[Candidate], seconds: float | None
 ) -> tuple[list[EvaluatedCandidate], dict[str, Refusal]]:
-    """Try candidates until the time is over.
+    """Evaluate candidates in order until the time limit is reached.
 
     Parameters
     ----------
-    trial : Trial
+    evaluator : Trial
     candidates : sequence of Candidate
         In the order of simplicity.
     seconds : float or None
@@ -442,20 +462,23 @@ def evaluate_in_time(
     with Progress(len(candidates), "candidates") as progress:
         for candidate in candidates:
             if seconds is not None and evaluated and monotonic() - start > seconds:
-                refused[candidate.name] = Refusal("no time", f"{seconds:g} seconds had gone: raise seconds=.")
+                refused[candidate.name] = Refusal(
+                    "no time", f"The limit of {seconds:g} seconds was reached. Increase seconds=."
+                )
                 continue
             name = candidate.name
             try:
-                candidate_losses = trial.of(candidate)
-                if trial.by in candidate_losses.losses:
+                candidate_losses = evaluator.evaluate(candidate)
+                if evaluator.by in candidate_losses.losses:
                     evaluated.append(candidate_losses)
                 else:
-                    hint = 'choose by="error", or with calibrate=True'
-                    refused[name] = Refusal("failed", f"It has no posteriors: {hint}.")
+                    refused[name] = Refusal(
+                        "failed", 'It has no posteriors. Pass by="error" or calibrate=True.'
+                    )
                 # Verbs that calibrate their posteriors themselves are not calibrated again.
-                if trial.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
+                if evaluator.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
                     name += CALIBRATED_SUFFIX
-                    evaluated.append(trial.calibrated(candidate_losses))
+                    evaluated.append(evaluator.evaluate_calibrated(candidate_losses))
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
             progress(1)
@@ -465,10 +488,10 @@ def evaluate_in_time(
 def _keep_complete(
     evaluated: list[EvaluatedCandidate], refused: dict[str, Refusal]
 ) -> list[EvaluatedCandidate]:
-    """Keep the candidates that predict every row which any of them predicts; add the others to `refused`.
+    """Return the candidates that predict all rows that some candidate predicts; add the others to `refused`.
 
-    No candidate predicts a row with a level that occurs only in its own fold. If all rows are such, raise a
-    DataError.
+    A row with a level that occurs only in its own fold is not predicted by any candidate. If no row is
+    predicted, raise a DataError.
 
     Parameters
     ----------
@@ -489,9 +512,10 @@ def _keep_complete(
     for candidate, is_labelled in zip(evaluated, label_masks, strict=True):
         n_unlabelled = int((largest_mask & ~is_labelled).sum())
         if n_unlabelled:
-            reason = "without their fold, and get no label: leave the candidate out"
             refused[candidate.name] = Refusal(
-                "failed", f"{n_unlabelled} rows are impossible in every class {reason}."
+                "failed",
+                f"{n_unlabelled} rows have probability zero in every class by the fit without their fold, "
+                "so they are not predicted. Leave the candidate out.",
             )
         else:
             complete.append(candidate)

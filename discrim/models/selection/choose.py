@@ -54,11 +54,11 @@ from discrim.models.selection import term_choice
 from discrim.models.selection.candidates import (
     MEASURES,
     By,
+    CandidateEvaluator,
     EvaluatedCandidate,
     Refusal,
-    Trial,
     default_candidates,
-    evaluate_in_time,
+    evaluate_within_time,
     null_model_losses,
     read_candidates,
     table_shape,
@@ -74,9 +74,9 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
     from discrim.report.tables import Summary
 
-WORDS = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
+LOSS_NAMES = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
 
-REPLICATES = 500
+N_REPLICATES = 500
 """Number of bootstrap samples that correct the loss of the chosen model for the choice."""
 
 
@@ -165,14 +165,14 @@ def choose(
     Notes
     -----
     The candidates stand in an order of simplicity: linear rules (`lda`, `logistic`), linear rules that choose
-    an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), rules of squares (`naive_bayes`,
-    `qda`, `rda`), and rules that follow the rows (`mixture`, `knn`, `kernel_lda`, `kernel_density`). Which
+    an option by folds (`pls`, `sparse_lda`, `shrunken_centroids`, a ridge), quadratic rules (`naive_bayes`,
+    `qda`, `rda`), and flexible rules (`mixture`, `knn`, `kernel_lda`, `kernel_density`). Which
     are tried depends on the numbers of rows, columns and classes alone; `refused` lists the reasons for
     leaving out the others.
 
-    Calibrated posteriors of the rows of a fold are made by the scores of the other rows, each left out with
-    its own fold. Those of the fit are made by its left-out rows: `predict_proba` of the result has the
-    posteriors that were chosen, and ``fit.predict_proba(method="calibrated")`` is the same.
+    The posteriors of a fold are calibrated on the held-out scores of the rows of all other folds, and the
+    posteriors of the fit on the held-out scores of all rows. `predict_proba` of the result returns the kind
+    of posteriors that was chosen; calibrated ones equal ``fit.predict_proba(method="calibrated")``.
 
     Losses are compared row by row. The standard error of a mean difference assumes independent rows, or
     groups, and is conditional on the fits: it ignores that another sample would have other fits. The rule of
@@ -223,8 +223,10 @@ def choose(
         if user_candidates is None
         else (user_candidates, {})
     )
-    trial = Trial(formula, data, arguments, by, cost_table, int(folds), groups, seed, calibrate)
-    evaluated, failed = evaluate_in_time(trial, suited, seconds)
+    evaluator = CandidateEvaluator(
+        formula, data, arguments, by, cost_table, int(folds), groups, seed, calibrate
+    )
+    evaluated, failed = evaluate_within_time(evaluator, suited, seconds)
     refused |= failed
     if not evaluated:
         # The error of a candidate that failed is more informative than "not suited".
@@ -236,18 +238,18 @@ def choose(
         )
     options = {"by": by, "candidates": candidates, "select": select, "folds": folds, "seconds": seconds}
     options |= {"costs": costs, "calibrate": calibrate, "seed": seed, "prior": prior, "functions": functions}
-    on_rows = partial(
-        _choice_on_rows,
+    choose_on_rows = partial(
+        _choose_on_rows,
         formula,
         design_rows.table.data,
         weights,
         groups,
         options | {"levels": list(design.levels)},
     )
-    return ChooseResults(trial, evaluated, refused, select, on_rows)
+    return ChooseResults(evaluator, evaluated, refused, select, choose_on_rows)
 
 
-def _choice_on_rows(
+def _choose_on_rows(
     formula: str, data: Any, weights: Any, groups: Any, options: dict[str, Any], rows: Codes
 ) -> ChooseResults:
     """Run `choose` with the same arguments on some rows of a table.
@@ -301,39 +303,39 @@ class ChooseResults(RepeatedChoice):
 
     def __init__(
         self,
-        trial: Trial,
+        evaluator: CandidateEvaluator,
         evaluated: Sequence[EvaluatedCandidate],
         refused: Mapping[str, Refusal],
         select: Select,
-        on_rows: Callable[[Codes], ChooseResults],
+        choose_on_rows: Callable[[Codes], ChooseResults],
     ) -> None:
-        """Choose a candidate by its losses, and show its warnings.
+        """Choose a candidate by its losses, and issue the warnings of its fit.
 
         Parameters
         ----------
-        trial : Trial
+        evaluator : Trial
             Options that all candidates share.
         evaluated : sequence of EvaluatedCandidate
             Candidates with losses, the simplest first.
         refused : mapping of str to Refusal
             Other candidates.
         select : {"1se", "min"}
-        on_rows : callable
+        choose_on_rows : callable
             Function from positions of rows to the result of the same choice on these rows.
         """
-        self.formula = trial.formula
-        self.by = trial.by
-        self.seed = trial.seed
+        self.formula = evaluator.formula
+        self.by = evaluator.by
+        self.seed = evaluator.seed
         self.select = select
         # Do not store `trial`: it contains the table, which fits leave out when they are pickled.
-        self._folds = trial.folds
-        self._costs = trial.costs
-        self._grouped = trial.groups is not None
+        self._folds = evaluator.folds
+        self._costs = evaluator.costs
+        self._has_groups = evaluator.groups is not None
         self._evaluated = evaluated
         self._evaluated_rows = evaluated[0].validation._evaluated_rows()
         self._refused = dict(refused)
         self._comparison: ComparedLosses = compare_losses(
-            self._losses(trial.by), self._evaluated_rows, select, self._null_losses[trial.by]
+            self._losses(evaluator.by), self._evaluated_rows, select, self._null_losses[evaluator.by]
         )
         chosen = evaluated[self._comparison.chosen]
         self.chosen = chosen.name
@@ -342,19 +344,18 @@ class ChooseResults(RepeatedChoice):
         warn_unlabelled(chosen.validation)
         if self._comparison.worse_than_prior:
             warn_user(
-                f"Every candidate has a larger {WORDS[self.by]} than the null model of class proportions. "
-                "The "
-                f"chosen model, {self.chosen}, does not predict better than without predictors. See "
+                f"Every candidate has a larger {LOSS_NAMES[self.by]} than the null model of class proportions. "
+                f"The chosen model, {self.chosen}, does not predict better than without predictors. See "
                 "corrected(), and use other predictors, more observations or other candidates=.",
                 UninformativeFitWarning,
             )
         for candidate in chosen.warnings:
             warn_explicit(candidate.message, candidate.category, candidate.filename, candidate.lineno)
-        description = f"choose by {trial.by}, of {len(evaluated)} models"
+        description = f"choose by {evaluator.by}, of {len(evaluated)} models"
         selection = Selection("model", description)
         fitted: FittedModel[Any] = chosen.fit._fit
         repeated_choice = term_choice.repeat_choice_by_calls(
-            fitted, fitted.require_rows("choose()"), on_rows, selection.choice
+            fitted, fitted.require_rows("choose()"), choose_on_rows, selection.choice
         )
         chosen.fit._fit = replace(fitted, selection=replace(selection, unselected_fit=repeated_choice))
         self._fit = chosen.fit
@@ -379,8 +380,8 @@ class ChooseResults(RepeatedChoice):
             for name, values in losses.items()
         }
 
-    def _measures(self) -> list[str]:
-        """Return the losses that every candidate has, first the loss that was minimized."""
+    def _shared_measures(self) -> list[str]:
+        """Return the names of the losses that every candidate has, first the loss that was minimized."""
         shared = set.intersection(*(set(candidate.losses) for candidate in self._evaluated))
         return [self.by, *(name for name in MEASURES.values() if name in shared and name != self.by)]
 
@@ -453,7 +454,7 @@ class ChooseResults(RepeatedChoice):
             "se_difference": comparison.difference_errors,
         }
         row_weights = self._evaluated_rows.row_weights()
-        for measure in self._measures()[1:]:
+        for measure in self._shared_measures()[1:]:
             columns[measure] = self._losses(measure) @ row_weights / row_weights.sum()
         columns["simplicity"] = np.arange(1, len(self._evaluated) + 1)
         columns["seconds"] = [candidate.seconds for candidate in self._evaluated]
@@ -470,11 +471,11 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _corrected(self) -> CorrectedLosses:
-        """Return the losses corrected for the choice by bootstrap samples."""
-        losses = np.stack([self._losses(measure) for measure in self._measures()])
+        """Losses corrected for the choice by bootstrap samples."""
+        losses = np.stack([self._losses(measure) for measure in self._shared_measures()])
         null_losses = self._null_losses[self.by]
         return bias_corrected_losses(
-            losses, 0, self._evaluated_rows, self.select, REPLICATES, self.seed, null_losses
+            losses, 0, self._evaluated_rows, self.select, N_REPLICATES, self.seed, null_losses
         )
 
     @with_display_formats(every="share")
@@ -514,7 +515,7 @@ class ChooseResults(RepeatedChoice):
         {'chosen': 0.049, 'corrected': 0.051, 'nothing': 1.099}
         """
         check_level(level)
-        measures = self._measures()
+        measures = self._shared_measures()
         row_weights = self._evaluated_rows.row_weights()
         position = self._comparison.chosen
         chosen = self._evaluated[position]
@@ -524,7 +525,7 @@ class ChooseResults(RepeatedChoice):
                 self._evaluated_rows,
                 level,
                 is_zero_one=name == "error",
-                losses_if_wrong=chosen.if_wrong[name],
+                losses_if_wrong=chosen.losses_if_wrong[name],
             )
             for name in measures
         ]
@@ -584,15 +585,17 @@ class ChooseResults(RepeatedChoice):
             Keys of the sections wanted, in order, or "all"; by default all.
         """
         section_builders: dict[str, Callable[[], Section | Pairs]] = {
-            "header": self._header,
+            "header": self._header_section,
             "candidates": self._candidates_section,
             "corrected": self._corrected_section,
         }
         if self._refused:
             section_builders["refused"] = self._refused_section
-        return summarize(f"Choice of a model by {WORDS[self.by]}: {self.formula}", section_builders, sections)
+        return summarize(
+            f"Choice of a model by {LOSS_NAMES[self.by]}: {self.formula}", section_builders, sections
+        )
 
-    def _header(self) -> Pairs:
+    def _header_section(self) -> Pairs:
         """Return the header of the summary."""
         fit = self._fit._fit
         validation = self.validations[self.chosen]
@@ -625,7 +628,7 @@ class ChooseResults(RepeatedChoice):
             headings={"se_difference": "its se", "log_loss": "log loss"},
             note=(
                 "The standard error of a difference assumes independent observations"
-                f"{' of different groups' if self._grouped else ''} and ignores that the fits "
+                f"{' of different groups' if self._has_groups else ''} and ignores that the fits "
                 f"vary. Chosen: {self.chosen}, whose fit to all rows is .fit."
             ),
             source=".table",
@@ -639,11 +642,11 @@ class ChooseResults(RepeatedChoice):
             "share",
             headings=SHARED_HEADINGS,
             note=(
-                f"corrected: in each of {REPLICATES} bootstrap samples a model is chosen by the sampled rows "
-                "and evaluated on the other rows. The loss of the chosen model itself is too small, because "
-                "the model was chosen by it. The intervals allow for errors that did not occur in these "
-                "rows. "
-                f"nothing: the loss of the prior alone, without predictors.{self._infinite_loss_note()}"
+                f"corrected: in each of {N_REPLICATES} bootstrap samples a model is chosen by the sampled "
+                "rows and evaluated on the other rows. The loss of the chosen model itself is too small, "
+                "because the model was chosen by it. The intervals allow for errors that did not occur in "
+                "these rows. nothing: the loss of the prior alone, without "
+                f"predictors.{self._infinite_loss_note()}"
             ),
             source=".corrected()",
         )
@@ -658,9 +661,8 @@ class ChooseResults(RepeatedChoice):
         if not names or len(names) == len(self._evaluated):
             return ""
         return (
-            f" No sample chooses {join_labels(names)}, whose loss is infinite, because it gives the class of "
-            "some "
-            "observation probability zero."
+            f" No sample chooses {join_labels(names)}, whose loss is infinite, because it gives the class "
+            "of some observation probability zero."
         )
 
     def _refused_section(self) -> Section:
@@ -677,7 +679,7 @@ class ChooseResults(RepeatedChoice):
 def candidates_plot(results: Any, options: PlotOptions) -> Axes:
     """Draw the loss of each candidate minus the smallest loss."""
     table = results.table
-    name = WORDS[results.by]
+    name = LOSS_NAMES[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]
     names = (
         f"{name[0].upper()}{name[1:]} minus the smallest, ± one standard error",

@@ -38,7 +38,7 @@ MIN_RANK_CORRELATION = 0.999
 """Smallest absolute rank correlation of two columns that count as one column in different units."""
 
 
-def raise_if_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
+def raise_if_rows_differ(fits: Sequence[ClassifierResults], caller: str) -> None:
     """Raise DataError if fits differ in classes, weights or rows; `caller` is named in the message."""
     first = fits[0]
     for fit_number, fit in enumerate(fits[1:], start=2):
@@ -51,12 +51,14 @@ def raise_if_other_rows(fits: Sequence[ClassifierResults], caller: str) -> None:
             )
         counts = fit.counts.reindex(first.classes)
         if not np.allclose(first.counts, counts, rtol=1e-9, atol=0):
-            _raise_if_counts(first, fit, fit_number, caller)
+            _raise_different_counts(first, fit, fit_number, caller)
         if first._fit.has_rows and fit._fit.has_rows:
-            _raise_if_rows(first, fit, fit_number, caller)
+            _raise_if_used_rows_differ(first, fit, fit_number, caller)
 
 
-def _raise_if_counts(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
+def _raise_different_counts(
+    first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
+) -> None:
     """Raise a DataError for two fits with different numbers of rows.
 
     Parameters
@@ -85,14 +87,15 @@ def _raise_if_counts(first: ClassifierResults, fit: ClassifierResults, fit_numbe
         other_count = join_labels(fit.counts.reindex(first.classes))
         by_class = " by class"
     raise DataError(
-        f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, but the first {first_count}. "
-        "Fits to "
-        "different rows are not comparable.",
+        f"Fit {fit_number} of {caller} uses {other_count} rows{by_class}, but the first {first_count}. Fits "
+        "to different rows are not comparable.",
         hint=hint,
     )
 
 
-def _raise_if_rows(first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str) -> None:
+def _raise_if_used_rows_differ(
+    first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
+) -> None:
     """Raise a DataError if the rows of two fits differ in their index, class or weight.
 
     Parameters
@@ -126,7 +129,7 @@ def _raise_if_rows(first: ClassifierResults, fit: ClassifierResults, fit_number:
                 hint="Compare fits of one table, one response and the same weights.",
                 rows=(row,),
             )
-    raise_if_other_values(first, fit, fit_number, caller)
+    raise_if_values_differ(first, fit, fit_number, caller)
 
 
 def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
@@ -154,7 +157,7 @@ def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[A
     return design_rows.table.index[is_used], fit.classes.to_numpy(dtype=object)[codes[is_used]], weights
 
 
-def raise_if_other_values(
+def raise_if_values_differ(
     first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
 ) -> None:
     """Raise a DataError if a column has different values in the tables of two fits.
@@ -196,8 +199,7 @@ def raise_if_other_values(
     if different:
         raise DataError(
             f"Fit {fit_number} of {caller} was fitted to another table than the first: the values of its "
-            "column "
-            f"{different[0]!r} differ by more than a change of units.",
+            f"column {different[0]!r} differ by more than a change of units.",
             hint="Fit all to the same table.",
             columns=(different[0],),
         )
@@ -235,23 +237,23 @@ def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     list of bool
     """
     if all(fit._fit.has_rows for fit in fits):
-        digests = [_digests(fit._fit) for fit in fits]
+        digests = [_column_digests(fit._fit) for fit in fits]
         return [digest == digests[0] for digest in digests]
     return [_has_equal_means(fits[0]._fit, fit._fit) for fit in fits]
 
 
-def _digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
-    """Return the columns of a fit as a multiset of pairs of type (see `_measure_types`) and hash."""
+def _column_digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
+    """Return a multiset of the columns of a fit, each as its type (see `_likelihood_types`) and a hash."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.design_rows):
         for column, column_hash in zip(x.T, hashes, strict=True):
             # Adding zero turns -0.0 into 0.0.
             column_hash.update(np.ascontiguousarray(column + 0.0).tobytes())
-    return Counter(zip(_measure_types(fit), (column_hash.digest() for column_hash in hashes), strict=True))
+    return Counter(zip(_likelihood_types(fit), (column_hash.digest() for column_hash in hashes), strict=True))
 
 
-def _measure_types(fit: FittedModel[Any]) -> list[str]:
-    """Return "density" or "probability" for each column: how it enters the likelihood."""
+def _likelihood_types(fit: FittedModel[Any]) -> list[str]:
+    """Return for each column whether its likelihood is a "density" or, if it is discrete, a "probability"."""
     measures = ["density"] * len(fit.terms)
     if isinstance(fit.estimates, NaiveBayesFit):
         for column in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
@@ -261,7 +263,7 @@ def _measure_types(fit: FittedModel[Any]) -> list[str]:
 
 def _has_equal_means(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
     """Return whether two fits have equal class means of columns of the same names."""
-    if set(first.terms) != set(fit.terms) or _measure_types(first) != _measure_types(fit):
+    if set(first.terms) != set(fit.terms) or _likelihood_types(first) != _likelihood_types(fit):
         return False
     first_means = first.class_means()
     other_means = fit.class_means().reindex(index=first.classes, columns=first.terms)
@@ -285,7 +287,7 @@ def llf_given_row(results: ClassifierResults) -> float:
 
 
 def resolve_verb(verb: Any, argument: str = "verb") -> Any:
-    """Return the verb of a name; other values are returned as they are.
+    """Return the verb with this name; return a value that is not a string unchanged.
 
     Parameters
     ----------
@@ -304,12 +306,24 @@ def resolve_verb(verb: Any, argument: str = "verb") -> Any:
     return resolve(f"{BY_VERB[verb].module}:{verb}")
 
 
-def no_label_reason(fit: FittedModel[Any], rules: str) -> tuple[str, str]:
-    """Return message and hint of the error that no observation has a label by rules that did not see it."""
-    message = f"No observation has a label by {rules}"
+def no_label_reason(fit: FittedModel[Any], rules_description: str) -> tuple[str, str]:
+    """Return message and hint of an error: no observation is predicted by the rules fitted without it.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    rules_description : str
+        Description of the rules, for the message.
+
+    Returns
+    -------
+    message : str
+    hint : str
+    """
+    message = f"No observation has a prediction by {rules_description}"
     names = list(fit.design_rows.design.label_kinds)
     if not names:
-        return f"{message}.", "Give more rows, or other columns."
+        return f"{message}.", "Use more rows, or other columns."
     return (
         f"{message}: its level of {join_labels(names)} occurs in no other observation.",
         "Leave the column out of the formula, or merge its levels.",
@@ -325,7 +339,7 @@ class HasFit(Protocol):
 
 
 def require_fits(fits: Sequence[Any], caller: str) -> None:
-    """Raise an error if an argument is not a fit; `caller` is the caller, for the message.
+    """Raise an error if an argument is not a fit; the message names `caller`.
 
     The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
     """
@@ -339,10 +353,10 @@ def require_fits(fits: Sequence[Any], caller: str) -> None:
                 f"Argument {position} of {caller} is a known distribution and has no rows.",
                 hint="Use its error_rate, which is exact, and its risk(fit), the excess error of a fit.",
             )
-        hint = "Give its results_" if hasattr(fit, "results_") else "Give what lda() and other verbs return"
+        hint = "Pass its results_" if hasattr(fit, "results_") else "Pass what lda() and other verbs return"
         if hasattr(fit, "cross_validate"):
-            hint = "Give its fit, as found.fit; with folds= the terms are chosen again in each"
-        more = ", each as an argument of its own" if isinstance(fit, (list, tuple)) else ""
+            hint = "Pass its attribute fit; with folds= the terms are chosen again in each fold"
+        more = ", each as a separate argument" if isinstance(fit, (list, tuple)) else ""
         raise DataError(
             f"Argument {position} of {caller} is not a fit (type {type(fit).__name__}).",
             hint=f"{hint}{more}.",
@@ -350,13 +364,15 @@ def require_fits(fits: Sequence[Any], caller: str) -> None:
 
 
 def require_rows(fits: Sequence[Any], caller: str) -> None:
-    """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded."""
+    """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded.
+
+    The message names `caller`.
+    """
     require_fits(fits, caller)
     for position, fit in enumerate(fits, start=1):
         if not fit._fit.has_rows:
             raise NotSupportedError(
                 f"{caller} requires the rows of the fits. Argument {position} has none, because it was "
-                "loaded, "
-                "unpickled, or fitted by an estimator or to moments.",
+                "loaded, unpickled, or fitted by an estimator or to moments.",
                 hint="Fit the model to a table.",
             )

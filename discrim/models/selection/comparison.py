@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
 
-def cross_validated(
+def cross_validate_fits(
     fits: Sequence[ClassifierResults],
     folds: Any,
     repeats: int,
@@ -75,7 +75,7 @@ def cross_validated(
         warn_unlabelled(validations[-1], f"Fit {fit_number}: ")
     for fit_number, validation in enumerate(validations[1:], start=2):
         require_same_folds(validations[0], validation, fit_number)
-        comparable.raise_if_other_values(fits[0], fits[fit_number - 1], fit_number, "compare(folds=)")
+        comparable.raise_if_values_differ(fits[0], fits[fit_number - 1], fit_number, "compare(folds=)")
     return validations
 
 
@@ -108,10 +108,10 @@ def require_same_folds(first: CrossValidation, second: CrossValidation, fit_numb
             )
 
 
-def _wrong_in_both(
+def _errors_on_shared_rows(
     a: CrossValidation, b: CrossValidation
 ) -> tuple[NDArray[np.bool_], tuple[Floats, Floats], EvaluatedRows]:
-    """Return the errors of two fits on the rows that both predict.
+    """Return the misclassifications by two fits of the rows that both predict.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _wrong_in_both(
 
 def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
     """Return the mean differences (R, F) of errors in each fold, over the rows that both fits predict."""
-    both, wrong, rows = _wrong_in_both(a, b)
+    both, wrong, rows = _errors_on_shared_rows(a, b)
     by_repeat = zip(*wrong, a._fold_ids[:, both], strict=True)
     n_folds = len(a._fold_labels)
     row_weights = rows.row_weights()
@@ -165,12 +165,12 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
 
 def compare_pairs(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
     """Return a table with a row for each pair of fits; the columns are documented in `Comparison.pairs`."""
-    rows = [_fold_pair(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
+    rows = [_pair_items(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
     return pd.DataFrame(rows, index=index)
 
 
-def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
+def _pair_items(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     """Compare the errors of two fits on the same folds.
 
     Parameters
@@ -183,7 +183,7 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     dict of str to float
         Columns of `Comparison.pairs`.
     """
-    both, wrong, rows = _wrong_in_both(a, b)
+    both, wrong, rows = _errors_on_shared_rows(a, b)
     weights = rows.weights
     row_weights = rows.row_weights()
     by_fold = _fold_differences(a, b).ravel()
@@ -192,7 +192,7 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         float(row_weights @ errors_by_repeat.mean(axis=0)) / float(row_weights.sum())
         for errors_by_repeat in wrong
     ]
-    total = float(weights.sum()) if a._weighted else len(weights)
+    total = float(weights.sum()) if a._has_weights else len(weights)
     low, high = test.low, test.high
     if not test.se > 0:
         # Folds that do not differ have no interval. The difference is no larger than the proportion of rows
@@ -213,10 +213,10 @@ def _fold_pair(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
         "t": test.statistic,
         "df": test.df,
         "p_t": test.pvalue,
-    } | _mcnemar(a, both, [errors_by_repeat[0] for errors_by_repeat in wrong])
+    } | _mcnemar_items(a, both, [errors_by_repeat[0] for errors_by_repeat in wrong])
 
 
-def _mcnemar(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
+def _mcnemar_items(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[Floats]) -> dict[str, float]:
     """Compute McNemar's test of two fits, by groups if rows were assigned to folds in groups.
 
     Parameters
@@ -255,7 +255,9 @@ class Comparison(ResultTable):
     A selection of its rows or columns is a plain DataFrame.
     """
 
-    def _set(self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None) -> Self:
+    def _with_fits(
+        self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None
+    ) -> Self:
         """Store the fits, their names and cross-validations in a private attribute and return the table."""
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
@@ -411,24 +413,24 @@ def compare(
     [0.02, 0.2067, 0.0056]
     """
     comparable.require_fits(fits, "compare()")
-    names = _names(fits)
+    names = _model_names(fits)
     if folds is None and (
         not (is_integer(repeats) and repeats == 1) or groups is not None or seed is not None
     ):
         raise DataError("repeats=, groups= and seed= require folds=.", hint="Pass the number of folds.")
     validations = None
     if folds is not None:
-        validations = cross_validated(fits, folds, repeats, groups, seed, refit_prior)
-    return _by_fit(fits, names, refit_prior, validations)
+        validations = cross_validate_fits(fits, folds, repeats, groups, seed, refit_prior)
+    return _comparison_table(fits, names, refit_prior, validations)
 
 
-def _names(fits: Sequence[Any]) -> list[str]:
-    """Return the names of the models, with a number if several fits have the same model."""
+def _model_names(fits: Sequence[Any]) -> list[str]:
+    """Return the name of the model of each fit, such as "LDA" or, if it occurs several times, "LDA (2)"."""
     names = [type(fit).__name__.removesuffix("Results") for fit in fits]
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
-def _by_fit(
+def _comparison_table(
     fits: Sequence[Any],
     names: list[str],
     refit_prior: bool | None,
@@ -453,20 +455,19 @@ def _by_fit(
     """
     other_rows = ""
     try:
-        comparable.raise_if_other_rows(fits, "compare()")
+        comparable.raise_if_rows_differ(fits, "compare()")
     except DataError as error:
         if validations is None:
             raise
         other_rows = (
-            f"{error} Until then likelihoods, resubstitution errors and leave-one-out errors are missing; "
+            f"{error} Therefore likelihoods, resubstitution errors and leave-one-out errors are missing; "
             "error_cv refers to the rows of each fit, and pairs() to the rows that both fits use."
         )
-    chose = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
-    if chose:
+    selected_names = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
+    if selected_names:
         warn_user(
-            f"The columns of {join_labels(chose)} were selected from the same rows. Likelihoods, AIC, BIC, "
-            "and "
-            "resubstitution and leave-one-out errors ignore the selection and are too optimistic. With "
+            f"The columns of {join_labels(selected_names)} were selected from the same rows. Likelihoods, AIC, BIC, "
+            "and resubstitution and leave-one-out errors ignore the selection and are too optimistic. With "
             "folds= the selection is repeated in each fold."
         )
     rows = []
@@ -486,7 +487,7 @@ def _by_fit(
             except NotSupportedError:
                 row[f"error_{method}"] = np.nan
         rows.append(row)
-    table = Comparison(rows, index=pd.Index(names))._set(fits, names, validations)
+    table = Comparison(rows, index=pd.Index(names))._with_fits(fits, names, validations)
     if validations is not None:
         errors = [validation.table().loc["error", ["estimate", "se"]] for validation in validations]
         table[["error_cv", "se_cv"]] = np.array(errors, dtype=np.float64)
@@ -529,14 +530,12 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
             other_name = names[joint[has_same_columns.index(False)]]
             return (
                 f"Joint likelihoods of class and row depend on the units of the columns, and {other_name} "
-                "has "
-                f"other columns or values than {names[joint[0]]}, {consequence}"
+                f"has other columns or values than {names[joint[0]]}, {consequence}"
             )
     if len(joint) and len(given_row):
         return (
             f"The likelihood of {names[joint[0]]} is the joint likelihood of class and row, and the "
-            "likelihood "
-            f"of {names[given_row[0]]} is conditional on the row, {consequence}"
+            f"likelihood of {names[given_row[0]]} is conditional on the row, {consequence}"
         )
     return ""
 
@@ -590,9 +589,11 @@ def compare_on_table(
         )
         for codes in zip(*chunks, strict=True)
     ]
-    rates = {name: _rate(fit, *codes) for name, fit, codes in zip(names, fits, labels_by_fit, strict=True)}
+    rates = {
+        name: _error_items(fit, *codes) for name, fit, codes in zip(names, fits, labels_by_fit, strict=True)
+    }
     pairs = {
-        (names[i], names[j]): _pair(labels_by_fit[i], labels_by_fit[j])
+        (names[i], names[j]): _table_pair_items(labels_by_fit[i], labels_by_fit[j])
         for i, j in combinations(range(len(fits)), 2)
     }
     by_pair = pd.DataFrame.from_dict(pairs, orient="index")
@@ -600,15 +601,37 @@ def compare_on_table(
     return pd.DataFrame.from_dict(rates, orient="index"), by_pair
 
 
-def _rate(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
-    """Return the columns of one fit: formula, rows, wrong, and the error with its interval."""
+def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
+    """Return the columns of one fit: formula, rows, wrong, and the error with its interval.
+
+    Parameters
+    ----------
+    fit : ClassifierResults
+    actual, predicted : (n,) int
+        Codes of the classes; -1 if missing.
+
+    Returns
+    -------
+    dict of str to value
+    """
     k = len(fit.classes)
     rate = error_rate_from_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
     counts = {"formula": fit.formula, "rows": int(rate.total), "wrong": int(rate.wrong)}
     return counts | {"error": rate.estimate, "se": rate.se, "low": rate.low, "high": rate.high}
 
 
-def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
+def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
+    """Return the columns of a pair of fits: rows, rows on which one alone is wrong, and McNemar's p-value.
+
+    Parameters
+    ----------
+    one, other : tuple of two (n,) int
+        Codes of the actual and predicted classes of the rows by each fit; -1 if missing.
+
+    Returns
+    -------
+    dict of str to value
+    """
     both = np.logical_and.reduce([codes >= 0 for codes in (*one, *other)])
     a, b = (actual != predicted for actual, predicted in (one, other))
     alone = int((both & a & ~b).sum()), int((both & b & ~a).sum())
@@ -616,7 +639,7 @@ def _pair(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any
     return counts | {"p_exact": mcnemar(*alone)[0]}
 
 
-def on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
+def cross_validate_on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
     """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation."""
     if cv.seed is None:
         raise DataError(

@@ -214,8 +214,7 @@ def lr_test(
     if "factors" in describe(quadratic.covariance_model).sections:
         raise NotSupportedError(
             'A common covariance matrix is not a special case of covariance="factor", so the likelihood '
-            "ratio "
-            "has no chi-square distribution.",
+            "ratio has no chi-square distribution.",
             hint="Compare the fits by bic, or see covariance_models(formula, data, dimensions=).",
         )
     for fit in (lda_fit, qda_fit):
@@ -275,7 +274,7 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
     """
     comparable.require_rows((small, large), "lr_test()")
     raise_if_penalized((small, large), "lr_test()")
-    comparable.raise_if_other_rows((small, large), "lr_test()")
+    comparable.raise_if_rows_differ((small, large), "lr_test()")
     fits = small._fit, large._fit
     if fits[0].estimates.bias_reduction != fits[1].estimates.bias_reduction:
         raise NotSupportedError(
@@ -301,7 +300,7 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
 
 def _require_same_table(fits: Sequence[Any], caller: str) -> None:
     """Raise DataError if fits use different rows, or columns with different values."""
-    comparable.raise_if_other_rows(fits, caller)
+    comparable.raise_if_rows_differ(fits, caller)
     if not all(comparable.has_same_columns(fits)):
         raise DataError(
             "The two fits differ in the values of their columns, for example in their units.",

@@ -60,8 +60,8 @@ COLUMN_BY_MEASURE = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 class FoldedRows:
     """Observed and predicted classes, folds and scores of the n rows of a cross-validation with R repeats.
 
-    Scores that worker processes computed may stay in these processes (see `StoredValue`). A `FoldedRows` is
-    then sent there, and computes losses without copying the scores.
+    If worker processes computed the scores, the scores stay there (see `StoredValue`). A `FoldedRows` is
+    then sent to the worker process and computes the losses, so that the scores are not copied.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class FoldedRows:
         Positions of the folds; -1 for a row that the fit does not use.
     n_folds : int
         Number F of folds.
-    posteriors : bool
+    has_posteriors : bool
         Whether the softmax of the scores gives posteriors.
     scores : R arrays (n, K) of float
         Scores of each repeat by rules fitted without the fold of the row.
@@ -86,11 +86,13 @@ class FoldedRows:
     predicted: Codes
     fold_ids: Codes
     n_folds: int
-    posteriors: bool
+    has_posteriors: bool
     scores: tuple[Floats, ...] = ()
 
-    def scored(self, *scores: Floats) -> FoldedRows:
-        """Return a copy with scores, and with classes and weights in full precision.
+    def with_scores(self, *scores: Floats) -> FoldedRows:
+        """Return a copy with scores, classes of type intp and weights of type float64.
+
+        Classes and weights are sent to worker processes in shorter types.
 
         Parameters
         ----------
@@ -100,8 +102,6 @@ class FoldedRows:
         Returns
         -------
         FoldedRows
-            `evaluated` has codes of type intp and weights of type float64. Worker processes receive both in
-            shorter types.
         """
         codes = self.evaluated.codes.astype(np.intp)
         weights = self.evaluated.weights.astype(np.float64)
@@ -120,7 +120,7 @@ class FoldedRows:
         is_evaluated = self.is_evaluated
         actual = self.evaluated.codes
         losses = {"error": (self.predicted[:, is_evaluated] != actual).astype(np.float64)}
-        if not self.posteriors:
+        if not self.has_posteriors:
             return losses
         class_indicators = np.eye(self.evaluated.n_classes)[actual]
         rows = np.arange(len(actual))
@@ -145,7 +145,7 @@ class FoldedRows:
             Losses by measure, named like those of `losses`; the error is 1 for all rows.
         """
         losses = {"error": np.ones((len(self.predicted), len(self.evaluated.codes)))}
-        if not self.posteriors:
+        if not self.has_posteriors:
             return losses
         relabelled = [
             replace(
@@ -161,14 +161,14 @@ class FoldedRows:
             for name in ("log loss", "Brier")
         }
 
-    def means(self) -> list[dict[str, NDArray[Any]]]:
+    def means_by_fold(self) -> list[dict[str, NDArray[Any]]]:
         """Compute the number of rows, the number of wrong rows and the mean losses of each fold.
 
         Returns
         -------
         list of dict of str to (F,) array
-            For each repeat the columns "rows" and "wrong" (sums of weights), and the mean losses "error",
-            "log_loss" and "brier".
+            One dict of columns for each repeat: "rows" and "wrong" (sums of weights), and the mean losses
+            "error" and, for models with posteriors, "log_loss" and "brier".
         """
         weights = self.evaluated.weights
         row_weights = self.evaluated.row_weights()
@@ -184,7 +184,7 @@ class FoldedRows:
             tables.append(columns)
         return tables
 
-    def rates(self, level: float) -> dict[str, tuple[float, float, float, float]]:
+    def mean_losses(self, level: float) -> dict[str, tuple[float, float, float, float]]:
         """Compute mean losses over rows and repeats, with standard errors and confidence intervals.
 
         Parameters
@@ -286,17 +286,20 @@ class CrossValidation(SummarizedResults):
         self._fold_labels = fold_labels
         self._index = design_rows.table.index
         self._actual = used_codes(design_rows)
-        self._predicted = np.stack([repeat_scores.apply(_labels).astype(np.intp) for repeat_scores in scores])
+        self._predicted = np.stack(
+            [repeat_scores.apply(_predicted_codes).astype(np.intp) for repeat_scores in scores]
+        )
         has_prediction = np.asarray((self._predicted >= 0).all(axis=0))
         self.unlabelled = int(((self._actual >= 0) & ~has_prediction).sum())
         self._is_evaluated = has_prediction & (self._actual >= 0)
         weights = row_weights(design_rows)
         self._weights = np.ones(len(has_prediction)) if weights is None else weights
-        self._weighted = weights is not None
+        self._has_weights = weights is not None
 
     # ---- rows
 
-    def _repeats(self) -> pd.RangeIndex:
+    def _repeat_index(self) -> pd.RangeIndex:
+        """Return the numbers of the repeats, from 1."""
         return pd.RangeIndex(1, len(self._fold_ids) + 1, name="repeat")
 
     @property
@@ -305,13 +308,13 @@ class CrossValidation(SummarizedResults):
         """Fold of each row, by repeat."""
         names = pd.Index(self._fold_labels)
         columns = [codes_to_labels(fold_ids, names, self._index) for fold_ids in self._fold_ids]
-        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+        return pd.concat(columns, axis=1).set_axis(self._repeat_index(), axis=1)
 
     @property
     def labels(self) -> pd.DataFrame:
         """Predicted class of each row, by repeat."""
         columns = [self._fit.to_labels(predicted, self._index) for predicted in self._predicted]
-        return pd.concat(columns, axis=1).set_axis(self._repeats(), axis=1)
+        return pd.concat(columns, axis=1).set_axis(self._repeat_index(), axis=1)
 
     def posteriors(self, repeat: int = 1) -> pd.DataFrame:
         """Posteriors of the rows in a repeat, rows by classes.
@@ -335,23 +338,24 @@ class CrossValidation(SummarizedResults):
 
     @cached_property
     def _folded_rows(self) -> StoredValue[FoldedRows]:
-        """Rows with their scores, in the process that stores the scores."""
+        """The `FoldedRows` with scores, in the process that stores the scores."""
         int_type = np.min_scalar_type(-max(len(self._fit.classes), len(self._fold_labels)))
         folds = self._fold_ids.astype(int_type)
         predicted = self._predicted.astype(int_type)
         has_posteriors = self._fit.has_posteriors
         evaluated = self._evaluated_rows()
-        weights: Any = evaluated.weights if self._weighted else evaluated.weights.astype(np.int8)
+        weights: Any = evaluated.weights if self._has_weights else evaluated.weights.astype(np.int8)
         evaluated = replace(evaluated, codes=evaluated.codes.astype(int_type), weights=weights)
         rows = FoldedRows(
             self._is_evaluated, evaluated, predicted, folds, len(self._fold_labels), has_posteriors
         )
         first, *others = self._scores
-        return first.map(rows.scored, *others)
+        return first.map(rows.with_scores, *others)
 
     @cached_property
-    def _means(self) -> list[dict[str, NDArray[Any]]]:
-        return self._folded_rows.apply(FoldedRows.means)
+    def _fold_means(self) -> list[dict[str, NDArray[Any]]]:
+        """Numbers of rows and mean losses by fold, for each repeat; see `FoldedRows.means_by_fold`."""
+        return self._folded_rows.apply(FoldedRows.means_by_fold)
 
     @with_display_formats(every="share")
     def class_shares(self) -> pd.DataFrame:
@@ -359,14 +363,14 @@ class CrossValidation(SummarizedResults):
 
         If the prior is estimated again without each fold, it consists of these shares.
         """
-        counts = np.concatenate(self._counts_outside())
-        labels: list[Any] = [self._repeats(), self._fold_labels]
+        counts = np.concatenate(self._counts_outside_folds())
+        labels: list[Any] = [self._repeat_index(), self._fold_labels]
         index = pd.MultiIndex.from_product(labels, names=["repeat", "fold"])
         return pd.DataFrame(
             counts / counts.sum(axis=1, keepdims=True), index=index, columns=self._fit.classes
         )
 
-    def _counts_outside(self) -> list[Floats]:
+    def _counts_outside_folds(self) -> list[Floats]:
         """Return the class counts, or sums of weights, outside each fold.
 
         Returns
@@ -394,17 +398,17 @@ class CrossValidation(SummarizedResults):
     @with_display_formats(every="share")
     def by_fold(self) -> pd.DataFrame:
         """Rows, wrong rows and mean losses of each fold of each repeat."""
-        table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._means])
-        if not self._weighted:
+        table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._fold_means])
+        if not self._has_weights:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
-        labels: list[Any] = [self._repeats(), self._fold_labels]
+        labels: list[Any] = [self._repeat_index(), self._fold_labels]
         return table.set_axis(pd.MultiIndex.from_product(labels, names=["repeat", "fold"]), axis=0)
 
     @property
     @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
         """Actual by predicted classes, the mean over repeats."""
-        weights = self._weights if self._weighted else None
+        weights = self._weights if self._has_weights else None
         actual = np.where(self._is_evaluated, self._actual, -1)
         first, *others = (
             confusion_table(actual, predicted, self._fit.classes, weights) for predicted in self._predicted
@@ -457,7 +461,7 @@ class CrossValidation(SummarizedResults):
         check_level(level)
         by_fold = self.by_fold
         rows = {}
-        for name, rate in self._folded_rows.apply(partial(FoldedRows.rates, level=level)).items():
+        for name, rate in self._folded_rows.apply(partial(FoldedRows.mean_losses, level=level)).items():
             folds = by_fold[COLUMN_BY_MEASURE[name]].dropna().to_numpy()
             rows[name] = (*rate, *fold_mean_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
@@ -697,7 +701,7 @@ def cross_validate(
 def _fit_to_validate(
     fit: Any, formula: Any, data: Any, options: Any, nested: bool, refit_prior: bool | None
 ) -> tuple[FittedModel[Any], bool | None]:
-    """Resolve the arguments of `cross_validate` to a fitted model that can be refitted without a fold.
+    """Return the fitted model that `cross_validate` evaluates, from any of the forms of its argument `fit`.
 
     Parameters
     ----------
@@ -779,14 +783,14 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
 def _fit_of_function(
     function: Callable[[Any], Any], data: Any, full_fit: FittedModel[Any]
 ) -> FittedModel[Any]:
-    """Return the fit of a function to a table, with refits that call the function.
+    """Return the fit that a function made of a table, with refits that call the function again.
 
     Parameters
     ----------
     function : callable
         Function of a table that returns the results of a verb.
     data : table
-        All rows. They are the rows that are predicted, also if the function drops some.
+        All rows. All of them are predicted, also rows that the function drops before it fits.
     full_fit : FittedModel
         Fit that the function returned for all rows.
 
@@ -898,7 +902,7 @@ def cross_validate_on_folds(
     )
 
 
-def _labels(scores: Floats) -> Codes:
+def _predicted_codes(scores: Floats) -> Codes:
     """Return predicted classes in the shortest integer type, because they are sent between processes.
 
     Parameters
@@ -913,36 +917,42 @@ def _labels(scores: Floats) -> Codes:
     return best_class(scores).astype(np.min_scalar_type(-scores.shape[1]))
 
 
-def warn_unlabelled(cv: CrossValidation, who: str = "") -> None:
-    """Warn if some rows of a class remained without a prediction; `who` begins the message."""
+def warn_unlabelled(cv: CrossValidation, prefix: str = "") -> None:
+    """Warn if rows of known class have no prediction in some repeat; the message begins with `prefix`."""
     if cv.unlabelled:
         row = int(np.argmax((cv._actual >= 0) & ~cv._is_evaluated))
         first = cv._fit.design_rows.table.label(row)
         warn_user(
-            f"{who}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no prediction in some "
-            "repeat "
-            f"(the first: {first!r}) and are not counted. Either all classes have probability zero (fit with "
-            "laplace=1, for example), or a level occurs only in the fold of the row (merge it with another).",
+            f"{prefix}{cv.unlabelled} row{'s have' if cv.unlabelled > 1 else ' has'} no prediction in some "
+            f"repeat (the first: {first!r}) and are not counted. Either all classes have probability zero "
+            "(fit with laplace=1, for example), or a level occurs only in the fold of the row (merge it "
+            "with another).",
             MissingPredictionWarning,
         )
 
 
 def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary: header, measures, permutation test, errors by class, confusion, errors by fold."""
+    """Return the summary of a cross-validation.
+
+    Its sections are the header, measures, permutation test (if any), errors by class, confusion matrix and
+    errors by fold. `sections` selects some of them by key.
+    """
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
-    test = {} if cv.permutations is None else {"permutations": partial(_permutations, cv.permutations)}
+    test = (
+        {} if cv.permutations is None else {"permutations": partial(_permutations_section, cv.permutations)}
+    )
     section_builders: dict[str, Callable[[], Section | Pairs]] = {
-        "header": partial(_header, cv),
-        "measures": partial(_measures, cv),
+        "header": partial(_header_section, cv),
+        "measures": partial(_measures_section, cv),
         **test,
-        "classes": partial(_classes, cv),
-        "confusion": partial(_confusion, cv),
-        "folds": partial(_folds, cv),
+        "classes": partial(_classes_section, cv),
+        "confusion": partial(_confusion_section, cv),
+        "folds": partial(_folds_section, cv),
     }
     return summarize(title, section_builders, sections)
 
 
-def _header(cv: CrossValidation) -> Pairs:
+def _header_section(cv: CrossValidation) -> Pairs:
     """Return the header of the summary."""
     fit = cv._fit
     evaluated = cv._evaluated_rows()
@@ -952,7 +962,7 @@ def _header(cv: CrossValidation) -> Pairs:
     prior = {"fixed": "class proportions, fixed", "refitted": "class proportions, refitted", "": "none"}.get(
         cv.prior, "user, fixed"
     )
-    rows = "Sum of weights" if cv._weighted else "Predicted observations"
+    rows = "Sum of weights" if cv._has_weights else "Predicted observations"
     items: list[HeaderItem] = [
         HeaderItem(rows, total, format_count(total)),
         HeaderItem("Dropped, missing values", fit.dropped),
@@ -970,15 +980,17 @@ def _header(cv: CrossValidation) -> Pairs:
         for fold_ids in cv._fold_ids
     ]
     absent = cv._fit.classes[np.unique(cv._actual[np.any(is_absent, axis=0)])]
-    notes = (_choice_note(cv), uneven_note(cv), absent_note(absent))
+    notes = (_choice_note(cv), unbalanced_folds_note(cv), absent_note(absent))
     return Pairs(fit.formula, items, " ".join(filter(None, notes)))
 
 
-def uneven_note(cv: CrossValidation) -> str:
-    """Return a note on folds with uneven classes if the prior of all rows is used; otherwise ""."""
+def unbalanced_folds_note(cv: CrossValidation) -> str:
+    """Return a note if class proportions differ between folds and the prior is fixed; otherwise ""."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
     position = (
-        find_unbalanced_fold(np.concatenate(cv._counts_outside()), counts) if cv.prior == "fixed" else None
+        find_unbalanced_fold(np.concatenate(cv._counts_outside_folds()), counts)
+        if cv.prior == "fixed"
+        else None
     )
     if position is None:
         return ""
@@ -989,10 +1001,10 @@ def uneven_note(cv: CrossValidation) -> str:
     prior = float(cv._fit.prior[code])
     where = f"fold {format_value(fold)}" + (f" of repeat {repeat}" if len(cv._fold_ids) > 1 else "")
     return (
-        f"The class proportions differ between folds: the proportion of class "
-        f"{format_value(cv._fit.classes[code])} is {class_share:.3g} outside {where}, and {prior:.3g} in all "
-        "rows. "
-        "The fixed prior includes the held-out rows; refit_prior=True estimates it without each fold."
+        "The class proportions differ between folds: the proportion of class "
+        f"{format_value(cv._fit.classes[code])} is {class_share:.3g} outside {where}, and {prior:.3g} in "
+        "all rows. The fixed prior includes the held-out rows; refit_prior=True estimates it without each "
+        "fold."
     )
 
 
@@ -1009,8 +1021,8 @@ def _choice_note(cv: CrossValidation) -> str:
     return f"The choice of {chosen} was made with the same rows and is kept, so the estimates are optimistic."
 
 
-def _measures(cv: CrossValidation) -> Section:
-    """Return the section of the held-out losses."""
+def _measures_section(cv: CrossValidation) -> Section:
+    """Return the section of the mean losses of held-out observations, with their intervals."""
     units = "groups" if cv._clusters is not None else "observations"
     return Section(
         "Losses of held-out observations",
@@ -1026,7 +1038,7 @@ def _measures(cv: CrossValidation) -> Section:
     )
 
 
-def _permutations(test: Permutations) -> Section:
+def _permutations_section(test: Permutations) -> Section:
     """Return the section of the permutation test of the hit rate."""
     formats: dict[Any, Any] = dict.fromkeys(test.table.columns, "share")
     formats |= {"p": "tail", "least_p": "tail", "permutations": "count"}
@@ -1040,19 +1052,21 @@ def _permutations(test: Permutations) -> Section:
     )
 
 
-def _classes(cv: CrossValidation) -> Section:
+def _classes_section(cv: CrossValidation) -> Section:
+    """Return the section of the errors by class."""
     table = cv.by_class
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"rows": "count", "wrong": "count"}
     return Section("Errors by class", table, formats, headings=SHARED_HEADINGS, source=".by_class")
 
 
-def _confusion(cv: CrossValidation) -> Section:
+def _confusion_section(cv: CrossValidation) -> Section:
+    """Return the section of the confusion matrix."""
     mean = ", mean over repeats" if len(cv._fold_ids) > 1 else ""
     table = cv.confusion.rename_axis(index=None, columns=None)
     return Section(f"Actual classes (rows) by predicted classes{mean}", table, "count", source=".confusion")
 
 
-def _folds(cv: CrossValidation) -> Section:
+def _folds_section(cv: CrossValidation) -> Section:
     """Return the section of the errors by fold."""
     table = cv.by_fold
     if len(cv._fold_ids) == 1:
@@ -1068,7 +1082,7 @@ def _folds(cv: CrossValidation) -> Section:
     )
 
 
-def name_of(cv: Any) -> str:
+def verb_name(cv: Any) -> str:
     """Return the name of the verb of a cross-validated model, such as "lda"."""
     name: str = cv._fit.spec.name
     return name

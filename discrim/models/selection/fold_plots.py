@@ -8,8 +8,8 @@ from discrim.errors import DataError
 from discrim.models.base.reading import format_argument
 from discrim.models.plots.evaluation import draw_confusion_table
 from discrim.models.plots.plottable import plot
-from discrim.models.selection.comparison import compare_pairs, fold_differences, on_same_folds
-from discrim.models.selection.cross_validation import name_of
+from discrim.models.selection.comparison import compare_pairs, cross_validate_on_same_folds, fold_differences
+from discrim.models.selection.cross_validation import verb_name
 from discrim.report.plots.evaluation import draw_by_fold, draw_permuted
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ def folds(cv: Any, options: PlotOptions) -> Axes:
     """Plot the error of each fold and the mean, with its confidence interval."""
     row = cv.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
-    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {name_of(cv)}, by fold")
-    signs = options.signs([name_of(cv)])
+    names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {verb_name(cv)}, by fold")
+    signs = options.signs([verb_name(cv)])
     return draw_by_fold(cv.by_fold["error"], mean, names, ax=options.ax, signs=signs)
 
 
@@ -42,11 +42,11 @@ def permutations(cv: Any, options: PlotOptions) -> Axes:
             "kind='permutations' requires a permutation test.",
             hint="Pass permutations=999 to cross_validate().",
         )
-    title = f"Hit rates of {name_of(cv)} for permuted and for true labels"
+    title = f"Hit rates of {verb_name(cv)} for permuted and for true labels"
     names = (f"Cross-validated hit rate, labels permuted among {test.shuffled}", title)
     pvalue = f"p {test.pvalue:.2g}"
     return draw_permuted(
-        test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([name_of(cv)])
+        test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([verb_name(cv)])
     )
 
 
@@ -57,7 +57,7 @@ def differences(cv: Any, options: PlotOptions) -> Axes:
     if other is None:
         raise DataError("kind='differences' requires another model.", hint="Pass a fit as other=.")
     if hasattr(other, "_fit") and not hasattr(other, "by_fold"):
-        other = on_same_folds(cv, other)
+        other = cross_validate_on_same_folds(cv, other)
     if not hasattr(other, "by_fold"):
         raise DataError(
             f"other={format_argument(other)} is not valid.",
@@ -66,8 +66,8 @@ def differences(cv: Any, options: PlotOptions) -> Axes:
     values = fold_differences(cv, other)
     test = compare_pairs([cv, other], ["a", "b"]).iloc[0]
     mean = float(values.mean()), float(test["low"]), float(test["high"])
-    a = name_of(cv)
-    b = name_of(other)
+    a = verb_name(cv)
+    b = verb_name(other)
     a, b = (f"{a} (1)", f"{b} (2)") if a == b else (a, b)
     names = (
         f"Error of {a} minus error of {b}",

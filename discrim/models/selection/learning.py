@@ -52,7 +52,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _JudgedSize:
+class _SizeErrors:
     """Test results of the rules of one training size.
 
     Attributes
@@ -61,24 +61,24 @@ class _JudgedSize:
         Mean number of training rows, or sum of their weights.
     n_rules : int
         Number of rules that were fitted.
-    wrong_counts, judged_counts : (n,) float
+    wrong_counts, tested_counts : (n,) float
         How often each row was misclassified, and how often it was tested.
     """
 
     rows: float
     n_rules: int
     wrong_counts: Floats
-    judged_counts: Floats
+    tested_counts: Floats
 
 
 def _effective_sizes(
-    judged_counts: Floats, weights: Floats, frequencies: Floats, clusters: Codes | None
+    tested_counts: Floats, weights: Floats, frequencies: Floats, clusters: Codes | None
 ) -> tuple[float, float]:
     """Return the effective number of tested rows, and of independent units (rows or groups) among them.
 
     Parameters
     ----------
-    judged_counts : (n,) float
+    tested_counts : (n,) float
         How often each row was tested.
     weights : (n,) float
         Weights of the rows in the mean error.
@@ -94,7 +94,7 @@ def _effective_sizes(
     n_units : float
         The same, or the number of groups.
     """
-    is_counted = (judged_counts > 0) & (weights > 0)
+    is_counted = (tested_counts > 0) & (weights > 0)
     counted_weights = weights[is_counted]
     rows = float(counted_weights.sum() ** 2 / (counted_weights**2 / frequencies[is_counted]).sum())
     return rows, rows if clusters is None else float(len(np.unique(clusters[is_counted])))
@@ -117,7 +117,7 @@ class LearningCurve(SummarizedResults):
     """
 
     def __init__(
-        self, fit: FittedModel[Any], results: Sequence[_JudgedSize], weights: Floats, frequencies: Floats,
+        self, fit: FittedModel[Any], results: Sequence[_SizeErrors], weights: Floats, frequencies: Floats,
         clusters: Codes | None, failed: dict[float, str], seed: int, level: float,
     ) -> None:  # fmt: skip
         """Summarize the test results, and fit the power law to their errors.
@@ -144,14 +144,14 @@ class LearningCurve(SummarizedResults):
         self.failed = failed
         self._level = level
         self._fit = fit
-        wrong_counts, judged_counts = (
+        wrong_counts, tested_counts = (
             np.stack([getattr(result, name) for result in results])
-            for name in ("wrong_counts", "judged_counts")
+            for name in ("wrong_counts", "tested_counts")
         )
         n = np.array([result.rows for result in results])
-        errors = (wrong_counts @ weights) / (judged_counts @ weights)
+        errors = (wrong_counts @ weights) / (tested_counts @ weights)
         draw_weights = bootstrap_weights(np.random.default_rng(seed), weights, clusters)
-        resampled_errors = bootstrap_error_rates(wrong_counts, judged_counts, draw_weights, N_RESAMPLES)
+        resampled_errors = bootstrap_error_rates(wrong_counts, tested_counts, draw_weights, N_RESAMPLES)
         variances = np.nanvar(resampled_errors, axis=0)
         precisions = (
             np.ones(len(n)) if not variances.any() else 1 / np.maximum(variances, 1e-3 * variances.max())
@@ -162,7 +162,7 @@ class LearningCurve(SummarizedResults):
         )
         low, high = np.nanquantile(resampled_errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
         # Bootstrap intervals are too narrow if there are no or few errors.
-        sizes = [_effective_sizes(result, weights, frequencies, clusters) for result in judged_counts]
+        sizes = [_effective_sizes(counts, weights, frequencies, clusters) for counts in tested_counts]
         exact_limits = np.array(
             [
                 effective_interval(error, variance, *size, level)
@@ -329,7 +329,7 @@ def learning_curve(
     failed = {}
     for proportion in sorted({check_number("sizes", size, 0, 1, ends="()") for size in proportions}):
         try:
-            results.append(_judge_size(fit, proportion, repeats, groups, seed, nested=nested))
+            results.append(_evaluate_size(fit, proportion, repeats, groups, seed, nested=nested))
         except NotSupportedError as error:
             failed[proportion] = str(error)
     if len(results) < MIN_SIZES:
@@ -342,8 +342,7 @@ def learning_curve(
     if failed:
         warn_user(
             f"No rule can be fitted to {', '.join(f'{proportion:.3g}' for proportion in failed)} of the "
-            "rows, "
-            f"so the curve begins at {results[0].rows:.0f} rows. {next(iter(failed.values()))}"
+            f"rows, so the curve begins at {results[0].rows:.0f} rows. {next(iter(failed.values()))}"
         )
     used_class_codes = used_codes(design_rows)
     weights = frequencies = np.where(
@@ -360,9 +359,9 @@ def learning_curve(
     return LearningCurve(fit, results, weights, frequencies, clusters, failed, seed, level)
 
 
-def _judge_size(
+def _evaluate_size(
     fit: FittedModel[Any], proportion: float, repeats: int, groups: Any, seed: int, *, nested: bool
-) -> _JudgedSize:
+) -> _SizeErrors:
     """Fit rules to about a proportion of the rows, and test them on the other rows.
 
     The rows are divided into folds. Rules are fitted to one fold each (proportion 1/n_folds) or to all folds
@@ -397,9 +396,9 @@ def _judge_size(
         fold_ids = np.where(fold_ids < 0, -1, (fold_ids == 0).astype(np.intp))
         labels = ["test rows", "training rows"]
     cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
-    is_judged = (fold_ids == 0 if fits_one_fold else fold_ids >= 0) & (cv._predicted >= 0)
-    is_wrong = is_judged & (cv._predicted != cv._actual)
-    if not is_judged.any():
+    is_tested = (fold_ids == 0 if fits_one_fold else fold_ids >= 0) & (cv._predicted >= 0)
+    is_wrong = is_tested & (cv._predicted != cv._actual)
+    if not is_tested.any():
         message, hint = no_label_reason(fit, f"rules fitted to {proportion:.3g} of the rows without it")
         raise NotSupportedError(message, hint=hint)
     counted_weights = (fold_ids >= 0) * (
@@ -410,8 +409,8 @@ def _judge_size(
         float(counted_weights[fold_ids == 1].sum()) / repeats if fits_one_fold else used * (1 - 1 / n_folds)
     )
     rules = repeats * (1 if fits_one_fold else n_folds)
-    return _JudgedSize(
-        rows, rules, is_wrong.sum(axis=0).astype(np.float64), is_judged.sum(axis=0).astype(np.float64)
+    return _SizeErrors(
+        rows, rules, is_wrong.sum(axis=0).astype(np.float64), is_tested.sum(axis=0).astype(np.float64)
     )
 
 
@@ -461,7 +460,7 @@ def curve_plot(curve: Any, options: PlotOptions) -> Axes:
     rows = np.unique(np.geomspace(first, EXTRAPOLATION_FACTOR * n, 60).astype(np.int64))
     predicted = curve.predict(rows)
     return draw_learning_curve(
-        {"law": predicted["error"]},
+        {"power law": predicted["error"]},
         {"limit": float(curve.params["a"])},
         ("Training observations", "Held-out error"),
         f"Learning curve of {curve._fit.spec.name}",

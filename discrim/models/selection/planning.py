@@ -253,8 +253,7 @@ def plan(
         if error <= bayes_error or error >= 1 - 1 / classes:
             raise DataError(
                 f"error={error:g} is out of range: at this distance the Bayes error is {bayes_error:.4g}, "
-                "and "
-                f"the error of random assignment is {1 - 1 / classes:.4g}.",
+                f"and the error of random assignment is {1 - 1 / classes:.4g}.",
                 hint="Pass a number between these errors, or excess=.",
             )
     requested_rows = DEFAULT_ROWS if rows is None else rows
@@ -372,8 +371,7 @@ def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summar
         unreachable_rules = list(results._required_rows.index[results._required_rows["rows"].isna()])
         note = (
             f"With {join_labels(unreachable_rules)}, up to {sample_size.MAX_ROWS:,} observations do not "
-            "reach "
-            "this error, or draws= is too small to decide."
+            "reach this error, or draws= is too small to decide."
         )
         section_by_key["wanted"] = Section(
             "Observations for the target error",
@@ -404,7 +402,7 @@ def errors_plot(results: Any, options: PlotOptions) -> Axes:
     """Plot the expected error of each rule by the number of rows per class, and the Bayes error."""
     return draw_learning_curve(
         {rule: results._table[rule].dropna() for rule in RULES},
-        {"best rule": results.least_error, "wanted": results._error},
+        {"best rule": results.least_error, "target": results._error},
         ("Rows of each class", "Expected error"),
         f"Expected error, {results._setting.classes} classes at distance {results._setting.distance:g}, "
         f"{results._setting.p} column{'s' if results._setting.p > 1 else ''}",

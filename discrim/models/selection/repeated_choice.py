@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
     from discrim.models.selection.cross_validation import CrossValidation
 
-Counted = Literal["apparent", "cv", "loo", "632+"]
+ChoiceMethod = Literal["apparent", "cv", "loo", "632+"]
 
-METHODS_OF_CHOICE: tuple[Counted, ...] = get_args(Counted)
+CHOICE_METHODS: tuple[ChoiceMethod, ...] = get_args(ChoiceMethod)
 """Error rates that can repeat the choice; the other methods are available for the fit only."""
 
 
 class RepeatedChoice(SummarizedResults):
-    """Base class of results of a choice, with methods that evaluate the choice together with its fit."""
+    """Base class of the results of `stepwise` and `choose`: evaluates the choice together with its fit."""
 
     @property
     @abstractmethod
     def fit(self) -> ClassifierResults:
         """The fit of the chosen model."""
 
-    def _judge(self, method: str | None) -> EvaluationMethods:
-        """Return the object whose error rates repeat the choice.
+    def _evaluation_methods(self, method: str | None) -> EvaluationMethods:
+        """Return the object whose evaluation by `method` repeats the choice.
 
-        For folds and the bootstrap the fit repeats the choice itself; for leave-one-out it does not.
+        For folds and the bootstrap this is the fit, which repeats the choice itself. Its leave-one-out does
+        not; "loo" therefore uses the fit on all candidates.
         """
         return EvaluationMethods(self.fit._fit.before_selection()) if method == "loo" else self.fit
 
@@ -46,7 +47,7 @@ class RepeatedChoice(SummarizedResults):
     def error_rates(
         self,
         data: Data | None = None,
-        methods: Sequence[Counted] | None = None,
+        methods: Sequence[ChoiceMethod] | None = None,
         *,
         prior: Prior = None,
         costs: Any = None,
@@ -93,8 +94,8 @@ class RepeatedChoice(SummarizedResults):
         Returns
         -------
         DataFrame
-            By method, like `error_rates` of a fit; `choice` is "repeated" if the choice was repeated, and
-            "fixed" if the model was chosen with the rows that it predicts.
+            By method, like `error_rates` of a fit; `choice` is "repeated" if the choice was repeated without
+            the predicted rows, and "fixed" if the model was chosen with the rows that it predicts.
 
         Raises
         ------
@@ -110,10 +111,10 @@ class RepeatedChoice(SummarizedResults):
         method_names: list[Any] = list(methods) if is_list else [methods]
         method_names = ["apparent", "cv"] if is_default else method_names
         for method in method_names:
-            check_word("methods", method, METHODS_OF_CHOICE)
+            check_word("methods", method, CHOICE_METHODS)
         shared: dict[str, Any] = {"prior": prior, "costs": costs, "level": level, "folds": folds}
         shared |= {"replicates": replicates, "seed": seed, "by_class": by_class, "refit_prior": refit_prior}
-        tables = [self._judge(method).error_rates([method], **shared) for method in method_names]
+        tables = [self._evaluation_methods(method).error_rates([method], **shared) for method in method_names]
         if data is not None:
             tables.append(self.fit.error_rates(data=data, weights=weights, **shared))
         table = pd.concat(tables)
@@ -161,7 +162,7 @@ class RepeatedChoice(SummarizedResults):
         if data is not None:
             return self.fit.confusion(data, costs=costs)
         method = "cv" if method is None else method
-        return self._judge(method).confusion(
+        return self._evaluation_methods(method).confusion(
             method=method, costs=costs, folds=folds, seed=seed, refit_prior=refit_prior
         )
 
@@ -209,7 +210,7 @@ class RepeatedChoice(SummarizedResults):
         data, method = table_and_method(data, method)
         if data is None and method is None:
             method = "cv"
-        return self._judge(method).assess(
+        return self._evaluation_methods(method).assess(
             data, method, prior=prior, level=level, bins=bins, folds=folds, seed=seed, weights=weights,
             refit_prior=refit_prior,
         )  # fmt: skip
@@ -240,8 +241,8 @@ class RepeatedChoice(SummarizedResults):
         refit_prior : bool, optional
             Whether class proportions are estimated again in each fold; see the page on shared arguments.
         permutations : int
-            How often the labels are shuffled and all of this is done again, for a permutation test of the hit
-            rate. By default the test is omitted.
+            How often the labels are shuffled and the cross-validation is repeated, for a permutation test of
+            the hit rate. By default the test is omitted.
         within : column name or vector of length n, optional
             Blocks within which the labels are shuffled.
 

@@ -49,7 +49,7 @@ from discrim.models.selection.term_choice import (
     Direction,
     Limits,
     StepTables,
-    printed_steps,
+    merge_pair_columns,
 )
 from discrim.report.grid import SHARED_HEADINGS, Section
 from discrim.report.plots.evaluation import draw_steps
@@ -206,10 +206,10 @@ def stepwise(
     >>> noise = pd.DataFrame(np.random.default_rng(1).normal(size=(60, 40)))
     >>> found = stepwise("y ~ .", noise.rename(columns="x{}".format).assign(y=["a", "b"] * 30))
     >>> found.error_rates(["apparent", "cv"], seed=1)[["estimate", "choice"]].round(2)
-              estimate choice
+              estimate    choice
     method
-    apparent      0.25   held
-    cv            0.53   anew
+    apparent      0.25     fixed
+    cv            0.53  repeated
     """
     model, options = read_verb(verb, criterion)
     arguments: dict[str, Any] = {"levels": levels, "na_action": na_action, "functions": functions}
@@ -219,8 +219,8 @@ def stepwise(
     limits = read_limits(direction, criterion, enter, stay, by, tolerance)
     if criterion == "cv":
         seed = seed_or_random(seed)
-    on_rows = partial(
-        _choice_on_rows,
+    stepwise_on_rows = partial(
+        _stepwise_on_rows,
         formula,
         weights,
         {
@@ -249,10 +249,12 @@ def stepwise(
         return fitted
 
     search = term_choice.StepwiseSearch(criterion, direction, include, limits, options, folds, seed)
-    choice = search.choice(design_rows, moments, term_columns, fit)
+    choice = search.choose_terms(design_rows, moments, term_columns, fit)
     fitted = fit(choice.terms) if choice.terms else None
     if fitted is not None:
-        fitted._fit = _with_selection(fitted._fit, choice, criterion, design_rows, term_columns, on_rows)
+        fitted._fit = _with_selection(
+            fitted._fit, choice, criterion, design_rows, term_columns, stepwise_on_rows
+        )
     return StepwiseResults(formula, criterion, choice, fitted, moments.total)
 
 
@@ -269,6 +271,11 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
         A verb, its name, a `functools.partial` of a verb with options, or None for the default.
     criterion : str
         The criterion. AIC and BIC require a likelihood of the classes conditional on the row.
+
+    Returns
+    -------
+    verb : callable
+    options : dict
     """
     options = {}
     if isinstance(verb, partial):
@@ -284,15 +291,14 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     if verb is not None and verb is not logistic:
         raise NotSupportedError(
             f"criterion={criterion!r} requires likelihoods of the classes conditional on the predictors, "
-            "which "
-            "only logistic() has.",
+            "which only logistic() has.",
             hint='Leave verb= out, or use criterion="cv", which supports any verb.',
             options={"criterion": "cv"},
         )
     return logistic, options
 
 
-BY_MOMENTS = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
+PARTIAL_F_CRITERIA = ("wilks", "mahalanobis", "maxminf", "minresid", "rao")
 """Criteria whose steps use the partial F."""
 
 DEFAULT_LEVEL = 0.15
@@ -313,11 +319,11 @@ def read_limits(
     Limits
     """
     check_word("by", by, By)
-    if criterion not in BY_MOMENTS and (by != "p" or tolerance is not None):
+    if criterion not in PARTIAL_F_CRITERIA and (by != "p" or tolerance is not None):
         argument = "tolerance=" if by == "p" else f'by="{by}"'
         raise DataError(
             f"{argument} applies to steps by the partial F, which criterion={criterion!r} does not use.",
-            hint=f"Leave it out, or use one of {join_labels(BY_MOMENTS)}.",
+            hint=f"Leave it out, or use one of {join_labels(PARTIAL_F_CRITERIA)}.",
         )
     if tolerance is not None:
         check_number("tolerance", tolerance, 0, 1, ends="[)", description="a share of variance")
@@ -329,14 +335,14 @@ def read_limits(
                 options={"criterion": "rao"},
             )
         level = _level("stay", stay)
-        min_increase = _limit("enter", enter, by, np.inf, needed=direction != "backward")
+        min_increase = _limit("enter", enter, by, np.inf, is_required=direction != "backward")
         return Limits(level, level, "p", tolerance, min_increase)
     if by == "p":
         enter_limit, stay_limit = _level("enter", enter), _level("stay", stay)
     else:
         high = np.inf if by == "F" else 1.0
-        enter_limit = _limit("enter", enter, by, high, needed=direction != "backward")
-        stay_limit = _limit("stay", stay, by, high, needed=direction != "forward")
+        enter_limit = _limit("enter", enter, by, high, is_required=direction != "backward")
+        stay_limit = _limit("stay", stay, by, high, is_required=direction != "forward")
     if direction == "both" and (stay_limit < enter_limit if by == "p" else stay_limit > enter_limit):
         side = "below" if by == "p" else "above"
         raise DataError(
@@ -358,11 +364,11 @@ def _level(name: str, value: Any) -> float:
     )
 
 
-def _limit(name: str, value: Any, by: str, high: float, *, needed: bool) -> float:
-    """Return a validated limit of a statistic, or NaN for one that the direction does not need."""
-    if value is None and needed:
+def _limit(name: str, value: Any, by: str, high: float, *, is_required: bool) -> float:
+    """Return a validated limit of a statistic; NaN if it is not passed and the direction does not need it."""
+    if value is None and is_required:
         example = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
-        raise DataError(f'{name}= is missing: by="{by}" has no default limits.', hint=f"Give one{example}.")
+        raise DataError(f'{name}= is missing: by="{by}" has no default limits.', hint=f"Pass a limit{example}.")
     return np.nan if value is None else check_number(name, value, 0, high)
 
 
@@ -385,25 +391,24 @@ def check_verb_options(
     if not callable(verb):
         raise DataError(
             f"verb={format_argument(verb)} is not valid.",
-            hint="Give a verb, such as discrim.qda, or None for lda.",
+            hint="Pass a verb, such as discrim.qda, or None for lda.",
         )
     try:
         signature = inspect.signature(verb)
     except (TypeError, ValueError):
         return
-    _raise_if_unknown(verb, signature.parameters, options)
+    _raise_if_unknown_option(verb, signature.parameters, options)
     try:
         signature.bind("formula", "data", **dict.fromkeys(passed_arguments))
     except TypeError as error:
         raise DataError(
             f"verb={format_argument(verb)} cannot be called with a formula, a table and "
-            f"{join_labels(passed_arguments)} "
-            f"({error}).",
-            hint="Give a verb, such as discrim.qda.",
+            f"{join_labels(passed_arguments)} ({error}).",
+            hint="Pass a verb, such as discrim.qda.",
         ) from None
 
 
-def _raise_if_unknown(
+def _raise_if_unknown_option(
     verb: Any, parameters: Mapping[str, inspect.Parameter], options: Mapping[Any, Any]
 ) -> None:
     """Raise a DataError if an option is not a parameter of the verb, or is set by `stepwise` itself.
@@ -450,7 +455,7 @@ def read_include(design_rows: DesignRows, include: str | Sequence[str]) -> list[
     if not isinstance(include, Iterable) or not all(isinstance(term, str) for term in include):
         raise DataError(
             f"include={format_argument(include)} is not valid.",
-            hint="Give terms as the formula writes them, in a list.",
+            hint="Pass a list of terms as the formula writes them.",
         )
     requested = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
     existing_names = (*labels.values(), *design_rows.constant)
@@ -470,9 +475,9 @@ def _with_selection(
     criterion: str,
     design_rows: DesignRows,
     term_columns: Mapping[str, Codes],
-    on_rows: Callable[..., StepwiseResults],
+    stepwise_on_rows: Callable[..., StepwiseResults],
 ) -> FittedModel[Any]:
-    """Add to the fit on the chosen columns a description of the choice, and refits that repeat it.
+    """Return the fit on the chosen columns with a description of the choice, and refits that repeat it.
 
     Parameters
     ----------
@@ -484,7 +489,7 @@ def _with_selection(
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
-    on_rows : callable
+    stepwise_on_rows : callable
         Function of classes, table and positions of rows that runs `stepwise`, for refits that need rows.
 
     Returns
@@ -494,20 +499,20 @@ def _with_selection(
     description = f"stepwise by {criterion}, of {len(term_columns)} terms"
     noun = f"the columns ({description})"
     repeated_choice = None
-    if choice.by_moments is not None:
+    if choice.search_moments is not None:
         repeated_choice = term_choice.repeat_choice_by_moments(
-            fit, design_rows, term_columns, choice.by_moments, noun
+            fit, design_rows, term_columns, choice.search_moments, noun
         )
     method = "calls" if repeated_choice is None else "moments"
     is_small = design_rows.rows.rows_in_memory * len(design_rows.terms) <= MAX_VALUES_QUICK[method]
-    is_quick = is_small and choice.by_moments is not None and fit.refits.required_moments(fit) is not None
+    is_quick = is_small and choice.search_moments is not None and fit.refits.required_moments(fit) is not None
     if repeated_choice is None:
-        on_rows = partial(on_rows, list(design_rows.design.levels), design_rows.table.data)
-        repeated_choice = term_choice.repeat_choice_by_calls(fit, design_rows, on_rows, noun)
+        stepwise_on_rows = partial(stepwise_on_rows, list(design_rows.design.levels), design_rows.table.data)
+        repeated_choice = term_choice.repeat_choice_by_calls(fit, design_rows, stepwise_on_rows, noun)
     return replace(fit, selection=Selection("columns", description, repeated_choice, is_quick))
 
 
-def _choice_on_rows(
+def _stepwise_on_rows(
     formula: str, weights: Any, options: dict[str, Any], levels: list[Any], data: Any, rows: Codes
 ) -> StepwiseResults:
     """Run `stepwise` with the same arguments on some rows of a table.
@@ -577,7 +582,7 @@ class StepwiseResults(RepeatedChoice):
         self._trace = choice.trace
         self._nobs = nobs
         self._fit = fit
-        self._make_tables = choice.tables
+        self._make_tables = choice.make_tables
         self._tables: StepTables | None = None
 
     @property
@@ -603,12 +608,12 @@ class StepwiseResults(RepeatedChoice):
             )
         return self._trace.copy()
 
-    def _of_steps(self) -> StepTables:
+    def _step_tables(self) -> StepTables:
         """Return the tables of the tests at each step, computed once."""
         if self._make_tables is None:
             raise NotSupportedError(
                 f"A choice by {self.criterion} does not have tests of the terms at each step.",
-                hint=f"See steps, or use one of the criteria {join_labels(BY_MOMENTS)}.",
+                hint=f"See steps, or use one of the criteria {join_labels(PARTIAL_F_CRITERIA)}.",
             )
         if self._tables is None:
             self._tables = self._make_tables()
@@ -627,7 +632,7 @@ class StepwiseResults(RepeatedChoice):
         NotSupportedError
             The criterion is "cv", "aic" or "bic".
         """
-        return self._of_steps().in_analysis.copy()
+        return self._step_tables().in_analysis.copy()
 
     @property
     @available_if()
@@ -643,7 +648,7 @@ class StepwiseResults(RepeatedChoice):
         NotSupportedError
             The criterion is "cv", "aic" or "bic".
         """
-        return self._of_steps().not_in_analysis.copy()
+        return self._step_tables().not_in_analysis.copy()
 
     @property
     @available_if()
@@ -656,7 +661,7 @@ class StepwiseResults(RepeatedChoice):
         NotSupportedError
             The criterion is "cv", "aic" or "bic".
         """
-        return self._of_steps().overall.copy()
+        return self._step_tables().overall.copy()
 
     @property
     @available_if()
@@ -669,7 +674,7 @@ class StepwiseResults(RepeatedChoice):
         NotSupportedError
             The criterion is "cv", "aic" or "bic".
         """
-        return self._of_steps().pairs.copy()
+        return self._step_tables().pairs.copy()
 
     @property
     def fit(self) -> ClassifierResults:
@@ -682,7 +687,8 @@ class StepwiseResults(RepeatedChoice):
         """
         if self._fit is None:
             raise DataError(
-                "No term was chosen, so there is nothing to fit.", hint="Raise enter=, or include= a term."
+                "No term was chosen, so there is nothing to fit.",
+                hint="Pass a less strict enter=, or name a term in include=.",
             )
         return self._fit
 
@@ -738,16 +744,16 @@ class StepwiseResults(RepeatedChoice):
         """
         section_builders: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
         if self._make_tables is not None:
-            section_builders |= {name: partial(self._table_section, name) for name in TABLES}
+            section_builders |= {name: partial(self._table_section, name) for name in STEP_TABLES}
         title = f"Choice of terms by {self.criterion}: {self.formula}"
         return summarize(
             title,
-            SectionFunctions(section_builders, by_name=TABLES if len(section_builders) > 1 else ()),
+            SectionFunctions(section_builders, by_name=STEP_TABLES if len(section_builders) > 1 else ()),
             pick=sections,
         )
 
     def _steps_section(self) -> Section:
-        """Return the section of the steps of the search."""
+        """Return the section of the table of steps, with notes on the limits and the chosen terms."""
         chosen = self._fit.formula if self._fit is not None else "none: no term meets the criterion"
         note = f"{self._note} Chosen: {chosen}."
         if self._make_tables is not None:
@@ -760,17 +766,17 @@ class StepwiseResults(RepeatedChoice):
             note += f" Chosen with the {rows} rows that are complete in all candidates; fitted to {fitted}."
         # The column of another criterion replaces columns that are redundant or seldom needed.
         hidden_columns = [] if self.criterion in ("wilks", "cv", "aic", "bic") else ["terms_in", "ascc"]
-        table = printed_steps(self.steps.drop(columns=hidden_columns))
-        return Section("Steps", table, FORMATS, headings=SHARED_HEADINGS, note=note, source=".steps")
+        table = merge_pair_columns(self.steps.drop(columns=hidden_columns))
+        return Section("Steps", table, STEP_FORMATS, headings=SHARED_HEADINGS, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
         """Return the section of one of the tables of the steps."""
-        title, note = TABLES[name]
-        table = printed_steps(getattr(self._of_steps(), name))
-        return Section(title, table, FORMATS, note=note, source=f".{name}")
+        title, note = STEP_TABLES[name]
+        table = merge_pair_columns(getattr(self._step_tables(), name))
+        return Section(title, table, STEP_FORMATS, note=note, source=f".{name}")
 
 
-FORMATS: dict[Any, Any] = {
+STEP_FORMATS: dict[Any, Any] = {
     **dict.fromkeys(["action", "term", "between"], "text"),
     **dict.fromkeys(["p", "p_change"], "tail"),
     **dict.fromkeys(["partial_R2", "wilks", "ascc", "error", "minresid"], "share"),
@@ -778,7 +784,7 @@ FORMATS: dict[Any, Any] = {
     **dict.fromkeys(["terms_in", "columns", "df1", "df"], "count"),
     **dict.fromkeys(["F", "D2", "deviance", "change", "aic", "bic"], "z"),
 }
-TABLES = {
+STEP_TABLES = {
     "overall": ("Wilks' lambda", "Rao's F, exact for two or three classes."),
     "in_analysis": ("Terms in the analysis", "F to remove; the criterion is its value without the term."),
     "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is its value with the term."),

@@ -47,12 +47,11 @@ if TYPE_CHECKING:
 
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
-Walk = Callable[[ClassMoments], list[str]]
-"""Function from the moments of the candidates to the chosen terms."""
+TermSearch = Callable[[ClassMoments], list[str]]
+"""Function that runs a search: from the moments of all candidate columns to the chosen terms."""
 
 Move = tuple[str, str, list[str]]
 """Action ("entered" or "removed"), the term that moves, and the terms in the model after the move."""
-
 
 By = Literal["p", "F", "r2", "v"]
 """Statistics that limits refer to: p-value, F or R2 of a partial test, or the increase of Rao's V."""
@@ -60,7 +59,7 @@ By = Literal["p", "F", "r2", "v"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Criteria for a term to enter the model and to stay in it.
+    """Limits of the partial test of a term that may enter the model, or stay in it.
 
     Attributes
     ----------
@@ -121,19 +120,19 @@ class Choice(NamedTuple):
         Text under the table of steps.
     trace : DataFrame by (step, move), optional
         All moves that a step compared, the best first.
-    by_moments : callable, optional
-        Function from other moments of the candidates to the terms that the same search chooses; None if the
-        search needs rows.
-    tables : callable, optional
-        Function that computes the `StepTables`.
+    search_moments : callable, optional
+        Function that runs the same search on other moments of the candidates and returns the chosen terms;
+        None if the search needs rows.
+    make_tables : callable, optional
+        Function without arguments that computes the `StepTables`; None if the criterion has no such tables.
     """
 
     terms: list[str]
     steps: pd.DataFrame
     note: str
     trace: pd.DataFrame | None = None
-    by_moments: Walk | None = None
-    tables: Callable[[], StepTables] | None = None
+    search_moments: TermSearch | None = None
+    make_tables: Callable[[], StepTables] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +141,13 @@ class StepwiseSearch:
 
     Attributes
     ----------
-    criterion, direction, include, folds, seed : see `stepwise`
+    criterion, direction, folds, seed : see `stepwise`
+    include : list of str
+        Terms that are never removed.
     limits : Limits
-        Criteria of the choice by partial F.
+        Limits of the choice by partial F.
     options : mapping
-        Options of the verb, for the choice by AIC or BIC.
+        Options of `logistic`, for the choice by AIC or BIC.
     """
 
     criterion: Criterion
@@ -157,7 +158,7 @@ class StepwiseSearch:
     folds: int
     seed: int | None
 
-    def choice(
+    def choose_terms(
         self,
         design_rows: DesignRows,
         moments: ClassMoments,
@@ -175,29 +176,32 @@ class StepwiseSearch:
         term_columns : mapping of str to (q,) int
             Positions of the columns of each term.
         fit : callable
-            Function from terms to a fit of the verb, for the choice by cross-validated error.
+            Function that fits the verb to some of the terms, for the choice by cross-validated error.
 
         Returns
         -------
         Choice
         """
         if self.criterion in ("aic", "bic"):
-            return self._by_information(design_rows, moments)
+            return self._choose_by_information(design_rows, moments)
         if self.criterion == "cv":
             chance = 1 - float(moments.counts.max() / moments.total)
-            return self._by_error(fit, list(term_columns), chance)
-        return self._by_partial_f(design_rows, moments, term_columns)
+            return self._choose_by_error(fit, list(term_columns), chance)
+        return self._choose_by_partial_f(design_rows, moments, term_columns)
 
-    def _by_partial_f(
+    def _choose_by_partial_f(
         self, design_rows: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
     ) -> Choice:
-        """Choose terms by partial F tests; parameters are documented in `choice`.
+        """Choose terms by partial F tests.
 
         Parameters
         ----------
         design_rows : DesignRows
+            Rows without missing values in any candidate.
         moments : ClassMoments
+            Moments of these rows.
         term_columns : mapping of str to (q,) int
+            Positions of the columns of each term.
 
         Returns
         -------
@@ -211,17 +215,17 @@ class StepwiseSearch:
                 raise reading.collinear_error(
                     collinear, design_rows.terms, alternative='pass direction="both"'
                 )
-        walk = partial(
-            _PartialFSteps, term_columns, self.criterion, self.direction, self.include, self.limits
+        run_search = partial(
+            _PartialFSearch, term_columns, self.criterion, self.direction, self.include, self.limits
         )
-        path = walk(moments)
+        search = run_search(moments)
         note = self.limits.describe()
         if design_rows.constant:
             note += f" Left out, constant: {reading.join_labels(design_rows.constant)}."
-        if path.excluded:
+        if search.excluded:
             note += (
                 " Left out, constant within classes or there a combination of those chosen: "
-                f"{reading.join_labels(path.excluded)}."
+                f"{reading.join_labels(search.excluded)}."
             )
             constant = [
                 dependency
@@ -229,31 +233,35 @@ class StepwiseSearch:
                 if dependency.separates_classes
             ]
             note += f" {reading.separation_sentence(constant, design_rows.terms)}" if constant else ""
-        if path.intolerable:
+        if search.below_tolerance:
             min_tolerance = f"{self.limits.tolerance:g}"
-            note += (
-                f" Left out, with a tolerance below {min_tolerance}: {reading.join_labels(path.intolerable)}."
-            )
+            note += f" Left out, with a tolerance below {min_tolerance}: {reading.join_labels(search.below_tolerance)}."
         classes = pd.Index(list(design_rows.design.levels))
         start = list(term_columns) if self.direction == "backward" else []
-        moves = [term for _, term in path.actions]
-        tables = partial(step_tables, moments, term_columns, self.criterion, start, moves, classes)
-        chosen = partial(_chosen_by_moments, walk)
-        return Choice(path.entered, path.table(classes), note, by_moments=chosen, tables=tables)
+        moves = [term for _, term in search.actions]
+        make_tables = partial(step_tables, moments, term_columns, self.criterion, start, moves, classes)
+        search_moments = partial(_chosen_terms, run_search)
+        return Choice(
+            search.entered,
+            search.table(classes),
+            note,
+            search_moments=search_moments,
+            make_tables=make_tables,
+        )
 
-    def _by_error(
-        self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], chance: float
+    def _choose_by_error(
+        self, fit: Callable[[Sequence[str]], ClassifierResults], terms: list[str], prior_error: float
     ) -> Choice:
         """Add or remove one term at a time, as long as the cross-validated error decreases.
 
         Parameters
         ----------
         fit : callable
-            Function from terms to a fit of the verb.
+            Function that fits the verb to some of the terms.
         terms : list of str
             Candidates, in the order of the formula.
-        chance : float
-            Error without terms: the proportion of rows outside the largest class.
+        prior_error : float
+            Error of the rule without terms, which always predicts the largest class.
 
         Returns
         -------
@@ -261,7 +269,7 @@ class StepwiseSearch:
         """
         include = self.include
         direction = self.direction
-        errors_by_terms: dict[frozenset[str], tuple[float, float]] = {frozenset(): (chance, np.nan)}
+        errors_by_terms: dict[frozenset[str], tuple[float, float]] = {frozenset(): (prior_error, np.nan)}
 
         def error(chosen: Sequence[str]) -> tuple[float, float]:
             key = frozenset(chosen)
@@ -275,12 +283,12 @@ class StepwiseSearch:
         chosen = list(terms) if direction == "backward" else list(include)
         rows: list[dict[str, Any]] = []
 
-        def enter_row(action: str, term: str) -> None:
+        def record_step(action: str, term: str) -> None:
             row = {"step": len(rows) + 1, "action": action, "term": term, "terms_in": len(chosen)}
             rows.append(row | dict(zip(("error", "se"), error(chosen), strict=True)))
 
         if chosen:
-            enter_row("start", " + ".join(chosen))
+            record_step("start", " + ".join(chosen))
         while True:
             moves: list[Move] = []
             if direction != "backward":
@@ -300,17 +308,18 @@ class StepwiseSearch:
             if best is None:
                 break
             action, term, chosen = best
-            enter_row(action, term)
+            record_step(action, term)
         columns = ["step", "action", "term", "terms_in", "error", "se"]
         note = f"Error by {self.folds}-fold cross-validation; without terms that of the largest class."
         return Choice(chosen, pd.DataFrame(rows, columns=columns).set_index("step"), note)
 
-    def _by_information(self, design_rows: DesignRows, moments: ClassMoments) -> Choice:
+    def _choose_by_information(self, design_rows: DesignRows, moments: ClassMoments) -> Choice:
         """Add or remove one term of a logistic regression at a time, as long as AIC or BIC decreases.
 
         Parameters
         ----------
         design_rows : DesignRows
+            Rows without missing values in any candidate.
         moments : ClassMoments
             Moments of these rows.
 
@@ -340,38 +349,26 @@ class StepwiseSearch:
             raise CollinearError(
                 "Terms of include= were dropped as combinations of other terms: "
                 f"{reading.join_labels(dropped)}.",
-                hint="Leave it out.",
+                hint="Leave them out of include=.",
             )
-        steps = _InformationSteps(
-            _term_fits(design_rows, moments, options),
+        steps = _InformationSearch(
+            _logistic_term_fits(design_rows, moments, options),
             self.criterion,
             float(moments.counts.sum()),
             self.include,
         )
-        return steps.walk(self.direction)
+        return steps.run(self.direction)
 
 
-def _chosen_by_moments(walk: Callable[[ClassMoments], _PartialFSteps], moments: ClassMoments) -> list[str]:
-    return walk(moments).entered
+def _chosen_terms(run_search: Callable[[ClassMoments], _PartialFSearch], moments: ClassMoments) -> list[str]:
+    """Run a search by partial F on moments and return the chosen terms; a `partial` of it can be pickled."""
+    return run_search(moments).entered
 
 
-class _PartialFSteps:
+class _PartialFSearch:
     """Stepwise selection by partial F tests from the moments of the candidates.
 
     The constructor runs the search until no term enters or leaves.
-
-    Parameters
-    ----------
-    parts : mapping of str to (q,) int
-        Positions of the columns of each candidate term.
-    criterion : str
-        Statistic that is compared when a term enters, such as "wilks" or "rao".
-    direction : {"forward", "backward", "both"}
-    include : list of str
-        Terms that enter first and are never removed.
-    limits : Limits
-    moments : ClassMoments
-        Moments of all candidate columns.
 
     Attributes
     ----------
@@ -380,7 +377,7 @@ class _PartialFSteps:
     excluded : list of str
         Terms that could not enter at the last step because they are constant within classes or linear
         combinations of the chosen terms.
-    intolerable : list of str
+    below_tolerance : list of str
         Terms that could not enter at the last step because a tolerance would fall below the limit.
     """
 
@@ -398,9 +395,9 @@ class _PartialFSteps:
         Parameters
         ----------
         term_columns : mapping of str to (q,) int
-            Positions of the columns of each term.
+            Positions of the columns of each candidate term.
         criterion : str
-            Statistic by which the entering term is chosen.
+            Statistic by which the entering term is chosen, such as "wilks" or "rao".
         direction : {"forward", "backward", "both"}
         include : list of str
             Terms that are never removed.
@@ -416,8 +413,8 @@ class _PartialFSteps:
         self.entered: list[str] = []
         self._rows: list[dict[str, Any]] = []
         self.excluded: list[str] = []
-        self.intolerable: list[str] = []
-        self._walk(direction, include)
+        self.below_tolerance: list[str] = []
+        self._run(direction, include)
 
     @property
     def actions(self) -> list[tuple[str, str]]:
@@ -425,14 +422,14 @@ class _PartialFSteps:
         return [(row["action"], row["term"]) for row in self._rows]
 
     def table(self, classes: pd.Index) -> pd.DataFrame:
-        """Return a table with one row for each step."""
+        """Return the table of steps; `classes` are the labels for the pair of classes of a criterion."""
         columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
         columns += ["change", "p_change"] if self._criterion == "rao" else []
         table = pd.DataFrame(self._rows, columns=[*columns, "pair"]).set_index("step")
-        return with_pair(table, classes, self._criterion)
+        return with_pair_labels(table, classes, self._criterion)
 
-    def _walk(self, direction: Direction, include: list[str]) -> None:
+    def _run(self, direction: Direction, include: list[str]) -> None:
         """Enter and remove terms until no step is left, or until a set of terms occurs again.
 
         Parameters
@@ -443,8 +440,8 @@ class _PartialFSteps:
         """
         with Progress(0, "steps") as progress:
             for term in self._term_columns if direction == "backward" else ():
-                self._raise_if_intolerable(term, 'leave it out, or use direction="both"')
-                self._move(term)
+                self._raise_if_below_tolerance(term, 'leave it out, or use direction="both"')
+                self._enter_or_remove(term)
             for term in include if direction != "backward" else ():
                 if self._selected.is_dependent(self._term_columns[term]):
                     raise CollinearError(
@@ -452,22 +449,22 @@ class _PartialFSteps:
                         "before it.",
                         hint="Leave it out of include=.",
                     )
-                self._raise_if_intolerable(term, "leave it out of include=")
-                self._step("included", term)
+                self._raise_if_below_tolerance(term, "leave it out of include=")
+                self._move_and_record("included", term)
             has_changed = True
             # Stop if a set of terms occurs again: the search would repeat itself without end.
             visited = {frozenset(self.entered)}
             while has_changed:
                 progress()
-                has_changed = direction != "forward" and self._remove(include)
+                has_changed = direction != "forward" and self._remove_weakest(include)
                 if not has_changed and direction != "backward":
-                    has_changed = self._add()
+                    has_changed = self._enter_best()
                 state = frozenset(self.entered)
                 if has_changed and state in visited:
                     break
                 visited.add(state)
 
-    def _is_tolerable(self, term: str) -> bool:
+    def _meets_tolerance(self, term: str) -> bool:
         """Return whether no tolerance falls below the limit if the term is added."""
         min_tolerance = self._limits.tolerance
         return (
@@ -475,9 +472,9 @@ class _PartialFSteps:
             or self._selected.tolerances_with(self._term_columns[term])[1] >= min_tolerance
         )
 
-    def _raise_if_intolerable(self, term: str, hint: str) -> None:
+    def _raise_if_below_tolerance(self, term: str, hint: str) -> None:
         """Raise CollinearError if the term would make a tolerance fall below the limit."""
-        if not self._is_tolerable(term):
+        if not self._meets_tolerance(term):
             tolerance = self._selected.tolerances_with(self._term_columns[term])[1]
             raise CollinearError(
                 f"With the term {term!r} the smallest tolerance within classes is {tolerance:.3g}, below "
@@ -485,36 +482,36 @@ class _PartialFSteps:
                 hint=sentence(hint),
             )
 
-    def _remove(self, include: list[str]) -> bool:
+    def _remove_weakest(self, include: list[str]) -> bool:
         """Remove the weakest term if it does not meet the limit; return whether one was removed."""
         limits = self._limits
-        tests = self._tests([term for term in self.entered if term not in include])
+        tests = self._partial_tests([term for term in self.entered if term not in include])
         weakest = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
         if weakest is None or limits.keeps(tests[weakest]):
             return False
-        self._step("removed", weakest)
+        self._move_and_record("removed", weakest)
         return True
 
-    def _add(self) -> bool:
+    def _enter_best(self) -> bool:
         """Enter the best admissible term and update the excluded terms; return False if there is none."""
         chosen = {*self.entered}
         candidates = [term for term in self._term_columns if term not in chosen]
         dependent = {term for term in candidates if self._selected.is_dependent(self._term_columns[term])}
         self.excluded = [term for term in candidates if term in dependent]
         candidates = [term for term in candidates if term not in dependent]
-        self.intolerable = [term for term in candidates if not self._is_tolerable(term)]
-        tests = self._tests([term for term in candidates if term not in self.intolerable])
+        self.below_tolerance = [term for term in candidates if not self._meets_tolerance(term)]
+        tests = self._partial_tests([term for term in candidates if term not in self.below_tolerance])
         ready = [term for term, test in tests.items() if test.df2 > 0 and self._limits.admits(test)]
         if self._criterion == "wilks":
             best = min(ready, key=lambda term: (tests[term].pvalue, -tests[term].F), default=None)
         else:
-            best = self._best(ready)
+            best = self._best_candidate(ready)
         if best is None:
             return False
-        self._step("entered", best)
+        self._move_and_record("entered", best)
         return True
 
-    def _best(self, ready: list[str]) -> str | None:
+    def _best_candidate(self, ready: list[str]) -> str | None:
         """Return the candidate with the best criterion; None if none increases Rao's V enough."""
         values = {
             term: self._selected.with_term(self._term_columns[term], self._criterion).value for term in ready
@@ -525,7 +522,7 @@ class _PartialFSteps:
         sign = -1 if self._criterion in MINIMIZED_CRITERIA else 1
         return max(values, key=lambda term: sign * values[term], default=None)
 
-    def _tests(self, terms: list[str]) -> dict[str, PartialTest]:
+    def _partial_tests(self, terms: list[str]) -> dict[str, PartialTest]:
         """Return the partial test of each term, given the selected ones."""
         return dict(
             zip(
@@ -533,7 +530,7 @@ class _PartialFSteps:
             )
         )
 
-    def _step(self, action: str, term: str) -> None:
+    def _move_and_record(self, action: str, term: str) -> None:
         """Enter or remove a term and record the step.
 
         Parameters
@@ -542,10 +539,10 @@ class _PartialFSteps:
             Name of the action in the table of steps: "included", "entered" or "removed".
         term : str
         """
-        test = self._tests([term])[term]
+        test = self._partial_tests([term])[term]
         selected = self._selected
         before = selected.value(self._criterion).value
-        self._move(term)
+        self._enter_or_remove(term)
         row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.entered)}
         row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
         row |= {"wilks": selected.value("wilks").value, "ascc": selected.pillai / (selected.n_classes - 1)}
@@ -557,7 +554,7 @@ class _PartialFSteps:
             row |= {"change": change, "p_change": np.nan if change < 0 else float(chi2_sf(change, df))}
         self._rows.append(row)
 
-    def _move(self, term: str) -> None:
+    def _enter_or_remove(self, term: str) -> None:
         """Enter a term that is not selected, or remove a selected one."""
         self._selected.add_or_remove(self._term_columns[term])
         if term in self.entered:
@@ -573,7 +570,24 @@ MIN_RELATIVE_DECREASE = 1e-7
 """Smallest relative decrease of AIC or BIC that counts; smaller ones may be rounding errors."""
 
 
-def _term_fits(design_rows: DesignRows, moments: ClassMoments, options: Mapping[str, Any]) -> TermFits:
+def _logistic_term_fits(
+    design_rows: DesignRows, moments: ClassMoments, options: Mapping[str, Any]
+) -> TermFits:
+    """Validate the options of `logistic`; return an object that fits its models by terms and caches them.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+        Rows without collinear columns.
+    moments : ClassMoments
+        Moments of these rows.
+    options : mapping
+        Options of `logistic` as the user passed them.
+
+    Returns
+    -------
+    TermFits
+    """
     reference = options.get("reference")
     bias_reduction = options.get("bias_reduction", False)
     reading.check_flag("bias_reduction", bias_reduction)
@@ -587,7 +601,7 @@ def _term_fits(design_rows: DesignRows, moments: ClassMoments, options: Mapping[
     )
 
 
-class _InformationSteps:
+class _InformationSearch:
     """Stepwise selection by AIC or BIC.
 
     Parameters
@@ -611,30 +625,30 @@ class _InformationSteps:
         # An interaction in `include` requires the terms that it contains.
         self._include = [a for a in terms if a in include or any(terms[a] < terms[b] for b in include)]
 
-    def _value(self, terms: list[str]) -> float:
-        """Return the AIC or BIC of the model with these terms."""
+    def _criterion_value(self, terms: list[str]) -> float:
+        """Return the AIC or BIC of the model with these terms, up to a constant."""
         fit = self._fits.fit(terms)
         return fit.deviance + self._penalty_per_parameter * fit.parameters
 
-    def walk(self, direction: str) -> Choice:
+    def run(self, direction: str) -> Choice:
         """Run the search and return its result; `direction` is "forward", "backward" or "both"."""
         start = list(self._fits.margins.terms) if direction == "backward" else self._include
         chosen = list(start)
-        self._enter_row("start", " + ".join(chosen) or "none", chosen, None)
+        self._record_step("start", " + ".join(chosen) or "none", chosen, None)
         while True:
-            best = self._best(chosen, direction)
+            best = self._best_move(chosen, direction)
             if best is None:
                 break
             action, term, then = best
-            self._enter_row(action, term, then, chosen)
+            self._record_step(action, term, then, chosen)
             chosen = then
         columns = ["step", "action", "term", "terms_in", "df", "deviance", "change", self._name]
         steps = pd.DataFrame(self._rows, columns=columns).set_index("step")
         trace = pd.DataFrame(self._trace, columns=["step", "move", "df", "deviance", self._name])
-        note = "The search stops where no step lowers the criterion."
+        note = "The search stops when no step lowers the criterion."
         return Choice(chosen, steps, note, trace.set_index(["step", "move"]))
 
-    def _best(self, chosen: list[str], direction: str) -> Move | None:
+    def _best_move(self, chosen: list[str], direction: str) -> Move | None:
         """Return the move that decreases the criterion most, and add all moves to the trace.
 
         Parameters
@@ -656,13 +670,13 @@ class _InformationSteps:
             moves += [("removed", term, [other for other in chosen if other != term]) for term in removable]
         if direction != "backward":
             moves += [("entered", term, [*chosen, term]) for term in margins.addable(chosen)]
-        current_value = self._value(chosen)
+        current_value = self._criterion_value(chosen)
         values = [(current_value, "<none>", chosen)]
         best = None
         with Progress(len(moves), f"step {step}") as progress:
             lowest = current_value - MIN_RELATIVE_DECREASE * max(1.0, abs(current_value))
             for action, term, next_terms in moves:
-                value = self._value(next_terms)
+                value = self._criterion_value(next_terms)
                 values.append((value, f"{'-' if action == 'removed' else '+'} {term}", next_terms))
                 if value < lowest:
                     best = (action, term, next_terms)
@@ -677,7 +691,7 @@ class _InformationSteps:
             )
         return best
 
-    def _enter_row(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
+    def _record_step(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
         """Record a step, with the change of the deviance from the terms before it."""
         fit = self._fits.fit(terms)
         row: dict[str, Any] = {"step": len(self._rows) + 1, "action": action, "term": term}
@@ -686,7 +700,7 @@ class _InformationSteps:
             last = self._fits.fit(before)
             row["df"] = abs(last.parameters - fit.parameters)
             row["change"] = abs(fit.deviance - last.deviance)
-        self._rows.append(row | {self._name: self._value(terms)})
+        self._rows.append(row | {self._name: self._criterion_value(terms)})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -705,17 +719,17 @@ class PriorRule:
         return np.tile(self.log_prior, (len(x), 1))
 
 
-# ---- by moments
+# ---- refits to moments
 
 
 def repeat_choice_by_moments(
     fit: FittedModel[Any],
     design_rows: DesignRows,
     term_columns: Mapping[str, Codes],
-    walk: Walk,
+    search_moments: TermSearch,
     description: str,
 ) -> FittedModel[Any] | None:
-    """Return the fit on the chosen columns as a fit on all candidates that selects terms at each refit.
+    """Return a model of all candidates that predicts like `fit`, and chooses terms again at each refit.
 
     Parameters
     ----------
@@ -725,15 +739,15 @@ def repeat_choice_by_moments(
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term in `design_rows`.
-    walk : callable
-        Function from the moments of the candidates to the chosen terms.
+    search_moments : callable
+        Function that runs the search on moments of the candidates and returns the chosen terms.
     description : str
         Description of the choice, for notes.
 
     Returns
     -------
     FittedModel or None
-        None if a refit needs the rows and not only moments.
+        None if a refit needs the rows and not only moments, or if the rows are few for the columns.
     """
     refits = fit.refits
     required = refits.required_moments(fit)
@@ -751,21 +765,21 @@ def repeat_choice_by_moments(
         keep = np.flatnonzero(np.isin(design_rows.terms, fit.terms))
         moments = reading.class_moments(design_rows, required).columns(keep)
         estimates = fit.estimates.refit(moments) or estimates
-    refits_anew = _ChosenByMoments(refits, walk, dict(term_columns), description)
-    return FittedModel(fit.spec, estimates, design_rows, fit.prior, fit.options, refits_override=refits_anew)
+    new_refits = RefitsByMoments(refits, search_moments, dict(term_columns), description)
+    return FittedModel(fit.spec, estimates, design_rows, fit.prior, fit.options, refits_override=new_refits)
 
 
 @dataclass(frozen=True, eq=False)
-class _ChosenByMoments(Refits[Any]):
+class RefitsByMoments(Refits[Any]):
     """Refits to moments that choose terms again.
 
     Parameters
     ----------
     chosen_refits : Refits
         Refits of the fit on the chosen columns.
-    walk : callable
-        Function from the moments of the candidates to the chosen terms.
-    positions : mapping of str to (q,) int
+    search_moments : callable
+        Function that runs the search on moments of the candidates and returns the chosen terms.
+    term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     description : str
         Description of the choice, for notes.
@@ -774,12 +788,12 @@ class _ChosenByMoments(Refits[Any]):
     chooses_columns = True
 
     chosen_refits: Refits[Any]
-    walk: Walk
-    positions: Mapping[str, Codes]
+    search_moments: TermSearch
+    term_columns: Mapping[str, Codes]
     description: str
 
     def required_moments(self, fit: FittedModel[Any]) -> ScatterType | None:
-        """Return which moments a refit needs."""
+        """Return the second moments that a refit needs; see `Refits.required_moments`."""
         return self.chosen_refits.required_moments(fit)
 
     def choice(self, fit: FittedModel[Any]) -> str:
@@ -791,12 +805,12 @@ class _ChosenByMoments(Refits[Any]):
         if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
             return None
         try:
-            chosen = self.walk(moments)
+            chosen = self.search_moments(moments)
         except CollinearError:
             return None
         if not chosen:
             return PriorRule(fit.log_prior())
-        keep = np.sort(np.concatenate([self.positions[term] for term in chosen]))
+        keep = np.sort(np.concatenate([self.term_columns[term] for term in chosen]))
         rule = self.chosen_refits.refit_to_moments(replace(fit, refits_override=None), moments.columns(keep))
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
@@ -805,21 +819,21 @@ class _ChosenByMoments(Refits[Any]):
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return missing scores, which makes the caller refit without each row."""
+        """Return a scorer of missing scores, which makes the caller refit without each row."""
         return scores_by_refits(fit, "chooses the columns again without each row")
 
 
-# ---- by calls
+# ---- refits by calls
 
 
-FitOnRows = Callable[[Codes], Any]
+FitToRows = Callable[[Codes], Any]
 """Function from positions of rows to the results of a fit or of a stepwise choice on these rows."""
 
 
 def repeat_choice_by_calls(
-    fit: FittedModel[Any], design_rows: DesignRows, on_rows: FitOnRows, description: str
+    fit: FittedModel[Any], design_rows: DesignRows, fit_to_rows: FitToRows, description: str
 ) -> FittedModel[Any]:
-    """Return the fit on the chosen columns as a fit on all candidates that calls a function at each refit.
+    """Return a model of all candidates that predicts like `fit`, and calls a function at each refit.
 
     Parameters
     ----------
@@ -827,7 +841,7 @@ def repeat_choice_by_calls(
         Fit on the chosen columns.
     design_rows : DesignRows
         Rows without missing values in any candidate.
-    on_rows : callable
+    fit_to_rows : callable
         Function from positions of rows to the results of a fit or of a stepwise choice on these rows.
     description : str
         Description of the choice, for notes.
@@ -836,7 +850,7 @@ def repeat_choice_by_calls(
     -------
     FittedModel
     """
-    refits = RefitsByCalls(fit.refits, design_rows.table.data, on_rows, description, uses_full_prior=True)
+    refits = RefitsByCalls(fit.refits, design_rows.table.data, fit_to_rows, description, uses_full_prior=True)
     return replace(fit, design_rows=design_rows, path=None, cache={}, selection=None, refits_override=refits)
 
 
@@ -850,7 +864,7 @@ class RefitsByCalls(Refits[Any]):
         Refits of the fit, which determine its groups and the cause of a failed refit.
     data : table
         All rows.
-    on_rows : callable
+    fit_to_rows : callable
         Function from positions of rows of the table to the results of a fit or of a stepwise choice.
     description : str
         Description of the choice that each call makes; empty if a call does not choose anything.
@@ -863,7 +877,7 @@ class RefitsByCalls(Refits[Any]):
 
     base: Refits[Any]
     data: Any
-    on_rows: FitOnRows
+    fit_to_rows: FitToRows
     description: str
     uses_full_prior: bool
 
@@ -905,7 +919,7 @@ class RefitsByCalls(Refits[Any]):
         with catch_warnings():
             # Warnings about columns that are constant or rare in one fold do not concern the whole fit.
             simplefilter("ignore", DiscrimWarning)
-            results = self.on_rows(train)
+            results = self.fit_to_rows(train)
             fitted: FittedModel[Any] | None = results._fit
             if not isinstance(fitted, FittedModel):
                 # A stepwise choice: its fit, or None if no term was chosen.
@@ -914,7 +928,7 @@ class RefitsByCalls(Refits[Any]):
                 return PriorRule(fit.log_prior()).scores(np.empty((len(test), 0)))
             prior = fit.prior if self.uses_full_prior else None
             method = getattr(results, "method", "plugin")
-            return _scores_of_classes(fitted, select_rows(self.data, test), fit.classes, prior, method)
+            return _scores_for_all_classes(fitted, select_rows(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
@@ -928,7 +942,7 @@ class RefitsByCalls(Refits[Any]):
         return np.concatenate(scores)
 
 
-def _scores_of_classes(
+def _scores_for_all_classes(
     fit: FittedModel[Any], data: Any, classes: pd.Index, prior: Floats | None, method: str
 ) -> Floats:
     """Compute scores of the rows of a table by a fit that may lack some classes.
@@ -970,7 +984,7 @@ def _scores_of_classes(
 
 
 class StepTables(NamedTuple):
-    """Tables of a stepwise choice.
+    """Tables of the tests at each step of a stepwise choice by partial F.
 
     Attributes
     ----------
@@ -1020,43 +1034,44 @@ def step_tables(
     for term in start:
         selected.add_or_remove(term_columns[term])
     chosen = list(start)
-    inside = []
-    outside = []
-    overall = []
-    pairs = []
+    in_rows = []
+    out_rows = []
+    overall_rows = []
+    pair_tables = []
     with Progress(len(moves) + 1, "steps") as progress:
         for step, move in enumerate(["", *moves]):
             if move:
                 selected.add_or_remove(term_columns[move])
                 chosen = [term for term in chosen if term != move] + [move] * (move not in chosen)
-            inside += _terms_in_analysis(selected, term_columns, criterion, step, chosen)
+            in_rows += _terms_in_analysis(selected, term_columns, criterion, step, chosen)
             remaining_terms = [term for term in term_columns if term not in chosen]
-            outside += _terms_not_in_analysis(selected, term_columns, criterion, step, remaining_terms)
+            out_rows += _terms_not_in_analysis(selected, term_columns, criterion, step, remaining_terms)
             if chosen:
                 test = selected.overall()
                 row: dict[str, Any] = {"step": step, "terms_in": len(chosen), "columns": len(selected.pivots)}
                 row |= {"wilks": test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-                overall.append(row)
-                pairs.append(_pairs(selected, step, classes))
+                overall_rows.append(row)
+                pair_tables.append(_pair_distances(selected, step, classes))
             progress(1)
     tests = ["F", "df1", "df2", "p"]
     criterion_columns = [criterion, "pair"]
-    in_analysis = _frame(inside, ["step", "term"], ["tolerance", *tests, *criterion_columns])
-    not_in_analysis = _frame(
-        outside, ["step", "term"], ["tolerance", "min_tolerance", *tests, *criterion_columns]
+    in_analysis = _indexed_frame(in_rows, ["step", "term"], ["tolerance", *tests, *criterion_columns])
+    not_in_analysis = _indexed_frame(
+        out_rows, ["step", "term"], ["tolerance", "min_tolerance", *tests, *criterion_columns]
     )
-    overall_table = _frame(overall, ["step"], ["terms_in", "columns", "wilks", *tests])
+    overall_table = _indexed_frame(overall_rows, ["step"], ["terms_in", "columns", "wilks", *tests])
     no_pairs = pd.DataFrame(columns=["step", "class", "other", "D2", *tests])
-    by_pair = (pd.concat(pairs) if pairs else no_pairs).set_index(["step", "class", "other"])
+    by_pair = (pd.concat(pair_tables) if pair_tables else no_pairs).set_index(["step", "class", "other"])
     return StepTables(
-        with_pair(in_analysis, classes, criterion),
-        with_pair(not_in_analysis, classes, criterion),
+        with_pair_labels(in_analysis, classes, criterion),
+        with_pair_labels(not_in_analysis, classes, criterion),
         overall_table,
         by_pair,
     )
 
 
-def _frame(rows: list[dict[str, Any]], keys: list[str], columns: list[str]) -> pd.DataFrame:
+def _indexed_frame(rows: list[dict[str, Any]], keys: list[str], columns: list[str]) -> pd.DataFrame:
+    """Return a DataFrame of the rows with the index `keys` and the columns `columns`."""
     return pd.DataFrame(rows, columns=[*keys, *columns]).set_index(keys)
 
 
@@ -1142,7 +1157,7 @@ def _terms_not_in_analysis(
     return rows
 
 
-def _pairs(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
+def _pair_distances(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
     """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F."""
     d2, f, df1, df2 = selected.pairs()
     i, j = np.triu_indices(len(classes), 1)
@@ -1150,7 +1165,7 @@ def _pairs(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFr
     return pd.DataFrame(columns | {"df1": df1, "df2": df2, "p": f_sf(f[i, j], df1, df2)})
 
 
-def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.DataFrame:
+def with_pair_labels(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.DataFrame:
     """Replace the column `pair` by the labels of the two classes, for criteria that refer to a pair.
 
     Parameters
@@ -1172,16 +1187,17 @@ def with_pair(table: pd.DataFrame, classes: pd.Index, criterion: str) -> pd.Data
     return table
 
 
-def printed_steps(table: pd.DataFrame) -> pd.DataFrame:
+def merge_pair_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table with each pair of classes in one column or index level "between", for printing."""
     if "other" in table:
-        pairs = [_pair(*pair) for pair in zip(table["class"], table["other"], strict=True)]
+        pairs = [_format_pair(*pair) for pair in zip(table["class"], table["other"], strict=True)]
         return table.drop(columns=["class", "other"]).assign(between=pairs)
     if "other" in table.index.names:
-        keys = [(step, _pair(one, other)) for step, one, other in table.index]
+        keys = [(step, _format_pair(one, other)) for step, one, other in table.index]
         return table.set_axis(pd.MultiIndex.from_tuples(keys, names=["step", "between"]))
     return table
 
 
-def _pair(one: Any, other: Any) -> str:
+def _format_pair(one: Any, other: Any) -> str:
+    """Format the labels of two classes as "one, other"; empty if there is no pair."""
     return "" if other is None else f"{one}, {other}"
