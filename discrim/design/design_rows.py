@@ -124,7 +124,10 @@ class Rows(ABC):
 
     @abstractmethod
     def class_counts(self) -> Codes | None:
-        """Return the rows per class, up to the last nonempty class; None if a source has to be read first."""
+        """Return the number of rows of each class, up to the last class with rows.
+
+        None if a source has to be read first.
+        """
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
@@ -169,7 +172,10 @@ class Rows(ABC):
         return self
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Validate columns of counts now, or return those that have to be validated while rows are read."""
+        """Validate columns of counts, and return the names of those that could not be validated yet.
+
+        A table is validated now; the columns of a source have to be validated while rows are read.
+        """
         check_booleans_or_counts(self.table, names, counts=True)
         return ()
 
@@ -178,7 +184,10 @@ class Rows(ABC):
         return [range(fold, fold + 1) for fold in range(folds)]
 
     def require_table(self, before: str, after: str, *, hint: str) -> None:
-        """Raise NotSupportedError if rows are read in chunks; the source is named between two texts."""
+        """Raise NotSupportedError if rows are read in chunks.
+
+        The message is `before`, the description of the source, and `after`.
+        """
         if self.source_description:
             raise NotSupportedError(f"{before}{self.source_description}{after}", hint=hint)
 
@@ -199,7 +208,10 @@ class Rows(ABC):
         return task(design_rows)
 
     def copy_blocks(self, design_rows: DesignRows, max_values: int) -> Iterable[Block]:
-        """Return copies of the blocks if these have at most `max_values` values; else the blocks."""
+        """Return copies of all blocks if they have at most `max_values` values; otherwise `design_rows`.
+
+        Iterating over the result several times then does not compute the rows again.
+        """
         if self.table.nrows * max(len(design_rows.terms), 1) > max_values:
             return design_rows
         return [
@@ -220,7 +232,7 @@ class Rows(ABC):
         return self._copy_with(excluded=excluded)
 
     def _copy_with(self, **change: Any) -> Self:
-        """Return a copy with some fields of the dataclass replaced."""
+        """Return a copy with some fields replaced; `change` contains the new values by field."""
         rows: Any = self
         changed: Self = replace(rows, **change)
         return changed
@@ -471,7 +483,7 @@ class DesignRows:
         return len(set(self.design.covariates).intersection(self.terms))
 
     def select_columns(self, keep: Collection[int]) -> DesignRows:
-        """Return a copy with some columns of x, selected by position."""
+        """Return a copy with only the columns of x at the positions `keep`."""
         used = range(len(self.design.terms)) if self.keep is None else self.keep
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
         return replace(self, design=design, keep=positions)
@@ -485,7 +497,7 @@ class DesignRows:
         )
 
     def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
-        """Iterate like `__iter__`; a callback receives all rows of each block before rows are dropped."""
+        """Iterate over used rows like `__iter__`, and pass all rows of each block to a callback before."""
         dropped_counts: list[int] = []
         return map(
             partial(self._select_used_rows, callback, dropped_counts, _RowBuffer()),

@@ -34,6 +34,7 @@ def level_design(design: Design) -> Design:
     """
 
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        """Return the coding by positions of the levels, and the name of its column."""
         return Coding(None, tuple((float(j),) for j in range(len(levels)))), [name]
 
     return _recode_terms(
@@ -49,6 +50,7 @@ def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
     indicator_names: set[str] = set()
 
     def indicators(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
+        """Return the coding by indicators of all levels, and the names of its columns."""
         names = [f"{name}[{level}]" for level in levels]
         indicator_names.update(names)
         return Coding(tuple(range(len(levels))), None), names
@@ -154,10 +156,22 @@ def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tuple[int, ...]]:
-    """Return the design with columns of positions appended, their positions, and their numbers of levels.
+    """Append to a design, for each categorical term, a column with the positions of its levels.
 
-    They are the `level_terms` of the `level_design`; booleans are columns already. There are none if a
-    category is multiplied with another factor.
+    These are the `level_terms` of the `level_design`. Booleans are columns of the design already.
+
+    Parameters
+    ----------
+    design : Design
+
+    Returns
+    -------
+    design : Design
+    columns : tuple of int
+        Positions in the design of the columns of categorical and boolean terms; empty if a category is
+        multiplied with another factor.
+    sizes : tuple of int
+        Number of levels of each of these columns.
     """
     try:
         coded = level_design(design)
@@ -179,7 +193,7 @@ def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tup
 
 
 def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Find the columns of categorical terms that are constant within a class.
+    """Return the values of the columns of categorical terms that are constant within a class.
 
     Parameters
     ----------
@@ -261,7 +275,19 @@ Unseen = Literal["raise", "missing"]
 
 
 class _Category(NamedTuple):
-    """A categorical factor of a design: its name, its levels, its values, and the positions of their rows."""
+    """A categorical factor of a design, with its values in a table.
+
+    Attributes
+    ----------
+    label : str
+        Name of the factor.
+    levels : tuple
+        Its levels in the design.
+    values : Series (m,)
+        Labels of the rows that are complete in the columns of the factor.
+    rows : (m,) int
+        Positions of these rows in the table.
+    """
 
     label: str
     levels: tuple[Scalar, ...]
@@ -373,7 +399,10 @@ def has_level_in_one_fold(
 def rows_with_dropped_levels(
     design: Design, table: Table, functions: Functions | None = None
 ) -> NDArray[np.bool_] | None:
-    """Return the mask (n,) of rows with a level that a relearnt design lacks; None if there is none."""
+    """Return the mask (n,) of rows with a level that the design lacks, without a warning.
+
+    None if there is no such row. `design` was relearnt from some rows, for example outside a fold.
+    """
     with warnings.catch_warnings():
         # The warning for all folds together is issued by the caller.
         warnings.simplefilter("ignore", DiscrimWarning)
@@ -394,9 +423,9 @@ def relearn_design(
     *,
     incomplete: bool = False,
 ) -> Design:
-    """Return the design with transforms that are learnt from some rows only.
+    """Return the design with transforms and levels that are learnt from some rows only.
 
-    The boundary knots of splines stay, and so do the levels of categories that have a row.
+    The boundary knots of splines are kept. Levels without a row among these rows are dropped.
 
     Parameters
     ----------

@@ -41,9 +41,9 @@ class ModelTerm:
     label : str
         The term as the formula writes it.
     factors : frozenset of str
-        Codes of the factors that it multiplies.
+        Codes (texts) of the factors that it multiplies.
     columns : tuple of int
-        Its columns of the design.
+        Positions of its columns in the design.
     categories : tuple of str
         Codes of the categorical factors among them, in order.
     """
@@ -61,11 +61,11 @@ class Cells:
     Attributes
     ----------
     labels : list of tuple
-        Levels of each cell.
+        Levels of the factors in each cell.
     columns : tuple of int
-        Columns of the design that are functions of these factors only.
+        Positions of the columns of the design that are functions of these factors only.
     values : (cells, columns) float array
-        Values of these columns.
+        Values of these columns in each cell.
     """
 
     labels: list[tuple[Scalar, ...]]
@@ -232,7 +232,7 @@ def model_rows(
 
 
 def _table_of_kinds(data: Any) -> Table:
-    """Return a table from which the kinds of columns are read: all rows, or the first chunk of a source."""
+    """Return a table whose column types are those of the data: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return data if isinstance(data, Table) else Table(data, is_stored=True)
@@ -269,6 +269,7 @@ def _left_side(
     is_single_factor = node.type == "PYTHON_EXPR"
 
     def leaf(leaf_node: Node) -> Terms:
+        """Return a factor as a term, coded by ``C()`` if it is categorical, and record it."""
         if leaf_node.token.extra == ".":
             raise source.error(
                 "`.` is only allowed on the right side.",
@@ -319,6 +320,7 @@ def _apply_sum_contrasts(
     labels : mapping of str to str
         Names of the factors, by code.
     first : Table
+        Table from which the types of columns are read.
 
     Returns
     -------

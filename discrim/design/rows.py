@@ -98,7 +98,21 @@ def read_rows(
 
 
 def new_blocks(design_rows: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
-    """Return the rows of other data in the design of a fit. Classes of a source are read only when needed."""
+    """Return the rows of other data in the design of a fit, for predictions.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+        Rows of the fit, for the design and its options.
+    data : table or source of tables
+        Classes of a source are read only when needed.
+    is_stored : bool
+        See `Table`.
+
+    Returns
+    -------
+    DesignRows
+    """
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return design_rows.with_table(data if isinstance(data, Table) else Table(data, is_stored=is_stored))
@@ -172,7 +186,7 @@ def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
 
 
 UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
-"""Positions in the table, x (m, p), codes (m,) and weights (m,) or None."""
+"""The m rows of a block that a fit uses: positions in the table, x (m, p), codes and weights (m,) or None."""
 
 
 def used_rows(design_rows: DesignRows) -> Iterator[UsedRows]:
@@ -241,7 +255,7 @@ class GatheredRows(NamedTuple):
 
 def gather_used_rows(design_rows: DesignRows) -> GatheredRows:
     """Copy the rows that a fit uses into memory."""
-    # A place is a slice, or positions.
+    # `used_rows` yields a slice or an array of positions.
     copies = [
         (x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(design_rows)
     ]

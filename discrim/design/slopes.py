@@ -241,12 +241,15 @@ class ChangedDesign:
 
 
 def _matrix(value: Floats, rows: int) -> Floats:
-    """Return a value as a matrix with a number of rows."""
+    """Return a value (), (rows,) or (rows, k) as a matrix; a constant is repeated for each row."""
     return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
 
 
 class _DualEvaluator:
-    """Evaluator of a numeric factor with its derivative; stateful calls are met in the order of learning."""
+    """Evaluator of a numeric factor and its derivative with respect to a column.
+
+    It meets stateful calls in the order in which their states were learnt.
+    """
 
     def __init__(
         self, changed_design: ChangedDesign, factor: Factor, fixed: Mapping[str, Any], name: str | None
@@ -383,7 +386,7 @@ _DERIVATIVES: Mapping[str, Callable[[Floats, Floats], Floats]] = {
 
 
 def _state_derivative(state: State, x: Floats, result: Floats) -> Floats:
-    """Return the derivative of a stateful call.
+    """Return the derivative of a stateful call with respect to its argument.
 
     Parameters
     ----------

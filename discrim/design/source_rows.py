@@ -57,7 +57,7 @@ class SourceReader:
     weight_name : str or None
         The column of frequency weights.
     fitted : bool
-        Whether a model is fitted to the rows, as for `TableRows`.
+        Whether a model is fitted to the rows, like `TableRows.is_training`.
     has_fractional_weights : bool
         Whether a pass has found a weight that is not an integer.
     has_warned : bool
@@ -169,10 +169,10 @@ class SourceRows(Rows):
         return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
 
     def n_labelled(self, n_columns: int) -> int:
-        """Number of labelled rows.
+        """Number of labelled rows, or an upper bound before the classes have been read.
 
-        Before a pass over the source it is the number of all rows, or `ASSUMED_ROWS` if that is unknown and
-        there are fewer columns than that.
+        The bound is the number of all rows. If that is unknown, it is `ASSUMED_ROWS`, unless `n_columns` is
+        larger; then the rows are counted.
         """
         if self.codes is not None:
             return int((self.codes >= 0).sum())
@@ -211,7 +211,7 @@ class SourceRows(Rows):
             )
 
     def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return all of the columns."""
+        """Return all of the columns, which are validated while rows are read."""
         return names
 
     @property
@@ -234,7 +234,7 @@ class SourceRows(Rows):
 
 
 class RowOverrides(NamedTuple):
-    """Classes, weights and mask of excluded rows of a chunk, which replace those of the source."""
+    """Classes, weights and mask of excluded rows that replace those of the source; None keeps those."""
 
     codes: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
@@ -265,8 +265,10 @@ class ChunkTask(Generic[T]):
         Design with which the response is read.
     weight_name : str or None
         Column of frequencies.
+    task : callable
+        Function of the rows of the chunk.
     is_training : bool
-        Whether a model is fitted to the rows, as for `TableRows`.
+        Whether a model is fitted to the rows, like `TableRows.is_training`.
     """
 
     design: Design
@@ -295,7 +297,7 @@ class ChunkTask(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class _MergeResults(Generic[T]):
-    """Merge function of two `ChunkResult`."""
+    """Merge function of two results of a `ChunkTask`; `values` merges their values."""
 
     values: Callable[[T, T], T]
 
@@ -517,7 +519,7 @@ def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tu
 
 
 def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list[RowOverrides]:
-    """Split the replacements for all rows by chunk."""
+    """Split the replacements for all rows of a source into replacements for each of its chunks."""
     stops = np.cumsum([0, *source.chunk_row_counts]).tolist()
     return [
         RowOverrides(*(None if values is None else values[start:stop] for values in overrides))

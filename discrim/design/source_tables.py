@@ -87,7 +87,7 @@ def apply_to_source(
     compute : callable
         Function of a table or chunk that returns a Series or DataFrame.
     worker_function : callable
-        Function without arguments that returns `compute` in the form for workers.
+        Function without arguments that returns a version of `compute` that can be sent to workers.
     allows_unknown_labels : bool
         Whether labels may be missing because they are not classes of the fit.
 
@@ -282,6 +282,7 @@ class SourceTable(Table):
         return pd.concat(chunks, ignore_index=True)
 
     def _array(self, name: str) -> NDArray[Any] | None:
+        """Return None, because the columns are not in memory."""
         return None
 
 
@@ -540,7 +541,7 @@ class _CollectedRows:
         self.n_rows = 0
 
     def merge(self, other: _CollectedRows) -> _CollectedRows:
-        """Merge the rows collected here and from later chunks; these rows come first."""
+        """Return the rows collected here and, after them, those of `other`, which come from later chunks."""
         merged = _CollectedRows(replace(self._settings, levels=None))
         merged._labels_by_code = {code: set(labels) for code, labels in self._labels_by_code.items()}
         merged._frames = list(self._frames)
@@ -712,7 +713,7 @@ def _rows_in_native_dtypes(chunk: Table, columns: Sequence[str], positions: Code
 
 
 def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
-    """Return values of an integer or boolean column without a conversion to float64 for missing values.
+    """Return values of an integer or boolean column in their own type, also if some values are missing.
 
     Parameters
     ----------

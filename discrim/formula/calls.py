@@ -38,11 +38,11 @@ class LiteralCall:
     kwargs : dict of str to object
         Keyword arguments.
     text : str
-        The whole text, for messages.
+        The text in which the call stands, for messages.
     start, end : int
-        Place of the call in the text.
+        Positions of the first character of the call, and of the character after it, in the text.
     places : dict of str to (int, int)
-        Start and end in the text of the name, under "", and of each keyword.
+        Start and end of the name of the function (under the key "") and of each keyword in the text.
     """
 
     name: str
@@ -54,7 +54,7 @@ class LiteralCall:
     places: Mapping[str, tuple[int, int]]
 
     def error(self, message: str, keyword: str = "", *, hint: str) -> FormulaError:
-        """Return an error that points at the name, or at a keyword."""
+        """Return an error that points at a keyword, or if `keyword` is empty at the name of the function."""
         return pointing_error(message, self.text, *self.places[keyword], hint=hint)
 
 
@@ -115,7 +115,9 @@ def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.
 
     Returns
     -------
-    tuple of _CallReader and ast.expr
+    reader : _CallReader
+        Converter of the tree to a `LiteralCall`.
+    tree : ast.expr
     """
     if len(text) > MAX_CALL_TEXT:
         raise FormulaError(
@@ -167,7 +169,7 @@ class _CallReader:
         self.encoded = code.encode()
 
     def place(self, start: int, end: int | None) -> tuple[int, int]:
-        """Convert byte offsets of the parser to positions in the text."""
+        """Convert byte offsets in the code, which the parser reports, to positions in the text."""
         first, last = (len(self.encoded[:offset].decode(errors="ignore")) for offset in (start, end))
         return self.start + first, self.start + last
 
@@ -249,7 +251,7 @@ class _CallReader:
                 self.refuse("This is not a literal.", tree, hint=_VALUES)
 
     def number(self, tree: ast.expr) -> Any:
-        """Read a finite number without a sign."""
+        """Return the value of a literal number; raise an error for other nodes and infinite numbers."""
         match tree:
             case ast.Constant(value=bool()):
                 pass
@@ -259,18 +261,20 @@ class _CallReader:
                 return number
             case _:
                 pass
-        self.refuse("This is not a number.", tree, hint="Write one.")
+        self.refuse("This is not a number.", tree, hint="Write a number.")
 
     def dictionary(
         self, tree: ast.expr, keys: list[ast.expr | None], values: list[ast.expr], depth: int
     ) -> dict[Any, Any]:
-        """Read a dictionary of literals.
+        """Convert a dictionary of literals to a dict.
 
         Parameters
         ----------
         tree : ast.expr
+            The dictionary, for errors.
         keys, values : list of ast.expr
         depth : int
+            Number of calls and containers around it.
 
         Returns
         -------

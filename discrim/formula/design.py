@@ -24,7 +24,7 @@ MAX_CONTRAST_VALUE = 2.0**52
 """Largest absolute value in a contrast matrix from a file; larger ones would cost the columns digits."""
 
 Product = tuple[tuple[int, int], ...]
-"""A product of factors: for each, its position and the position of its coding, -1 for numbers."""
+"""A product of factors: for each, positions in `Spec.factors` and `Spec.codings`; -1 for numeric factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Factor:
     Attributes
     ----------
     code : str
-        Its text, which `grammar.expression` parses.
+        Text of the factor, which `grammar.expression` parses.
     width : int
-        Number of its columns, 0 for categories.
+        Number of its columns; 0 for categories, whose columns depend on the coding.
     levels : tuple or None
         Its categories in order; None for numbers.
     states : tuple of State
@@ -51,14 +51,15 @@ class Factor:
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How categories become columns.
+    """Coding of the levels of a categorical factor as columns, by indicators or by a contrast matrix.
 
     Attributes
     ----------
     picks : tuple of int or None
-        Indicator coding: column j is 1 for level ``picks[j]``, else 0. None if there is a matrix.
+        Indicator coding: column j is 1 for the level at position ``picks[j]``, else 0. None if there is a
+        matrix.
     matrix : tuple of tuple of float, (levels, columns), or None
-        Contrast matrix.
+        Contrast matrix: the values of the columns for each level.
     """
 
     picks: tuple[int, ...] | None
@@ -78,8 +79,9 @@ class Spec:
 
     Attributes
     ----------
-    kinds : tuple of str
-        ColumnType of values of each of `Design.columns` when the design was created.
+    kinds : tuple of ColumnType
+        Type ("numeric", "boolean", "categorical" or "text") of each of `Design.columns` when the design was
+        created.
     factors : tuple of Factor
     codings : tuple of Coding
     products : tuple of Product
@@ -114,7 +116,7 @@ class DesignTerm:
     Attributes
     ----------
     label : str
-        Name of the column, or `text`.
+        Name for tables: the name of the column if the term is a plain column, else `text`.
     text : str
         The term in the syntax of formulas.
     columns : tuple of int
@@ -174,14 +176,14 @@ class Design:
 
     @property
     def kinds(self) -> dict[str, ColumnType]:
-        """ColumnType of values of each column when the design was created; "numeric" if it is plain."""
+        """Type of each column when the design was created; "numeric" for all columns of a plain design."""
         if self.spec is None:
             return dict.fromkeys(self.columns, "numeric")
         return dict(zip(self.columns, self.spec.kinds, strict=True))
 
     @property
     def label_kinds(self) -> dict[str, ColumnType]:
-        """Kinds of the columns with categories or text."""
+        """Types of the columns that contain categories or text."""
         return {
             name: column_type
             for name, column_type in self.kinds.items()
@@ -250,6 +252,7 @@ def _check_saved(is_valid: bool, problem: str) -> None:
 
 @lru_cache
 def _field_names(record_class: type) -> tuple[str, ...]:
+    """Return the names of the fields of a dataclass, in order."""
     return tuple(field.name for field in dataclasses.fields(record_class))
 
 

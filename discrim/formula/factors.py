@@ -127,7 +127,17 @@ _HINTS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categories:
-    """Values of a categorical factor, with the levels and the contrast of a ``C()`` if it has them."""
+    """Values of a categorical factor.
+
+    Attributes
+    ----------
+    values : Series (m,)
+        Labels of the rows.
+    levels : tuple, optional
+        Levels that a ``C()`` lists.
+    contrast : Contrast, optional
+        Contrast that a ``C()`` names.
+    """
 
     values: pd.Series
     levels: tuple[Any, ...] | None = None
@@ -340,9 +350,9 @@ class Memory:
     Parameters
     ----------
     states : sequence of State, optional
-        States learnt before, which are applied again. Without them the states are learnt.
+        Learnt states, which are applied. Without them the states are learnt.
     learning : bool
-        Learn new states, and use only the boundary knots of `states`.
+        Whether new states are learnt although there are `states`, whose boundary knots are kept.
     """
 
     def __init__(self, states: Sequence[State] | None = None, *, learning: bool = False) -> None:
@@ -352,7 +362,7 @@ class Memory:
         self._next = 0
 
     def take(self, count: int) -> tuple[State, ...]:
-        """Skip the next `count` states and return them, for calls that are evaluated elsewhere."""
+        """Return the next `count` states and skip them; the caller evaluates their calls itself."""
         self._next += count
         return tuple(self.states[self._next - count : self._next])
 
@@ -438,7 +448,18 @@ def _check_finite(expression: Expression, rows: RowRange, value: Floats) -> None
 
 
 class _Evaluation:
-    """Evaluator of the nodes of one expression on some rows."""
+    """Evaluator of the nodes of one expression on m rows.
+
+    Attributes
+    ----------
+    code : str
+        The factor, for messages.
+    rows : RowRange
+    memory : Memory
+        States of the stateful calls of the factor.
+    functions : mapping of str to callable
+        Functions of the user.
+    """
 
     def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions) -> None:
         self.code = code
@@ -447,7 +468,10 @@ class _Evaluation:
         self.functions = functions
 
     def value(self, node: Node) -> Floats | Categories:
-        """Return the value of a node: numbers, or categories for ``C()`` and functions that return text."""
+        """Return the value of a node: numbers (), (m,) or (m, k), or categories.
+
+        Categories are the values of ``C()`` and of user functions that return categories or text.
+        """
         if isinstance(node, Call) and node.function == "C":
             options = dict(node.options)
             levels = options.get("levels")

@@ -60,10 +60,23 @@ from discrim.formula.grammar import Column, Contrast, Expression, ScannedFormula
 from discrim.formula.response import classes_and_codes
 
 Terms = dict[frozenset[str], tuple[str, ...]]
+"""Terms in order, as texts of their factors. The key is the set of the factors, so that b:a equals a:b."""
 
 
 class Node(Protocol):
-    """A node of the tree of the parser."""
+    """A node of patsy's parse tree.
+
+    Attributes
+    ----------
+    type : str
+        Operator, such as "+", or type of a leaf: "PYTHON_EXPR" (a factor), "ZERO", "ONE" or "NUMBER".
+    args : sequence of Node
+        Operands; empty for a leaf.
+    token : object
+        Token of a leaf, with its text in `extra`.
+    origin : object
+        Range of the node in the code, with the attributes `start` and `end`.
+    """
 
     type: Any
     args: Sequence[Any]
@@ -81,9 +94,16 @@ class Sum:
 
 @dataclass(slots=True)
 class Expansion:
-    """Expands the right side of a formula; `leaf` returns the terms of a factor or of the ``.``.
+    """Expansion of one side of a formula to its terms.
 
-    `idle` collects the parts of the formula that change nothing, for a warning.
+    Attributes
+    ----------
+    source : ScannedFormula
+        The formula, for errors.
+    leaf : callable
+        Function that returns the terms of a leaf, which is a factor or the ``.``.
+    idle : list of str
+        Parts of the formula that change nothing, which `expand` collects for a warning.
     """
 
     source: ScannedFormula
@@ -403,7 +423,12 @@ def _shorten_formula(text: str) -> str:
 class FullDataSummary(NamedTuple):
     """Row count and training columns of the full data, used while a chunk is read.
 
-    The training columns are those from which transforms learn, of all complete rows.
+    Attributes
+    ----------
+    rows : int
+        Number of rows of the full data.
+    learning : Table or None
+        Columns from which transforms learn, of all complete rows; None if there are no such transforms.
     """
 
     rows: int
@@ -413,9 +438,20 @@ class FullDataSummary(NamedTuple):
 class ParsedFormula(NamedTuple):
     """A parsed formula for a table with certain column names.
 
-    The factors are stored by their text, and each term is a tuple of such texts. The first terms belong to
-    the covariates. A complete row also has values in the columns that the ``.`` excludes, such as the
-    weights.
+    Attributes
+    ----------
+    formula : str
+        The formula as typed.
+    response : Expression
+        The left side.
+    expressions : dict of str to Expression
+        Factors of the right side by text.
+    terms : list of tuple of str
+        Texts of the factors of each term.
+    exclude : tuple of str
+        Columns that the ``.`` excludes, such as the weights. A complete row has values in them, too.
+    covariates : int
+        Number of covariate terms, which are the first of the terms.
     """
 
     formula: str
@@ -432,7 +468,7 @@ class ParsedFormula(NamedTuple):
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns of the response and of the weights."""
+        """Columns of the response and excluded columns, such as the weights: complete rows have values."""
         return (*self.response.columns, *self.exclude)
 
     def is_plain(self, table: Table) -> bool:
@@ -554,7 +590,7 @@ def learn_design(
     positive : (n,) bool, optional
         Rows with a positive weight. The others count as rows without a label.
     incomplete : bool
-        Whether the fit uses rows with missing values.
+        Whether the fit uses rows with missing values; levels are then learnt from them, too.
 
     Returns
     -------
@@ -852,10 +888,23 @@ def _learn_factor(
 def _choose_codings(
     terms: list[tuple[str, ...]], factors: Mapping[str, Factor]
 ) -> list[tuple[tuple[str, ...], dict[str, bool]]]:
-    """Return for each term its products: the factors, and which categories get a full set of columns.
+    """Split each term into products of factors, and choose which categorical factors get all columns.
 
     patsy determines the redundant columns. It requires terms with the same numeric factors in a row, simple
     ones first.
+
+    Parameters
+    ----------
+    terms : list of tuple of str
+        Texts of the factors of each term.
+    factors : mapping of str to Factor
+        The factors by text.
+
+    Returns
+    -------
+    list of (tuple of str, dict of str to bool)
+        For each product: the texts of its factors, and for each categorical factor whether all of its levels
+        get a column.
     """
     from patsy import Term
     from patsy.redundancy import pick_contrasts_for_term

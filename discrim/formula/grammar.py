@@ -63,6 +63,7 @@ class ScannedFormula:
     text : str
         The formula as typed.
     code : str
+        The formula for the parser.
     names : mapping of str to str
         Column name of each placeholder.
     starts : tuple of (int, int)
@@ -78,7 +79,7 @@ class ScannedFormula:
     bar: int = -1
 
     def error(self, message: str, start: int, end: int, *, hint: str, **data: Any) -> FormulaError:
-        """Build an error that points at code[start:end], in the text as typed."""
+        """Return an error that points at the characters of the text that code[start:end] stands for."""
         first = self._typed(start)
         return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint, **data)
 
@@ -458,7 +459,10 @@ _DOTTED = re.compile(r"[^\W\d]\w*\.[\w.]*")
 
 
 def function_hint(name: str, known_functions: Sequence[str]) -> str:
-    """Suggest a function of the language for an unknown one, as a sentence, or return ""."""
+    """Suggest a function of the language instead of an unknown one; "" if none is similar.
+
+    The suggestion is a sentence with a blank before it.
+    """
     if name in R_FUNCTION_HINTS:
         return f" Instead of {name}(), {R_FUNCTION_HINTS[name]}."
     close_matches = get_close_matches(name, known_functions, n=1)
@@ -641,6 +645,7 @@ def read_one_factor(
     ----------
     source : ScannedFormula
     start, end : int
+        Range of the factor in `source.code`.
     code : str
         The factor with normalized spacing, with placeholders.
     functions : frozenset of str
@@ -748,7 +753,7 @@ class _Reader:
         return self.source.error(message, self.offset + start, self.offset + end, hint=hint)
 
     def node(self, tree: ast.expr, depth: int) -> Node:
-        """Convert a tree to a node."""
+        """Convert a Python syntax tree to a node; `depth` is the number of nodes around it."""
         if depth > MAX_NESTING:
             raise self.error(
                 f"This is nested more than {MAX_NESTING} deep.",
@@ -939,7 +944,10 @@ class _Reader:
                 raise self.error("Unknown contrast.", tree, hint=f"Use one of {', '.join(CONTRASTS)}.")
 
     def literal(self, tree: ast.expr, inside: bool = False) -> Value:
-        """Return the value of a literal number, string or list of these (not nested if `inside` a list)."""
+        """Return the value of a literal: a number, string, boolean, None, or a list of these as a tuple.
+
+        `inside` states whether the literal is an element of a list, in which lists are not allowed.
+        """
         match tree:
             case ast.Constant(value=bool() | str() | None as value):
                 return value

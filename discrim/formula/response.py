@@ -164,6 +164,15 @@ def classes_and_codes(
         Number of rows of the full data, if the table is a chunk of it.
     used : (n,) bool, optional
         Rows that are used, such as those with a positive weight. The others count as rows without a label.
+
+    Returns
+    -------
+    classes : tuple
+        Labels of the K classes in order.
+    codes : (n,) int
+        Class of each row as a position in `classes`; -1 if it is missing.
+    label_type : LabelType or None
+        Type in which predicted labels are returned; None if it is unknown.
     """
     column = response.root.name if isinstance(response.root, Column) else None
     factorized = None if column is None or levels is not None else table.factorized(column)
@@ -255,7 +264,22 @@ def encode_response(
 
 
 def with_new_classes(design: Design, table: Table, functions: Functions, used: Mask | None = None) -> Design:
-    """Return a design with the classes of a table, if some of these are not in the design."""
+    """Return the design with the classes of a table instead of its own, if the table has other classes.
+
+    Parameters
+    ----------
+    design : Design
+    table : Table
+    functions : mapping of str to callable
+        Functions of the user.
+    used : (n,) bool, optional
+        Rows whose classes count; all by default.
+
+    Returns
+    -------
+    Design
+        `design` itself if it has all classes of the table.
+    """
     response = expression(design.response_code, frozenset(functions))
     if not used_labels(response, table, functions, used)[1].any():
         return design
@@ -324,7 +348,7 @@ def _warn_of_similar_labels(classes: Sequence[Scalar], response: Expression) -> 
 
 
 def _format_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
-    """Format groups of similar labels for a message."""
+    """Format groups of similar labels for a message; `show` formats one label."""
     group_text = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
     return f"{group_text} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else group_text
 
@@ -383,7 +407,7 @@ def _describe_response(response: Expression) -> str:
 
 
 def _expand_codes(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
-    """Return codes of the rows in a mask (n,) as codes (n,) of all rows, -1 for the others."""
+    """Return codes of all n rows: those of the m rows in the mask `keep` (n,) from `codes` (m,), else -1."""
     if keep.all():
         return codes
     all_codes = np.full(len(keep), -1, dtype=np.intp)

@@ -28,19 +28,22 @@ MAX_DEGREE = 19
 
 
 MAX_ORTHOGONALITY_ERROR = 1e-10
+"""Largest deviation from orthogonality of the columns of poly() that is accepted without a warning."""
+
 MAX_USABLE_ORTHOGONALITY_ERROR = 1e-3
-"""Deviations from orthogonality of the columns of poly() that cause a warning and an error."""
+"""Largest deviation from orthogonality of the columns of poly() that causes only a warning, not an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A call with the values learnt from the rows.
+    """A stateful call, such as ``bs(x, df=4)``, with the values learnt from the rows.
 
     Attributes
     ----------
     function : str
+        Name of the function.
     values : tuple of (str, value)
-        Arguments of the function that applies the call, sorted by name.
+        Learnt values and options, such as the knots and the degree, sorted by name.
     """
 
     function: str
@@ -53,7 +56,9 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
     Parameters
     ----------
     function : str
+        Name of the function.
     x : (n,) or (n, k) float array
+        Values of the argument of the call.
     options : mapping of str to value
         Literal options of the call.
 
@@ -185,7 +190,7 @@ def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats
 
 
 def _mean(x: Floats) -> Floats:
-    """Return the mean of x over its rows."""
+    """Return the mean of x, (n,) or (n, k), over its rows."""
     # Adding the mean of the residuals corrects the rounding error of the first mean.
     first = x.mean(axis=0)
     return np.asarray(first + (x - first).mean(axis=0))

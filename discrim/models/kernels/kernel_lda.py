@@ -698,7 +698,7 @@ class KernelLDAResults(VariateResults):
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, axes, kernel, scale, width, components, ridge, calibrated."""
-        row = {"axes": len(self._names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
+        row = {"axes": len(self._axis_names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
         row |= {"components": self.components}
         calibrated = self._fit.estimates.calibrator is not None
         return pd.DataFrame([self._sizes() | row | {"ridge": self.ridge, "calibrated": calibrated}])

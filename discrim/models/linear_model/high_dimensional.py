@@ -118,7 +118,7 @@ def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action
         )
     if method == "li-chen":
         return _require_positive_variance(
-            tests.li_chen_test(moments, _fourth_powers(design_rows, moments, method)), method, "schott"
+            tests.li_chen_test(moments, _fourth_power_sums(design_rows, moments, method)), method, "schott"
         )
     return _largest_covariance_difference_test(design_rows, moments)
 
@@ -142,7 +142,7 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
     check_word("method", method, MeanMethod)
     design_rows, moments = _read_for_test(design_rows, method, MEAN_TESTS[method], na_action)
     if method == "chen-qin":
-        result = tests.chen_qin_test(moments, _fourth_powers(design_rows, moments, method))
+        result = tests.chen_qin_test(moments, _fourth_power_sums(design_rows, moments, method))
         result = _require_positive_variance(result, method, "dempster")
     else:
         compute_test: Callable[[ClassMoments], TestResult] = {
@@ -228,7 +228,7 @@ def sphericity_test(
         return tests.john_test(moments)
     if method == "srivastava":
         return tests.srivastava_sphere_test(moments)
-    return tests.chen_zhang_zhong_test(moments, _fourth_powers(design_rows, moments, method))
+    return tests.chen_zhang_zhong_test(moments, _fourth_power_sums(design_rows, moments, method))
 
 
 def _read_for_test(
@@ -330,7 +330,7 @@ def _require_positive_variance(result: TestResult, method: str, alternative: str
     return result
 
 
-def _fourth_powers(design_rows: DesignRows, moments: ClassMoments, method: str) -> Floats:
+def _fourth_power_sums(design_rows: DesignRows, moments: ClassMoments, method: str) -> Floats:
     """Sum the fourth powers of the distances of the rows from their class means, in a second pass.
 
     Parameters
@@ -351,10 +351,10 @@ def _fourth_powers(design_rows: DesignRows, moments: ClassMoments, method: str) 
             hint="Pass weights that are whole numbers.",
         )
     with Progress(0, "distances of the rows"):
-        return map_reduce(design_rows, partial(_fourth_powers_of_chunk, moments=moments), np.add)
+        return map_reduce(design_rows, partial(_chunk_fourth_power_sums, moments=moments), np.add)
 
 
-def _fourth_powers_of_chunk(rows: Any, moments: ClassMoments) -> Floats:
+def _chunk_fourth_power_sums(rows: Any, moments: ClassMoments) -> Floats:
     """Return the sum (K,) of fourth powers of the lengths of deviations from class means, by class."""
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:

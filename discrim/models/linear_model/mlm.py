@@ -55,8 +55,8 @@ from discrim.models.linear_model.permanova import permanova
 from discrim.models.linear_model.permuted_rows import (
     PERMUTATIONS,
     PermutationDesign,
-    rows_to_permute,
-    with_permutations,
+    insert_permutation_pvalues,
+    read_rows_to_permute,
 )
 from discrim.models.linear_model.repeated import ProfileResults, RepeatedResults
 from discrim.models.linear_model.term_model import (
@@ -126,8 +126,8 @@ class MLMResults(SummarizedResults):
             Type III tests were requested although some cells have no rows.
         """
         if term is not None:
-            return self._table(self._hypothesis(term, type))
-        tables = {label: self._table(self._hypothesis(label, type)) for label in self.terms}
+            return self._tests_table(self._hypothesis(term, type))
+        tables = {label: self._tests_table(self._hypothesis(label, type)) for label in self.terms}
         return pd.concat(tables, names=["term", "test"])
 
     @with_display_formats(eta2="share")
@@ -393,7 +393,7 @@ class MLMResults(SummarizedResults):
                 f"The hypothesis {hypothesis[:80]!r} has equations that are empty or follow from the others.",
                 hint="Leave these equations out.",
             )
-        return self._table(contrast)
+        return self._tests_table(contrast)
 
     @property
     def params(self) -> pd.DataFrame:
@@ -543,7 +543,7 @@ class MLMResults(SummarizedResults):
         test_type = check_test_type(type)
         return self._model.hypothesis(self._model.position(term), test_type)
 
-    def _table(self, hypothesis: Hypothesis) -> pd.DataFrame:
+    def _tests_table(self, hypothesis: Hypothesis) -> pd.DataFrame:
         self._model.require_error_df()
         return hypothesis_table(self._model.estimates, hypothesis)
 
@@ -828,8 +828,8 @@ def manova(
     if permutations is None:
         return table
     permutation_design = PermutationDesign.read(permutations, seed, within, groups)
-    permuted_rows = rows_to_permute(formula, data, **row_options)
-    return with_permutations(
+    permuted_rows = read_rows_to_permute(formula, data, **row_options)
+    return insert_permutation_pvalues(
         table, permuted_rows, test_type, permutation_design, None if single_factor is not None else term
     )
 

@@ -130,12 +130,12 @@ RAW_COEFFICIENTS_NOTE = (
     "The residuals of the scores have unit variance. The largest standardized coefficient is positive."
 )
 
-STANDARDIZED = {
+STANDARDIZED_DESCRIPTIONS = {
     "standardized": "standard deviations of the residuals",
     "standardized_total": "total standard deviations",
 }
 
-STRUCTURES = {
+STRUCTURE_DESCRIPTIONS = {
     "within": "pooled within-class correlations with the scores",
     "total": "total correlations with the scores (like R's candisc)",
     "between": "between-class correlations with the scores",
@@ -158,22 +158,24 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
             source=".raw, .constant",
         ),
     }
-    for name, description in STANDARDIZED.items():
-        section_builders[name] = _table(
+    for name, description in STANDARDIZED_DESCRIPTIONS.items():
+        section_builders[name] = _table_section(
             f"Standardized coefficients ({description})", partial(getattr, results, name), f".{name}"
         )
-    for basis, description in STRUCTURES.items():
+    for basis, description in STRUCTURE_DESCRIPTIONS.items():
         source = f'.structure("{basis}")'
-        section_builders[f"structure_{basis}"] = _table(
+        section_builders[f"structure_{basis}"] = _table_section(
             f"Structure: {description}", partial(results.structure, basis), source
         )
     if len(results.centroids):
         centroids_title = "Mean scores of the levels, as observed"
-        section_builders["centroids"] = _table(centroids_title, lambda: results.centroids, ".centroids")
+        section_builders["centroids"] = _table_section(
+            centroids_title, lambda: results.centroids, ".centroids"
+        )
     return summarize(title, section_builders, pick=sections)
 
 
-def _table(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
+def _table_section(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
     return lambda: Section(title, table(), shared=True, source=source)
 
 
@@ -226,7 +228,7 @@ def plot_term_ellipses(
     -------
     Axes
     """
-    names = _two_names(columns, list(results.responses), "columns", "responses")
+    names = _select_two_names(columns, list(results.responses), "columns", "responses")
     labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
     shapes = {}
     means = {}
@@ -280,7 +282,7 @@ def plot_canonical_ellipses(
             f"A plot requires two canonical axes, but the term {results.term!r} has {len(names)}.",
             hint=f"Use plot(term={results.term!r}) of the model, which draws the plane of two responses.",
         )
-    chosen = _two_names(axes, names, "axes", "canonical axes")
+    chosen = _select_two_names(axes, names, "axes", "canonical axes")
     positions = [names.index(name) for name in chosen]
     df_resid = results._model.estimates.df
     critical = roy_critical(len(results._raw), results.df + 1, df_resid + results.df + 1, 1 - level)
@@ -303,7 +305,7 @@ def plot_canonical_ellipses(
     return figure_axes
 
 
-def _two_names(requested: Sequence[str] | None, names: list[str], option: str, noun: str) -> list[str]:
+def _select_two_names(requested: Sequence[str] | None, names: list[str], option: str, noun: str) -> list[str]:
     """Return the two names that an option selects; raise DataError if it does not name two different ones.
 
     Parameters

@@ -37,7 +37,7 @@ from discrim.models.linear_model.permuted_rows import (
     PERMUTATIONS,
     ModelRows,
     PermutationDesign,
-    rows_to_permute,
+    read_rows_to_permute,
 )
 from discrim.models.linear_model.term_model import term_position
 from discrim.report.grid import Format, HeaderItem, Pairs, Section
@@ -55,7 +55,7 @@ SYMMETRY_TOLERANCE = 1e-9
 """Largest asymmetry of a table of distances, relative to its largest distance."""
 
 
-def to_squared_units(squares: Any, unit: float) -> Floats:
+def multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
     """Multiply sums of squares by the square of a unit; infinity on overflow, zero on underflow."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
@@ -195,7 +195,7 @@ class PermanovaResults(SummarizedResults):
         pvalues = np.where(self._is_unchanged, np.nan, core.permutation_pvalues(tests.f, tests.permuted_f))
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
-            "SS": to_squared_units(squares, self._unit),
+            "SS": multiply_by_squared_unit(squares, self._unit),
             "R2": squares / self._total,
             "F": [*tests.f, *not_tested],
             "p": [*pvalues, *not_tested],
@@ -554,7 +554,7 @@ class Dispersion(SummarizedResults):
         p = float(f_sf(self._tests.f, *map(float, df)))
         columns = {
             "df": df,
-            "SS": to_squared_units([between, within], self._unit),
+            "SS": multiply_by_squared_unit([between, within], self._unit),
             "F": [self._tests.f, np.nan],
             "p": [p, np.nan],
             "p_permutation": [self._tests.p, np.nan],
@@ -626,7 +626,7 @@ CENTRE_NAMES = {"median": "spatial median", "centroid": "centroid"}
 def permanova_summary(results: PermanovaResults, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of a permutational analysis of variance: header and tests of the terms."""
     section_builders: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _permanova_header(results),
+        "header": lambda: _header_section(results),
         "tests": lambda: Section(
             "Tests of the terms by permutation",
             results.table,
@@ -665,7 +665,7 @@ def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = Non
     return summarize(f"Dispersion of the classes of {results.term}", section_builders, pick=sections)
 
 
-def _permanova_header(results: PermanovaResults) -> Pairs:
+def _header_section(results: PermanovaResults) -> Pairs:
     """Return the header of the summary."""
     labellings_text = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
     items: list[HeaderItem] = [
@@ -789,7 +789,7 @@ def permanova(
     distance_table = np.zeros((0, 0)) if is_metric else _as_square_array(distance)
     if is_metric:
         check_word("distance", distance, Metric)
-    rows = rows_to_permute(
+    rows = read_rows_to_permute(
         exclude_from_dot(formula, (within, groups)),
         data,
         weights=weights,

@@ -183,7 +183,7 @@ class ModelRows:
             )
 
 
-def rows_to_permute(
+def read_rows_to_permute(
     formula: str,
     data: Any,
     *,
@@ -298,7 +298,7 @@ STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON
 """Names of the statistics, by the row labels of the table of `manova`."""
 
 
-def with_permutations(
+def insert_permutation_pvalues(
     table: pd.DataFrame,
     rows: ModelRows,
     test_type: TestType,

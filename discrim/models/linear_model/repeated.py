@@ -120,7 +120,7 @@ def common_unit(model: TermModel) -> float:
     return float(model.unit.max())
 
 
-class _ResultsWithMeans(SummarizedResults):
+class _CellMeansResults(SummarizedResults):
     """Results with means of the responses by cell of a between-subject term."""
 
     _model: TermModel
@@ -181,7 +181,7 @@ class _ResultsWithMeans(SummarizedResults):
         return table.dropna(subset="mean")
 
 
-class ProfileResults(_ResultsWithMeans):
+class ProfileResults(_CellMeansResults):
     """Profile analysis: comparison of the profiles of mean responses of the levels of a term.
 
     Attributes
@@ -328,7 +328,7 @@ class ProfileResults(_ResultsWithMeans):
         return plot_profiles(self.means(level), self.term, level, ax, title)
 
 
-class RepeatedResults(_ResultsWithMeans):
+class RepeatedResults(_CellMeansResults):
     """Repeated measures analysis: tests of between-subject terms, within-subject terms and interactions.
 
     Each row of the table is a subject, and the responses are its measurements.
@@ -366,7 +366,7 @@ class RepeatedResults(_ResultsWithMeans):
         self.responses = model.responses
         self.nobs = model.total
         self.df_resid = model.estimates.df
-        table = _design_table(within, model.responses)
+        table = _within_table(within, model.responses)
         self.within = table.frame(list(table.names)).set_axis(model.responses, axis=0)
         between_names = {"constant", *(label for basis in model.labels for label in basis.split(":"))}
         if repeated_names := [name for name in table.names if name in between_names]:
@@ -375,7 +375,7 @@ class RepeatedResults(_ResultsWithMeans):
                 hint="Rename the column.",
                 columns=(repeated_names[0],),
             )
-        contrasts = _contrasts(table, self.within, design)
+        contrasts = _within_contrasts(table, self.within, design)
         self.terms = pd.Index(list(contrasts)[1:])
         self._strata = [Stratum.from_contrasts(label, model, basis) for label, basis in contrasts.items()]
 
@@ -573,7 +573,7 @@ class RepeatedResults(_ResultsWithMeans):
         return plot_profiles(self._means(position, level), self._model.labels[position], level, ax, title)
 
 
-def _design_table(within: Any, responses: pd.Index) -> Table:
+def _within_table(within: Any, responses: pd.Index) -> Table:
     """Return the validated within-subject design as a table with a row for each response, in their order."""
     try:
         table = Table(within)
@@ -613,7 +613,7 @@ def _design_table(within: Any, responses: pd.Index) -> Table:
     return table
 
 
-def _contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[str, Floats]:
+def _within_contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[str, Floats]:
     """Return the contrasts of the mean and of each within-subject term.
 
     Parameters

@@ -57,7 +57,7 @@ class Engine(Protocol):
         """Return fitted scores (m, K - 1), or (m,), of rows (m, p)."""
 
 
-def _regressed(
+def _fit_by_regression(
     engine: Any,
     design_rows: DesignRows,
     moments: ClassMoments,
@@ -96,7 +96,7 @@ def _regressed(
     NotSupportedError
         A weight is not a whole number.
     """
-    copy = _copy_of(engine)
+    copy = _copy_engine(engine)
     width = moments.n_classes - 1
     total_weight = moments.total if design_rows.weights is not None else 0
     reading.raise_if_large(design_rows, "fda() gives the engine all rows", n_repeated_rows=total_weight)
@@ -118,7 +118,7 @@ def _regressed(
     with Progress(2, f"regression by {type(copy).__name__}") as progress:
         _fit_engine(copy, x, scores[:, 0] if width == 1 else scores, engine, width)
         progress(1)
-        regress = _Regression(copy, width)
+        regress = _FittedEngine(copy, width)
         fitted = regress(x)
     sums = np.zeros((moments.n_classes, width))
     np.add.at(sums, codes, fitted)
@@ -168,7 +168,7 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
         ) from error
 
 
-def _copy_of(engine: Any) -> Any:
+def _copy_engine(engine: Any) -> Any:
     """Return an unfitted copy of the engine; raise DataError if it is not a regression or not copyable."""
     if engine is None:
         raise DataError(
@@ -193,7 +193,7 @@ def _copy_of(engine: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class _Regression:
+class _FittedEngine:
     """Predictions of a fitted engine, checked to be finite arrays (m, width).
 
     Attributes
@@ -320,14 +320,14 @@ def fda(
             hint=f"Pass a number from 1 to {max_components}, or None.",
         )
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)
-    fit, fitted = _regressed(
+    fit, fitted = _fit_by_regression(
         engine, design_rows, moments, prior_proportions, ncomp=ncomp, estimated_prior=estimated
     )
     warn_of_tied_axes("ncomp", len(fit.values), fit.tied_axes())
     return FDAResults(FDASpec(engine=fitted).fit(fit, design_rows, options), fitted)
 
 
-def _refuse(problem: str) -> NoReturn:
+def _raise_not_defined(problem: str) -> NoReturn:
     raise NotSupportedError(
         f"{problem} is not defined for an arbitrary regression engine.", hint="See error_rates()."
     )
@@ -339,30 +339,36 @@ class VariateResults(ClassMeans, ClassifierResults):
     _fit: FittedModel[Any]
 
     @property
-    def _names(self) -> pd.Index:
+    def _axis_names(self) -> pd.Index:
         return pd.Index([f"LD{i + 1}" for i in range(len(self._fit.estimates.values))])
 
     @property
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes: mean zero and mean square one over the rows."""
-        return pd.DataFrame(self._fit.estimates.scores, index=self.classes, columns=self._names, copy=True)
+        return pd.DataFrame(
+            self._fit.estimates.scores, index=self.classes, columns=self._axis_names, copy=True
+        )
 
     @property
     def centroids(self) -> pd.DataFrame:
         """Class means of the variates."""
-        return pd.DataFrame(self._fit.estimates.centroids, index=self.classes, columns=self._names, copy=True)
+        return pd.DataFrame(
+            self._fit.estimates.centroids, index=self.classes, columns=self._axis_names, copy=True
+        )
 
     @property
     def values(self) -> pd.Series:
         """Squared canonical correlations, by LD1, LD2, ..."""
-        return pd.Series(self._fit.estimates.values, index=self._names, name="value", copy=True)
+        return pd.Series(self._fit.estimates.values, index=self._axis_names, name="value", copy=True)
 
     @property
     def explained(self) -> pd.Series:
         """Share of each axis in the differences between classes, relative to all axes."""
         nonnegative_values = np.maximum(self._fit.estimates.all_values, 0.0)
         ratio = nonnegative_values / (1 - nonnegative_values)
-        return pd.Series((ratio / ratio.sum())[: len(self._names)], index=self._names, name="explained")
+        return pd.Series(
+            (ratio / ratio.sum())[: len(self._axis_names)], index=self._axis_names, name="explained"
+        )
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Variates LD1, LD2, ... of each row; they are missing for a row with a missing value.
@@ -379,13 +385,13 @@ class VariateResults(ClassMeans, ClassifierResults):
         DataFrame (rows, axes)
         """
         return transformed_rows(
-            self._fit.new_rows(data, MissingPolicy(unseen)), self._fit.estimates.variates, self._names
+            self._fit.new_rows(data, MissingPolicy(unseen)), self._fit.estimates.variates, self._axis_names
         )
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and axis: score and centroid."""
-        index = pd.MultiIndex.from_product([self.classes, self._names], names=["class", "axis"])
+        index = pd.MultiIndex.from_product([self.classes, self._axis_names], names=["class", "axis"])
         estimates = self._fit.estimates
         columns = {"score": estimates.scores.ravel(), "centroid": estimates.centroids.ravel()}
         return pd.DataFrame(columns, index=index).reset_index()
@@ -423,13 +429,13 @@ class FDAResults(VariateResults):
     @available_if()
     def llf(self) -> float:
         """Raise NotSupportedError: the likelihood is undefined, because the engine may be any regression."""
-        _refuse("A likelihood")
+        _raise_not_defined("A likelihood")
 
     @property
     @available_if()
     def df_model(self) -> int:
         """Raise NotSupportedError: the number of free parameters of an engine is unknown."""
-        _refuse("A number of free parameters")
+        _raise_not_defined("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Raise NotSupportedError: files cannot contain the engine, which is an object of the user.
@@ -450,7 +456,7 @@ class FDAResults(VariateResults):
     def glance(self) -> pd.DataFrame:
         """One-row table of the fit: sizes, number of axes, engine."""
         return pd.DataFrame(
-            [self._sizes() | {"axes": len(self._names), "engine": one_line_repr(self.engine)}]
+            [self._sizes() | {"axes": len(self._axis_names), "engine": one_line_repr(self.engine)}]
         )
 
 
@@ -489,7 +495,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the rule under a prior (K,); only `method="plugin"` is supported."""
         if method != "plugin":
-            _refuse(f'method="{method}"')
+            _raise_not_defined(f'method="{method}"')
         return super().rule(fit, prior, method, convention)
 
     def required_moments(self, fit: FittedModel[FlexibleFit]) -> None:
@@ -503,7 +509,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
             return None
         ncomp = fit.options["ncomp"]
         is_estimated = estimates.estimated_prior
-        refit, _ = _regressed(
+        refit, _ = _fit_by_regression(
             self.engine, rows, moments, estimates.prior, ncomp=ncomp, estimated_prior=is_estimated
         )
         return refit.rule(fit.log_prior())
@@ -513,7 +519,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return scores_by_refits(fit, "takes a fit of the engine a row")
 
 
-def _header(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
+def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
     """Return the header of the summary."""
     items = [
         *headers.row_items(fit),
@@ -554,7 +560,7 @@ def variate_centroids(results: VariateResults, fit: FittedModel[Any]) -> Section
 
 
 fda_sections: Sections = {
-    "header": _header,
+    "header": _header_section,
     "classes": variate_classes,
     "axes": variate_axes,
     "scores": variate_scores,

@@ -28,7 +28,7 @@ from discrim.models.base.labels import by_class_and_term, to_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction, join_labels, verb_options
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
-from discrim.models.regression.logistic_search import OVER_ALL, without_collinear
+from discrim.models.regression.logistic_search import OVER_ALL_ROWS, without_collinear
 from discrim.models.results import headers
 from discrim.models.results.geometry import LinearGeometry, ScoresOnly
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -50,7 +50,7 @@ class OptimalScoring(SummarizedResults):
         self._classes = classes
         self._terms = terms
         self._scoring = fit.optimal_scoring()
-        self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._scoring.correlations))])
+        self._axis_names = pd.Index([f"LD{i + 1}" for i in range(len(self._scoring.correlations))])
 
     @property
     def scores(self) -> pd.DataFrame:
@@ -58,22 +58,22 @@ class OptimalScoring(SummarizedResults):
 
         The scores have mean zero and mean square one over the rows, and are uncorrelated between axes.
         """
-        return pd.DataFrame(self._scoring.scores, index=self._classes, columns=self._names)
+        return pd.DataFrame(self._scoring.scores, index=self._classes, columns=self._axis_names)
 
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients of the regressions of the scores on the columns, terms by LD1, LD2, ..."""
-        return pd.DataFrame(self._scoring.coef, index=self._terms, columns=self._names)
+        return pd.DataFrame(self._scoring.coef, index=self._terms, columns=self._axis_names)
 
     @property
     def correlations(self) -> pd.Series:
         """Canonical correlations of indicators and columns."""
-        return pd.Series(self._scoring.correlations, index=self._names, name="correlation")
+        return pd.Series(self._scoring.correlations, index=self._axis_names, name="correlation")
 
     @property
     def residuals(self) -> pd.Series:
         """Average squared residuals, 1 - correlation^2."""
-        return pd.Series(self._scoring.residuals, index=self._names, name="residual")
+        return pd.Series(self._scoring.residuals, index=self._axis_names, name="residual")
 
     @property
     def scaling(self) -> pd.DataFrame:
@@ -204,19 +204,19 @@ def indicator(
     if sample.has_rows:
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
         if collinear == "raise":
-            _raise_if_few(design_rows.n_labelled, design_rows.terms)
+            _raise_if_too_few_rows(design_rows.n_labelled, design_rows.terms)
         design_rows, stats = reading.usable_rows(design_rows, "pooled", na_action)
     else:
         design_rows, stats = sample.of_moments("pooled")
     if collinear == "raise":
-        _raise_if_few(int(stats.rows.sum()), design_rows.terms)
+        _raise_if_too_few_rows(int(stats.rows.sum()), design_rows.terms)
     design_rows, stats = without_collinear(design_rows, stats, drop=collinear == "drop")
-    reading.warn_of_near_dependencies(stats.as_one(), design_rows.terms, OVER_ALL)
+    reading.warn_of_near_dependencies(stats.as_one(), design_rows.terms, OVER_ALL_ROWS)
     spec = IndicatorSpec()
     return IndicatorResults(spec.fit(fit_indicator(stats), design_rows, options, has_rows=sample.has_rows))
 
 
-def _raise_if_few(rows: int, terms: tuple[str, ...]) -> None:
+def _raise_if_too_few_rows(rows: int, terms: tuple[str, ...]) -> None:
     """Raise CollinearError if there are at most as many rows as columns."""
     if 0 < rows <= len(terms):
         raise CollinearError(
@@ -407,11 +407,11 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return bool(fit.options["collinear"] == "drop")
 
 
-FITTED = 0.0001
+MAX_FITTED_ERROR = 0.0001
 """Largest error of a fitted value that is computed from printed coefficients."""
 
 
-def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
+def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     """Return the header of the summary."""
     masked = list(results.masked) if fit.has_rows else []
     number: Any = len(masked) if fit.has_rows else "not available"
@@ -430,7 +430,7 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
         )
     rarely_predicted = []
     if fit.has_rows:
-        few_won = results.classes[_own_rows_won(results) < 0.5 * results.counts]
+        few_won = results.classes[_n_correct_by_class(results) < 0.5 * results.counts]
         rarely_predicted = [label for label in few_won if label not in masked]
     if rarely_predicted:
         notes.append(
@@ -440,25 +440,25 @@ def _header(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
     return headers.header(fit, items, " ".join(notes).strip())
 
 
-def _own_rows_won(results: IndicatorResults) -> pd.Series:
+def _n_correct_by_class(results: IndicatorResults) -> pd.Series:
     """Number of rows of each class that are assigned to it."""
     return pd.Series(np.diagonal(results.confusion()), index=results.classes)
 
 
-def _classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the classes: shares, rows, and predictions if available."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     formats: dict[Any, Any] = {"share": "share", "n": "count"}
     try:
         table["given to it"] = results.confusion().sum(axis=0)
-        table["own rows won"] = _own_rows_won(results)
+        table["own rows won"] = _n_correct_by_class(results)
         formats |= {"given to it": "count", "own rows won": "count"}
     except NotSupportedError:
         pass
     return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")
 
 
-def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+def _regressions_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the regressions of the indicators: R2, sigma and F test."""
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
@@ -471,15 +471,15 @@ def _regressions(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> S
     return Section(title, table, formats, headings=headings, note=note, source="fit.regressions()")
 
 
-def _coefficients(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+def _coefficients_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the coefficients of the regressions."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     table = table.rename_axis(index=None, columns=None)
-    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), FITTED)
+    errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), MAX_FITTED_ERROR)
     return Section("Coefficients", table, errors=errors, source="fit.coef, fit.intercept")
 
 
-def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+def _coefficient_tests_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the coefficients with standard errors and t tests."""
     table = results.coefficients()
     formats: dict[Any, Any] = {"t": "z", "p": "p"}
@@ -490,8 +490,8 @@ def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section
         "neither. "
     )
     coef = table["coef"].unstack("class", sort=False)
-    note += headers.precision_note("fitted values", coef, sizes, FITTED)
-    errors = np.tile(headers.coefficient_errors(sizes, FITTED), len(results.classes))
+    note += headers.precision_note("fitted values", coef, sizes, MAX_FITTED_ERROR)
+    errors = np.tile(headers.coefficient_errors(sizes, MAX_FITTED_ERROR), len(results.classes))
     if not results.df_resid > 0:
         note += " They are missing because no residual degrees of freedom are left."
     source = "fit.coefficients()"
@@ -499,19 +499,19 @@ def _tests(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section
 
 
 indicator_sections: Sections = {
-    "header": _header,
-    "classes": _classes,
-    "regressions": _regressions,
-    "coefficients": _tests,
+    "header": _header_section,
+    "classes": _classes_section,
+    "regressions": _regressions_section,
+    "coefficients": _coefficient_tests_section,
 }
 """Sections of a regression of class indicators, in their order."""
 
 
-def _counted_classes(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
+def _brief_classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the classes, without predictions if these need another pass over a source."""
     needs_another_pass = fit.has_rows and fit.design_rows.rows.source_description
-    return (headers.classes_section if needs_another_pass else _classes)(results, fit)
+    return (headers.classes_section if needs_another_pass else _classes_section)(results, fit)
 
 
-indicator_brief: Sections = {"classes": _counted_classes, "coefficients": _coefficients}
+indicator_brief: Sections = {"classes": _brief_classes_section, "coefficients": _coefficients_section}
 """Sections of the short summary: classes and coefficients."""

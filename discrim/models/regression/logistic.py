@@ -170,12 +170,14 @@ def logistic(
     reading.check_flag("bias_reduction", bias_reduction)
     reading.check_word("na_action", na_action, NaAction)
     if penalty is not None:
-        penalized.check_alone(bias_reduction=bias_reduction, separation=separation, collinear=collinear)
+        penalized.raise_if_not_penalizable(
+            bias_reduction=bias_reduction, separation=separation, collinear=collinear
+        )
         blocks = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
         blocks, moments = reading.usable_rows(blocks, "diagonal", na_action)
-        search = penalized.StrengthSearch.of_rows(penalty, tol, maxiter, blocks)
+        search = penalized.StrengthSearch.for_rows(penalty, tol, maxiter, blocks)
         prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
-        fitted = penalized.penalized(
+        fitted = penalized.fit_penalized(
             blocks,
             moments,
             prior_proportions,
@@ -203,7 +205,7 @@ def logistic(
             int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
         )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
-    reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL)
+    reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL_ROWS)
     prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
     fit, certificate = logistic_search.maximize_or_certify(
         blocks, moments, prior_proportions, reference=reference_code, estimated_prior=is_estimated,

@@ -113,7 +113,7 @@ class RowInfluence(ClassifierResults):
         >>> float(logistic("sex ~ bill_depth_mm", load_penguins()).leverage().sum().round(6))
         2.0
         """
-        return _influence(self._fit, "leverage()")["leverage"]
+        return _influence_table(self._fit, "leverage()")["leverage"]
 
     @available_if(has_maximum_of_rows("influence()"))
     @with_display_formats(every="share")
@@ -142,7 +142,7 @@ class RowInfluence(ClassifierResults):
         >>> table["cooks_distance"].idxmax()
         114
         """
-        return _influence(self._fit)
+        return _influence_table(self._fit)
 
     @available_if(has_maximum_of_rows("dfbetas()"))
     def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
@@ -183,7 +183,7 @@ class RowInfluence(ClassifierResults):
         # Divide by standard errors first: extreme units cancel before any product could overflow.
         lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
         out = np.full((n, q * p1), np.nan)
-        for rows, influence, _ in _influence_by_chunk(self._fit, design_rows, moves=True):
+        for rows, influence, _ in _influence_by_chunk(self._fit, design_rows, with_coef_changes=True):
             moves: Any = influence.coef_changes
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
@@ -212,13 +212,13 @@ def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series |
     return pd.DataFrame(out.T, index=index, columns=columns)
 
 
-def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd.DataFrame:
+def _influence_table(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd.DataFrame:
     """Compute the influence of the rows; see `RowInfluence.influence` for the result."""
     design_rows = logistic_search.rows_with_maximum(fit, caller)
     two = len(fit.classes) == 2
     names = ("leverage", "cooks_distance", "studentized_pearson")
     table: dict[str, Floats] = {name: np.full(design_rows.table.nrows, np.nan) for name in names}
-    for rows, influence, sign in _influence_by_chunk(fit, design_rows, moves=False):
+    for rows, influence, sign in _influence_by_chunk(fit, design_rows, with_coef_changes=False):
         table["leverage"][rows] = influence.leverage
         table["cooks_distance"][rows] = influence.cooks_distance
         table["studentized_pearson"][rows] = influence.standardized * (sign if two else 1.0)
@@ -230,7 +230,7 @@ def _influence(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd
 
 
 def _influence_by_chunk(
-    fit: FittedModel[LogisticFit], design_rows: DesignRows, *, moves: bool
+    fit: FittedModel[LogisticFit], design_rows: DesignRows, *, with_coef_changes: bool
 ) -> Iterator[tuple[Any, Influence, Floats]]:
     """Iterate over the influence of the rows, in pieces that fit in memory.
 
@@ -240,7 +240,7 @@ def _influence_by_chunk(
         The fitted model.
     design_rows : DesignRows
         The rows.
-    moves : bool
+    with_coef_changes : bool
         Whether to compute the changes of the coefficients.
 
     Yields
@@ -252,7 +252,7 @@ def _influence_by_chunk(
     sign : (m,) float64
         -1 for rows of the reference class, else 1: for two classes the sign of the residual.
     """
-    influence_of_block = row_diagnostics.row_influence(fit.estimates, with_coef_changes=moves)
+    influence_of_block = row_diagnostics.row_influence(fit.estimates, with_coef_changes=with_coef_changes)
     with Progress(design_rows.table.nrows, "influence of the rows") as progress:
         for rows, x, codes, weights in used_rows(design_rows):
             positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows

@@ -84,7 +84,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     # ---- estimates
 
-    def _frame(self, values: Floats) -> pd.DataFrame:
+    def _coefficient_frame(self, values: Floats) -> pd.DataFrame:
         """Label an array (p + 1, K - 1) with terms and classes."""
         return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.estimates.others])
 
@@ -94,7 +94,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
         Shape: "constant" and terms by the classes except the reference.
         """
-        return self._frame(self._fit.estimates.params())
+        return self._coefficient_frame(self._fit.estimates.params())
 
     @property
     @available_if()
@@ -103,7 +103,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.estimates.standard_errors()
         errors: Floats = self._fit.cache["se"]
-        return self._frame(errors.copy())
+        return self._coefficient_frame(errors.copy())
 
     @property
     @available_if()
@@ -119,7 +119,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of Wald's test, "constant" and terms by the classes except the reference."""
-        return self._frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
+        return self._coefficient_frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
         """Covariance matrix of the estimates, by (class, term).
@@ -640,7 +640,7 @@ class LogisticSpec(ModelSpec[Any]):
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if the likelihood has no maximum."""
-        refit = logistic_search.refitted_terms(fit.estimates, tuple(fit.terms), rows)
+        refit = logistic_search.refit_to_rows(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
@@ -674,10 +674,10 @@ MAX_TESTED_TERMS = 12
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
     """Return the sections of the summary in their order."""
     section_builders: Sections = {
-        "header": _header,
+        "header": _header_section,
         "classes": headers.classes_section,
-        "log_odds": _log_odds,
-        "odds_ratios": _odds_ratios,
+        "log_odds": _log_odds_section,
+        "odds_ratios": _odds_ratios_section,
     }
     # For one term the test of the whole model is in the header; many terms need too many searches.
     if (
@@ -685,22 +685,22 @@ def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -
         and fit.estimates.newton.converged
         and 1 < len(columns_of_terms(fit.design_rows)) <= MAX_TESTED_TERMS
     ):
-        section_builders["lr_terms"] = _lr_terms
+        section_builders["lr_terms"] = _lr_terms_section
     return section_builders
 
 
-def _params(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+def _params_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     """Return the section of the coefficients, as log odds against the reference."""
     params = results.params.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), headers.MAX_SCORE_ERROR)
     return Section(f"Log odds against {results.reference}", params, errors=errors, source="fit.params")
 
 
-logistic_brief: Sections = {"classes": headers.classes_section, "params": _params}
+logistic_brief: Sections = {"classes": headers.classes_section, "params": _params_section}
 """Sections of the short summary: classes and coefficients."""
 
 
-def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
+def _header_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
     """Return the header of the summary: rows, likelihoods, tests, estimation method and apparent error."""
     test = results.lr_test()
     estimates = fit.estimates
@@ -734,7 +734,7 @@ def _header(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
     return Pairs(results.formula, items, f"{headers.dropped_note(fit, 'over all rows')} {note}".strip())
 
 
-def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+def _log_odds_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     """Return the section of the log odds against the reference class."""
     table = results.log_odds()
     sizes = headers.score_sizes(fit.estimates.moments)
@@ -749,7 +749,7 @@ def _log_odds(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
     )
 
 
-def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+def _lr_terms_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     """Return the section of the likelihood ratio tests by term."""
     firth_note = "Ratios of Firth's bias-reduced likelihood. " if fit.estimates.bias_reduction else ""
     note = f"{firth_note}{type_note(fit.design_rows)}"
@@ -765,7 +765,7 @@ def _lr_terms(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sectio
     return Section("Likelihood ratio by term", table, formats, note=note, source='fit.lr_test(by="term")')
 
 
-def _odds_ratios(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
+def _odds_ratios_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
     """Return the section of the odds ratios."""
     title = "Odds ratios for one unit of a column"
     return Section(

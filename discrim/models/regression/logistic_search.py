@@ -48,12 +48,12 @@ from discrim.models.hyperplanes.hyperplane import (
     separated_pairs,
 )
 
-OVER_ALL = "over all rows"
+OVER_ALL_ROWS = "over all rows"
 
-WRITTEN = 2**23
+MAX_CACHED_COMPUTED_VALUES = 2**23
 """Largest number of values of computed columns that are kept, because computing them again is slow."""
 
-COPIES = 3
+N_INFORMATION_COPIES = 3
 """Number of copies of the information matrix in memory: the matrix, its factor and its inverse."""
 
 MAX_COEFFICIENTS = 10_000
@@ -80,7 +80,8 @@ def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
     RowBlocks
     """
     return design_rows.rows.copy_blocks(
-        design_rows, max_values if design_rows.design.is_plain else max(max_values, WRITTEN)
+        design_rows,
+        max_values if design_rows.design.is_plain else max(max_values, MAX_CACHED_COMPUTED_VALUES),
     )
 
 
@@ -132,7 +133,7 @@ def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others:
     """
     memory_label = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
     hint = f"Merge rare classes or name fewer columns, or {others}."
-    check_memory(COPIES * float(count) ** 2, memory_label, hint)
+    check_memory(N_INFORMATION_COPIES * float(count) ** 2, memory_label, hint)
     if count > MAX_COEFFICIENTS:
         raise DataError(
             f"{memory_label} has {count:,} rows and columns. logistic() supports at most "
@@ -167,7 +168,7 @@ def raise_if_many_levels(design_rows: DesignRows) -> None:
 
 
 def without_collinear(
-    design_rows: DesignRows, moments: ClassMoments, *, drop: bool, instead: str = ""
+    design_rows: DesignRows, moments: ClassMoments, *, drop: bool, alternative: str = ""
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop or refuse columns that are constant over all rows or combinations of others.
 
@@ -179,7 +180,7 @@ def without_collinear(
         Their moments with pooled scatter.
     drop : bool
         Whether to drop such columns with a warning; else they raise CollinearError.
-    instead : str
+    alternative : str
         Alternative for the hint.
 
     Returns
@@ -193,9 +194,9 @@ def without_collinear(
         return design_rows, moments
     if not drop:
         raise reading.collinear_error(
-            collinear, design_rows.terms, OVER_ALL, alternative=instead, can_drop=not instead
+            collinear, design_rows.terms, OVER_ALL_ROWS, alternative=alternative, can_drop=not alternative
         )
-    return reading.drop_columns(design_rows, moments, collinear, OVER_ALL)
+    return reading.drop_columns(design_rows, moments, collinear, OVER_ALL_ROWS)
 
 
 MAX_CACHED_VALUES = 2**20
@@ -287,7 +288,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     from statsmodels.discrete import discrete_model
 
     estimates = fit.estimates
-    exog, codes = _design(fit, design_rows)
+    exog, codes = _design_matrix(fit, design_rows)
     response = str(fit.classes.name)
     if len(fit.classes) == 2:
         event = estimates.others[0]
@@ -314,7 +315,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
     return wrapper(results(model, model_results))
 
 
-def _design(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.DataFrame, Codes]:
+def _design_matrix(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.DataFrame, Codes]:
     """Return the design matrix of the rows of a fit, the constant first, and their class codes."""
     rows = gather_used_rows(design_rows)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
@@ -322,7 +323,7 @@ def _design(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.
     return pd.DataFrame(values, index=index, columns=["constant", *fit.terms]), rows.codes
 
 
-PASSES = "logistic regression, passes over the rows"
+PROGRESS_LABEL = "logistic regression, passes over the rows"
 
 OUTLIER_DISTANCE_RATIO = 1e3
 """A row is an outlier if its distance from the median of the rows exceeds FAR times the median distance."""
@@ -333,7 +334,9 @@ MIN_INFORMATION_SHARE = 1e-20
 MAX_CACHED_VALUES_OF_SEARCH = 2**14
 """Largest number of values of a table that is kept in memory for one search."""
 
-OVERLAP = "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
+OVERLAP_MESSAGE = (
+    "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
+)
 
 
 def raise_if_empty_cells(design_rows: DesignRows) -> None:
@@ -423,10 +426,10 @@ def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, Sep
     with Progress(0, "separation of the classes") as progress:
         proof = decide_separation(columns, rows.codes, fit.moments.n_classes, guess, progress)
         if proof.separation_type == "quasi":
-            proof = _overlap_of_far_rows(proof, rows, fit.moments.n_classes)
+            proof = _recheck_with_scaled_outliers(proof, rows, fit.moments.n_classes)
     certificate = labelled_certificate(proof, fit.frame.to_data(), design_rows, rows)
     if proof.separation_type == "overlap":
-        return certificate._replace(message=OVERLAP), None
+        return certificate._replace(message=OVERLAP_MESSAGE), None
     pairs = separated_pairs(proof, columns, rows.codes)
     on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
     index = design_rows.table.index[rows.positions]
@@ -435,7 +438,7 @@ def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, Sep
     return certificate._replace(on_plane=index[on_plane], message=message), separated
 
 
-def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
+def _recheck_with_scaled_outliers(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
     """Repeat the test for partial separation with outliers scaled down.
 
     A few outliers can make all other rows appear to lie on the plane.
@@ -466,7 +469,7 @@ def _overlap_of_far_rows(proof: Separation, rows: GatheredRows, n_classes: int) 
     return Separation("overlap", np.zeros_like(proof.coef), 0.0, np.arange(len(rows.codes)), weights)
 
 
-def refitted_terms(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignRows) -> LogisticFit | None:
+def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignRows) -> LogisticFit | None:
     """Refit to rows with other weights or other columns.
 
     Parameters
@@ -514,10 +517,12 @@ def overlap_by_score(fit: LogisticFit, design_rows: DesignRows) -> Certificate:
         weights *= rows.weights[:, None]
     coef = np.zeros((len(fit.frame.scale) + 1, weights.shape[1]))
     proof = Separation("overlap", coef, 0.0, np.zeros(0, dtype=np.intp), weights)
-    return labelled_certificate(proof, fit.frame.to_data(), design_rows, rows)._replace(message=OVERLAP)
+    return labelled_certificate(proof, fit.frame.to_data(), design_rows, rows)._replace(
+        message=OVERLAP_MESSAGE
+    )
 
 
-def _settle_separated(fit: LogisticFit, design_rows: DesignRows, *, warn: bool) -> Certificate | None:
+def _handle_separation(fit: LogisticFit, design_rows: DesignRows, *, warn: bool) -> Certificate | None:
     """Raise an error or warn if the search did not converge because classes are separated.
 
     Parameters
@@ -560,7 +565,7 @@ def _settle_separated(fit: LogisticFit, design_rows: DesignRows, *, warn: bool) 
     return certificate
 
 
-def _raise_if_unfinished(fit: LogisticFit, maxiter: int) -> None:
+def _raise_if_not_converged(fit: LogisticFit, maxiter: int) -> None:
     """Raise DataError if the search has not found the maximum, although the classes overlap."""
     steps = fit.newton.steps
     if fit.newton.converged:
@@ -627,7 +632,7 @@ def maximize_or_certify(
         The classes overlap, but the search does not converge.
     """
     table = cached_rows(design_rows, MAX_CACHED_VALUES_OF_SEARCH)
-    with Progress(0, PASSES) as progress:
+    with Progress(0, PROGRESS_LABEL) as progress:
         rows = CountedPasses(table, progress)
         fit = fit_logistic(
             rows, moments, prior, reference=reference, estimated_prior=estimated_prior, tol=tol,
@@ -635,24 +640,24 @@ def maximize_or_certify(
         )  # fmt: skip
     certificate = None
     if not fit.newton.converged and bias_reduction:
-        raise _unfinished_firth_error(fit, maxiter)
+        raise _firth_convergence_error(fit, maxiter)
     if not fit.newton.converged:
-        certificate = _settle_separated(fit, design_rows, warn=warn)
+        certificate = _handle_separation(fit, design_rows, warn=warn)
         equally_weighted = None
         if design_rows.weights is not None:
             ones = np.where(design_rows.weights > 0, 1.0, design_rows.weights)
             equally_weighted = UnitWeightRows(design_rows.with_weights(ones), moments.rows.astype(np.float64))
-        with Progress(0, PASSES) as progress:
+        with Progress(0, PROGRESS_LABEL) as progress:
             rows = CountedPasses(table, progress)
             fit = fit.resume(
                 rows, tol, maxiter, overlap=certificate is None, unit_weight_rows=equally_weighted
             )
     if certificate is None:
-        _raise_if_unfinished(fit, maxiter)
+        _raise_if_not_converged(fit, maxiter)
     return fit, certificate
 
 
-def _unfinished_firth_error(fit: LogisticFit, maxiter: int) -> DataError:
+def _firth_convergence_error(fit: LogisticFit, maxiter: int) -> DataError:
     """Return the error of a search with bias reduction that did not converge, with the likely cause."""
     steps = fit.newton.steps
     message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"

@@ -118,7 +118,7 @@ def with_covariance(
                 hint=f"Give a vector of {design_rows.table.nrows:,} values, as a Series or an array.",
             )
         name = groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "groups")
-        sums = _sums_by_group(fit, design_rows, number_labels(groups, design_rows.table, "groups"))
+        sums = _group_score_sums(fit, design_rows, number_labels(groups, design_rows.table, "groups"))
         squares = sums.T @ sums
         count = len(sums)
         factor = count / (count - 1)
@@ -129,7 +129,7 @@ def with_covariance(
     return replace(fit, estimates=replace(estimates, robust=robust), cache=cache)
 
 
-def _sums_by_group(fit: FittedModel[LogisticFit], design_rows: DesignRows, codes: Codes) -> Floats:
+def _group_score_sums(fit: FittedModel[LogisticFit], design_rows: DesignRows, codes: Codes) -> Floats:
     """Sum the scores of the rows by group.
 
     Parameters
@@ -229,12 +229,12 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     root = estimates.root()
     statistic = wald_statistic(root, estimates.params().T.ravel(), contrasts, values)
     if np.isnan(statistic):
-        _raise_singular(estimates, len(contrasts))
+        _raise_singular_covariance(estimates, len(contrasts))
     assumes = f"Large samples. Covariance of the estimates: {estimator_note(estimates.robust)}."
     return chi_square_test("Wald", statistic, float(len(contrasts)), assumes)
 
 
-def _raise_singular(estimates: LogisticFit, equations: int) -> NoReturn:
+def _raise_singular_covariance(estimates: LogisticFit, equations: int) -> NoReturn:
     """Raise NotSupportedError for a Wald test whose covariance matrix is singular, with the likely cause."""
     robust = estimates.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
@@ -276,12 +276,12 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
         contrasts, _ = _read_hypothesis(fit, hypothesis[0], index)
         return contrasts, _read_values(hypothesis[1], len(contrasts))
     if isinstance(hypothesis, str):
-        return _hypothesis_of_text(fit, hypothesis, index)
+        return _hypothesis_from_text(fit, hypothesis, index)
     if isinstance(hypothesis, pd.DataFrame):
-        return _hypothesis_of_table(hypothesis, index)
+        return _hypothesis_from_table(hypothesis, index)
     is_list = isinstance(hypothesis, Sequence | pd.Index) and len(hypothesis)
     if is_list and all(isinstance(text, str) for text in hypothesis):
-        hypotheses = [_hypothesis_of_text(fit, text, index) for text in hypothesis]
+        hypotheses = [_hypothesis_from_text(fit, text, index) for text in hypothesis]
         return np.vstack([contrasts_and_values[0] for contrasts_and_values in hypotheses]), np.concatenate(
             [contrasts_and_values[1] for contrasts_and_values in hypotheses]
         )
@@ -299,10 +299,10 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
             f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients.",
             hint="Give a matrix with a column for each, in the order of cov_params().",
         )
-    return _of_matrix(matrix)
+    return _hypothesis_from_matrix(matrix)
 
 
-def _hypothesis_of_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
+def _hypothesis_from_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothesis:
     """Read a matrix with columns (class, term), or only term for two classes, as contrasts.
 
     Parameters
@@ -330,10 +330,10 @@ def _hypothesis_of_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypothes
             f"Unknown coefficients in the hypothesis: {join_labels(unknown)}.",
             hint=f"Name some of {join_labels(names)}.",
         )
-    return _of_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
+    return _hypothesis_from_matrix(matrix.reindex(columns=names, fill_value=0.0).to_numpy(dtype=np.float64))
 
 
-def _of_matrix(values: Floats) -> Hypothesis:
+def _hypothesis_from_matrix(values: Floats) -> Hypothesis:
     """Return finite contrasts (r, q (p + 1)) with right sides zero (r,), or raise DataError."""
     if not np.isfinite(values).all():
         raise DataError(
@@ -342,7 +342,7 @@ def _of_matrix(values: Floats) -> Hypothesis:
     return values, np.zeros(len(values))
 
 
-def _hypothesis_of_text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
+def _hypothesis_from_text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
     """Read a term of the formula, a column, or equations in coefficients.
 
     Parameters
@@ -429,7 +429,7 @@ def _raise_if_dependent(contrasts: Floats, index: pd.MultiIndex) -> None:
     )
 
 
-class Margins:
+class TermMarginality:
     """Marginality of terms: `a` is marginal to `a:b`, which contains it.
 
     Attributes
@@ -439,7 +439,9 @@ class Margins:
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
-        factors = {term_spec.label: _factors(design, term_spec.text) for term_spec in design.design_terms()}
+        factors = {
+            term_spec.label: _term_factors(design, term_spec.text) for term_spec in design.design_terms()
+        }
         self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
@@ -456,7 +458,7 @@ class Margins:
         return [a for a in self.terms if a not in chosen and is_addable(a)]
 
 
-def _factors(design: Design, text: str) -> frozenset[str]:
+def _term_factors(design: Design, text: str) -> frozenset[str]:
     """Return the factors of a term of a design."""
     if design.spec is None:
         return frozenset({text})
@@ -516,8 +518,8 @@ class TermFits:
             Largest number of steps.
         """
         self.columns_by_term = logistic_search.columns_of_terms(design_rows)
-        self.margins = Margins(design_rows.design, self.columns_by_term)
-        self._blocks = design_rows
+        self.margins = TermMarginality(design_rows.design, self.columns_by_term)
+        self._design_rows = design_rows
         self._moments = moments
         self._rows = logistic_search.cached_rows(design_rows, logistic_search.MAX_CACHED_VALUES)
         self._options: dict[str, Any] = {"reference": reference, "bias_reduction": bias_reduction}
@@ -534,8 +536,8 @@ class TermFits:
     def rows(self, terms: Collection[str]) -> RowBlocks:
         """Return the rows with only the columns of terms."""
         keep = self.columns(terms)
-        if self._rows is self._blocks:
-            return self._blocks.select_columns(keep)
+        if self._rows is self._design_rows:
+            return self._design_rows.select_columns(keep)
         return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
@@ -616,7 +618,7 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     return table.rename_axis(index="term")
 
 
-class _Pairs:
+class _PairedColumns:
     """Iterate over the columns of two fits to the same rows in the same order, in blocks of equal length."""
 
     def __init__(self, large: DesignRows, small: DesignRows) -> None:
@@ -636,7 +638,7 @@ class _Pairs:
             y = y[len(x) :]
 
 
-def likelihood_ratio_on(
+def nested_likelihood_ratio(
     small: FittedModel[LogisticFit], large: FittedModel[LogisticFit]
 ) -> tuple[float, float]:
     """Likelihood ratio of nested fits to the same rows.
@@ -660,7 +662,7 @@ def likelihood_ratio_on(
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
     nest = profile_likelihood.check_nesting(
-        _Pairs(ours, theirs), large.estimates.frame, small.estimates.frame
+        _PairedColumns(ours, theirs), large.estimates.frame, small.estimates.frame
     )
     if not nest.is_nested:
         worst = small.terms[int(np.argmax(nest.max_residuals))]
@@ -688,12 +690,12 @@ class _TermTest(NamedTuple):
     ----------
     contrasts : (r, p + 1) float64
         Combinations L that are tested for zero.
-    in_both : (s, p + 1) float64
+    zero_in_both : (s, p + 1) float64
         Combinations M that are zero in both models.
     """
 
     contrasts: Floats
-    in_both: Floats
+    zero_in_both: Floats
 
 
 def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
@@ -709,7 +711,7 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     planes = {
         zeros.tobytes(): profile_likelihood.frame_normals(fit.estimates, zeros)
         for test in tests.values()
-        for zeros in (np.vstack([test.in_both, test.contrasts]), test.in_both)
+        for zeros in (np.vstack([test.zero_in_both, test.contrasts]), test.zero_in_both)
         if zeros.size
     }
     with Progress(len(planes), "likelihood ratios of terms") as progress:
@@ -719,8 +721,8 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     deviance_increases = dict(zip(planes, deviances, strict=True)) | {b"": 0.0}
     statistics = {}
     for label, test in tests.items():
-        zeros = np.vstack([test.in_both, test.contrasts])
-        statistic = deviance_increases[zeros.tobytes()] - deviance_increases[test.in_both.tobytes()]
+        zeros = np.vstack([test.zero_in_both, test.contrasts])
+        statistic = deviance_increases[zeros.tobytes()] - deviance_increases[test.zero_in_both.tobytes()]
         if np.isnan(statistic):
             raise DataError(
                 f"The fit without {label!r} has not converged, so the term cannot be tested.",
@@ -743,7 +745,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     statistics = {}
     for label, test in tests.items():
         contrasts = _repeat_for_classes(q, test.contrasts)
-        conditioned = _repeat_for_classes(q, test.in_both)
+        conditioned = _repeat_for_classes(q, test.zero_in_both)
         statistics[label] = wald_statistic(
             root, coefficients, contrasts, np.zeros(len(contrasts)), conditioned
         )
@@ -761,7 +763,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
 
 def type_note(design_rows: DesignRows) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
-    margins = Margins(design_rows.design, logistic_search.columns_of_terms(design_rows))
+    margins = TermMarginality(design_rows.design, logistic_search.columns_of_terms(design_rows))
     if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
     return "Type II: each term after all terms that do not contain it."
@@ -794,7 +796,7 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
 def _term_hypotheses(design_rows: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
     """Return the hypothesis of the test of each term, in the order of the formula."""
     columns_by_term = logistic_search.columns_of_terms(design_rows)
-    margins = Margins(design_rows.design, columns_by_term)
+    margins = TermMarginality(design_rows.design, columns_by_term)
     order = list(margins.terms)
     units = np.eye(1 + len(design_rows.terms))
     tests = {}

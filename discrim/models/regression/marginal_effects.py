@@ -31,10 +31,10 @@ from discrim.models.base.reading import check_flag, check_word, format_argument,
 from discrim.models.regression.logistic_search import raise_if_no_maximum
 
 AveragedAt = Literal["overall", "mean"]
-SLOPE = "dy/dx"
+SLOPE_LABEL = "dy/dx"
 """Name of the effect of a column of numbers, a derivative."""
 
-ROWS = 4096
+MAX_CHUNK_ROWS = 4096
 """Number of rows for which the columns of a formula are computed at once."""
 
 
@@ -56,7 +56,7 @@ class Change(NamedTuple):
     @property
     def label(self) -> str:
         """Label of the change in the table."""
-        return SLOPE if self.second is None else f"{self.second} - {self.first}"
+        return SLOPE_LABEL if self.second is None else f"{self.second} - {self.first}"
 
 
 def marginal_effects(
@@ -100,19 +100,19 @@ def marginal_effects(
     raise_if_no_maximum(fit, "marginal_effects()")
     rows = _AveragedRows(fit, data, unseen, values)
     names = _read_columns(columns, rows.names)
-    survey = rows.statistics()
-    changes = [change for name in names for change in rows.changes(name, survey, dummy=dummy)]
+    statistics = rows.statistics()
+    changes = [change for name in names for change in rows.changes(name, statistics, dummy=dummy)]
     # Shift (K,) of the log odds due to a prior other than the class proportions.
     estimates = fit.estimates
     shift = np.zeros(len(fit.classes))
     if not estimates.estimated_prior:
         shift = log_of_prior(fit.prior_values()) - np.log(estimates.counts / estimates.counts.sum())
     if isinstance(at, str) and at == "mean":
-        return _table(fit, changes, rows.at_means(changes, survey, shift), 1.0, quantile)
-    return _table(fit, changes, rows.overall(changes, shift), survey.total, quantile)
+        return _effects_table(fit, changes, rows.effects_at_means(changes, statistics, shift), 1.0, quantile)
+    return _effects_table(fit, changes, rows.summed_effects(changes, shift), statistics.total, quantile)
 
 
-def _table(
+def _effects_table(
     fit: FittedModel[LogisticFit], changes: list[Change], effects: list[Effect], total: float, quantile: float
 ) -> pd.DataFrame:
     """Return the table of marginal effects with standard errors by the delta method.
@@ -180,7 +180,7 @@ def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
     return list(dict.fromkeys(requested))
 
 
-def _with_values(
+def _rows_with_values(
     fit: FittedModel[LogisticFit],
     design_rows: DesignRows,
     values: dict[Any, Any],
@@ -276,7 +276,9 @@ class _AveragedRows:
         # Weights and missing values are taken from the original rows, before columns are replaced.
         self._original_blocks = design_rows
         self._blocks = (
-            design_rows if values is None else _with_values(fit, design_rows, values, MissingPolicy(unseen))
+            design_rows
+            if values is None
+            else _rows_with_values(fit, design_rows, values, MissingPolicy(unseen))
         )
         self._is_plain = design_rows.design.spec is None
         self._functions = select_functions(design_rows.design.functions, design_rows.functions)
@@ -299,9 +301,9 @@ class _AveragedRows:
             return
         design_rows = self._blocks
         label_kinds = self._blocks.design.label_kinds
-        used, weights = self._used()
-        for start in range(0, design_rows.table.nrows, ROWS):
-            stop = min(start + ROWS, design_rows.table.nrows)
+        used, weights = self._used_mask_and_weights()
+        for start in range(0, design_rows.table.nrows, MAX_CHUNK_ROWS):
+            stop = min(start + MAX_CHUNK_ROWS, design_rows.table.nrows)
             is_used = used[start:stop]
             if is_used.any():
                 rows = RowRange(
@@ -309,7 +311,7 @@ class _AveragedRows:
                 )
                 yield rows, weights[start:stop][is_used]
 
-    def _used(self) -> tuple[Any, Floats]:
+    def _used_mask_and_weights(self) -> tuple[Any, Floats]:
         """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,)."""
         design_rows = self._blocks
         counted = self._original_blocks
@@ -372,7 +374,7 @@ class _AveragedRows:
             total, means, binary, {i: size / total for i, size in level_proportions.items()}
         )
 
-    def changes(self, name: str, survey: _RowStatistics, *, dummy: bool) -> list[Change]:
+    def changes(self, name: str, statistics: _RowStatistics, *, dummy: bool) -> list[Change]:
         """Return the changes of a column.
 
         Parameters
@@ -395,11 +397,11 @@ class _AveragedRows:
             return [Change(name, levels[0], level) for level in levels[1:]]
         if name in design.boolean_columns:
             return [Change(name, False, True)]
-        if dummy and name in survey.binary:
+        if dummy and name in statistics.binary:
             return [Change(name, 0, 1)]
         return [Change(name)]
 
-    def overall(self, changes: list[Change], shift: Floats) -> list[Effect]:
+    def summed_effects(self, changes: list[Change], shift: Floats) -> list[Effect]:
         """Sum the effects over the rows.
 
         Parameters
@@ -487,7 +489,7 @@ class _AveragedRows:
         for change in changes:
             j = self.names.index(change.column)
             if change.second is None:
-                yield marginal.slope_effect(self._estimates, z, self._unit(j), shift, weights)
+                yield marginal.slope_effect(self._estimates, z, self._unit_change(j), shift, weights)
             else:
                 first = with_value(j, float(change.first))
                 then = with_value(j, float(change.second))
@@ -531,14 +533,16 @@ class _AveragedRows:
                     levels[change.column, value] = marginal.level_effect(fit, changed_columns, shift, weights)
             yield levels[change.column, change.second].subtract(levels[change.column, change.first])
 
-    def _unit(self, j: int) -> Floats:
+    def _unit_change(self, j: int) -> Floats:
         """Return the change (p, 1) of a row in standard coordinates for one unit of column j."""
         frame = self._estimates.frame
         unit = np.zeros((len(frame.scale), 1))
         unit[j] = frame.scale[j]
         return np.asarray(frame.covariance.whiten(unit))
 
-    def at_means(self, changes: list[Change], survey: _RowStatistics, shift: Floats) -> list[Effect]:
+    def effects_at_means(
+        self, changes: list[Change], statistics: _RowStatistics, shift: Floats
+    ) -> list[Effect]:
         """Compute the effects on one row whose columns are at their means.
 
         Parameters
@@ -562,11 +566,11 @@ class _AveragedRows:
                 self._blocks.design,
                 no_rows,
                 self._functions,
-                means=survey.means,
-                level_proportions=survey.level_proportions,
+                means=statistics.means,
+                level_proportions=statistics.level_proportions,
             )
             return list(self._formula_effects(changing, changes, shift, unit_weight))
-        means = np.array([survey.means[name] for name in self.names])
+        means = np.array([statistics.means[name] for name in self.names])
         z = np.zeros((len(means) + 1, 1))
         z[0] = 1.0
         if not self._uses_fit_rows:
@@ -575,7 +579,7 @@ class _AveragedRows:
         def with_value(j: int, value: float) -> Floats:
             """Return the row of means in standard coordinates (p + 1, 1), with one value in column j."""
             other = z.copy()
-            other[1:] += (value - means[j]) * self._unit(j)
+            other[1:] += (value - means[j]) * self._unit_change(j)
             return other
 
         return list(self._plain_effects(z, with_value, changes, shift, unit_weight))

@@ -82,7 +82,7 @@ class StrengthSearch:
     folds: TuningFolds | None
 
     @classmethod
-    def of_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, design_rows: DesignRows) -> Self:
+    def for_rows(cls, penalty: AnyPenalty, tol: float, maxiter: int, design_rows: DesignRows) -> Self:
         """Return the options of a fit, with folds of the rows if the strength is to be chosen.
 
         Parameters
@@ -110,7 +110,7 @@ class StrengthSearch:
         return None if self.penalty.grid is None else np.array(self.penalty.grid[::-1])
 
 
-def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
+def raise_if_not_penalizable(*, bias_reduction: bool, separation: Any, collinear: Any) -> None:
     """Raise DataError for options of `logistic` that cannot be combined with a penalty.
 
     Parameters
@@ -135,26 +135,26 @@ def check_alone(*, bias_reduction: bool, separation: Any, collinear: Any) -> Non
         )
 
 
-CONSTANT = 1e-10
+MAX_CONSTANT_SD = 1e-10
 """Largest standard deviation, relative to all rows, of a column that counts as constant in a subset."""
 
 
-class Path(NamedTuple):
+class StrengthPath(NamedTuple):
     """Fits along decreasing strengths.
 
     Attributes
     ----------
     table : DataFrame
         strength, df, explained; after a choice also deviance, se and error.
-    ends : list of PenalizedResult
+    fits : list of PenalizedResult
         The fit at each strength.
     """
 
     table: pd.DataFrame
-    ends: list[PenalizedResult]
+    fits: list[PenalizedResult]
 
 
-def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> Path:
+def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> StrengthPath:
     """Fit along the strengths of the grid, or along evenly spaced ones.
 
     Parameters
@@ -187,15 +187,15 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
             may_end_early=may_end,
             progress=progress,
         )
-    _raise_if_unfinished(ends, strengths, search)
+    _raise_if_not_converged(ends, strengths, search)
     null = model.evaluate(model.linear_functions(model.null_coef())).loss
     table = pd.DataFrame({"strength": strengths[: len(ends)]})
     table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in ends]
     table["explained"] = [1 - fit.loss / null for fit in ends]
-    return Path(table, ends)
+    return StrengthPath(table, ends)
 
 
-def _raise_if_unfinished(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
+def _raise_if_not_converged(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
     """Raise DataError if a fit of a path did not converge.
 
     Parameters
@@ -217,7 +217,7 @@ def _raise_if_unfinished(ends: list[PenalizedResult], strengths: Floats, search:
 
 def _choose_strength(
     design_rows: DesignRows, model: Likelihood, search: StrengthSearch, prior: Floats, *, sampled: bool
-) -> tuple[int, Path]:
+) -> tuple[int, StrengthPath]:
     """Choose the strength by cross-validation.
 
     The test rows of each fold are predicted by the path of the other rows, at the strengths of the path of
@@ -273,9 +273,9 @@ def _choose_strength(
                 continue
             training_model, mean, sd = training
             ends = core.penalized_path(
-                training_model, l1_ratio, strengths, search.maxiter, similar_path=path.ends
+                training_model, l1_ratio, strengths, search.maxiter, similar_path=path.fits
             )
-            _raise_if_unfinished(ends, strengths, search)
+            _raise_if_not_converged(ends, strengths, search)
             z = model.z[:, test_positions].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
@@ -344,43 +344,43 @@ def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Fl
     mean = z[1:] @ weights
     z[1:] -= mean[:, None]
     sd = np.sqrt((z[1:] ** 2) @ weights)
-    constant = sd <= CONSTANT
+    constant = sd <= MAX_CONSTANT_SD
     z[1:][constant] = 0.0
     sd[constant] = 1.0
     z[1:] /= sd[:, None]
     return Likelihood(z, model.codes[positions], weights, model.n_classes), mean, sd
 
 
-COPIES = 3
+N_ROW_COPIES = 3
 """Number of copies of the rows in memory: all rows, a training set, and the active columns of the search."""
 
-FUNCTIONS = 8
+N_FUNCTION_ARRAYS = 8
 """Number of arrays (K, n) and (K, p) that a search needs in memory."""
 
-PASSES = "penalized logistic regression, passes over the rows"
+PROGRESS_LABEL = "penalized logistic regression, passes over the rows"
 
 
-def _rows_in_memory(design_rows: DesignRows, moments: ClassMoments) -> Likelihood:
+def _read_standardized_rows(design_rows: DesignRows, moments: ClassMoments) -> Likelihood:
     """Read the rows into memory, standardized by their moments; raise an error if they need too much."""
     rows = int(moments.rows.sum())
     p = moments.n_columns
     check_memory(
-        COPIES * float(rows) * (p + 1),
+        N_ROW_COPIES * float(rows) * (p + 1),
         f"A penalized logistic regression of {rows:,} rows by {p:,} columns, which are held in memory,",
         "Fit a part of the rows, or without penalty=, which reads them part by part",
     )
     functions = 1 if moments.n_classes == 2 else moments.n_classes
     check_memory(
-        FUNCTIONS * float(functions) * (rows + p + 1),
+        N_FUNCTION_ARRAYS * float(functions) * (rows + p + 1),
         f"The probabilities of {rows:,} rows in {moments.n_classes:,} classes, and slopes of {p:,} columns,",
         "Merge rare classes, or use lda(), naive_bayes() or knn()",
     )
-    with Progress(0, PASSES) as progress:
+    with Progress(0, PROGRESS_LABEL) as progress:
         passed = CountedPasses(design_rows, progress)
         return core.read_standardized_rows(passed, moments)
 
 
-def penalized(
+def fit_penalized(
     design_rows: DesignRows,
     moments: ClassMoments,
     prior: Floats,
@@ -431,7 +431,7 @@ def penalized(
 
 def _fit_at_strength(
     fit: PenalizedFit, design_rows: DesignRows, moments: ClassMoments, search: StrengthSearch, prior: Floats
-) -> tuple[PenalizedFit, Path | None]:
+) -> tuple[PenalizedFit, StrengthPath | None]:
     """Find the estimates at the strength of the penalty, or at a strength chosen by cross-validation.
 
     Parameters
@@ -458,7 +458,7 @@ def _fit_at_strength(
     DataError
         The search does not converge.
     """
-    model = _rows_in_memory(design_rows, moments)
+    model = _read_standardized_rows(design_rows, moments)
     strength = search.penalty.strength
     l1_ratio = search.penalty.l1_ratio
     path = None
@@ -466,7 +466,7 @@ def _fit_at_strength(
     if strength is None:
         chosen, path = _choose_strength(design_rows, model, search, prior, sampled=fit.estimated_prior)
         strength = float(path.table["strength"].iloc[chosen])
-        start = path.ends[chosen].beta
+        start = path.fits[chosen].beta
     full_fit = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not full_fit.converged:
         by_rounding = full_fit.steps < search.maxiter
@@ -479,16 +479,16 @@ def _fit_at_strength(
     return fit.with_result(full_fit, strength), path
 
 
-def fit_path(fit: FittedModel[PenalizedFit]) -> Path:
+def fit_path(fit: FittedModel[PenalizedFit]) -> StrengthPath:
     """Return the path of a fit, which is computed and cached if it does not exist yet."""
     if "along" not in fit.cache:
-        model = _rows_in_memory(fit.require_rows("path"), fit.estimates.moments)
+        model = _read_standardized_rows(fit.require_rows("path"), fit.estimates.moments)
         fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
-    path: Path = fit.cache["along"]
+    path: StrengthPath = fit.cache["along"]
     return path
 
 
-WAYS_OUT = {
+ALTERNATIVES = {
     "odds_ratios": "their estimates are np.exp(fit.params)",
     "conf_int": "a bootstrap of whole fits shows how far they move",
     "log_odds": "the estimates are fit.params, and tidy() has them in rows",
@@ -568,9 +568,9 @@ class PenalizedLogisticResults(LogisticResults):
         NotSupportedError
             The fit was loaded.
         """
-        return self._along().table.copy()
+        return self._strength_path().table.copy()
 
-    def _along(self) -> Path:
+    def _strength_path(self) -> StrengthPath:
         """Return the path, which is computed if it does not exist yet."""
         fit: Any = self._fit
         return fit_path(fit)
@@ -582,7 +582,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     # ---- attributes that are not defined with a penalty
 
-    def _refuse(self, method_name: str, hint: str) -> NoReturn:
+    def _raise_not_available(self, method_name: str, hint: str) -> NoReturn:
         """Raise NotSupportedError for `method_name`, with an alternative as the hint."""
         raise NotSupportedError(
             f"{method_name} is not available for a fit with penalty={self.penalty.name!r}, which shrinks the "
@@ -594,7 +594,7 @@ class PenalizedLogisticResults(LogisticResults):
     @available_if()
     def llf(self) -> float:
         """Not defined, because the likelihood is not at its maximum at penalized estimates."""
-        self._refuse(
+        self._raise_not_available(
             "A maximum of the likelihood",
             "prsquared is the share of the deviance that is explained, and cross_validate() has log losses "
             "of rows left out",
@@ -604,19 +604,25 @@ class PenalizedLogisticResults(LogisticResults):
     @available_if()
     def df_model(self) -> int:
         """Not defined, because penalized coefficients are not free parameters."""
-        self._refuse("A number of free parameters", "fit.path has df, the coefficients that are not zero")
+        self._raise_not_available(
+            "A number of free parameters", "fit.path has df, the coefficients that are not zero"
+        )
 
     @property
     @available_if()
     def aic(self) -> float:
         """Not defined, because the criterion needs a maximum of the likelihood."""
-        self._refuse("AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
+        self._raise_not_available(
+            "AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty="
+        )
 
     @property
     @available_if()
     def bic(self) -> float:
         """Not defined, because the criterion needs a maximum of the likelihood."""
-        self._refuse("BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty=")
+        self._raise_not_available(
+            "BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty="
+        )
 
     # ---- tables
 
@@ -653,27 +659,31 @@ def raise_if_penalized(fits: Iterable[Any], caller: str) -> None:
         )
 
 
-def _refused(name: str, inherited: Any) -> Any:
+def _unavailable_attribute(name: str, inherited: Any) -> Any:
     """Return a property or method that raises NotSupportedError instead of an inherited one."""
-    more = f"; {WAYS_OUT[name]}" if name in WAYS_OUT else ""
+    more = f"; {ALTERNATIVES[name]}" if name in ALTERNATIVES else ""
 
     def refuse(self: PenalizedLogisticResults, *_: Any, **__: Any) -> NoReturn:
-        self._refuse(name if isinstance(inherited, property) else f"{name}()", f"fit without penalty={more}")
+        self._raise_not_available(
+            name if isinstance(inherited, property) else f"{name}()", f"fit without penalty={more}"
+        )
 
     if isinstance(inherited, property):
         return property(available_if(refuse)(refuse), doc=f"Refused: {inherited.__doc__}")
     return available_if(refuse)(wraps(inherited)(refuse))
 
 
-def _raise_if_inference() -> None:
+def _disable_inference() -> None:
     """Replace the inherited methods of inference, which need estimates without a penalty, by errors."""
     available_names = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
     for name in sorted(set(dir(LogisticResults)) - available_names - {"params", "llnull"}):
         if not name.startswith("_"):
-            setattr(PenalizedLogisticResults, name, _refused(name, getattr(LogisticResults, name)))
+            setattr(
+                PenalizedLogisticResults, name, _unavailable_attribute(name, getattr(LogisticResults, name))
+            )
 
 
-_raise_if_inference()
+_disable_inference()
 
 
 @dataclass(frozen=True, eq=False)
@@ -736,7 +746,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         if not (moments.counts > 0).all():
             return None
         maxiter = 50 if self.search is None else self.search.maxiter
-        refit = core.refit_penalized(fit.estimates, moments, _rows_in_memory(rows, moments), maxiter)
+        refit = core.refit_penalized(fit.estimates, moments, _read_standardized_rows(rows, moments), maxiter)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def drops_columns(self, fit: FittedModel[PenalizedFit]) -> bool:
@@ -752,25 +762,25 @@ MAX_TERMS = 40
 """Number of terms that the summary shows."""
 
 
-BRIEF = 10
+MAX_TERMS_BRIEF = 10
 """Number of terms that the short summary shows."""
 
 
-NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
+PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
     """Return the sections of the summary in their order."""
-    section_builders: Sections = {"header": _header, "classes": headers.classes_section}
-    section_builders["params"] = _params
+    section_builders: Sections = {"header": _header_section, "classes": headers.classes_section}
+    section_builders["params"] = _params_section
     if len(results.classes) > 2:
-        section_builders["class_params"] = partial(_params, by_class=True)
+        section_builders["class_params"] = partial(_params_section, by_class=True)
     if fit.path is not None:
-        section_builders["path"] = _strength_path
+        section_builders["path"] = _path_section
     return section_builders
 
 
-def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
+def _header_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     """Return the header of the summary."""
     estimates = results._estimates
     penalty = results.penalty
@@ -786,7 +796,7 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     nonzero = estimates.n_nonzero()
     items: list[HeaderItem] = [
         *headers.row_items(fit),
-        HeaderItem("Penalty", penalty.name, NAMES[penalty.name]),
+        HeaderItem("Penalty", penalty.name, PENALTY_NAMES[penalty.name]),
         HeaderItem(
             "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"
         ),
@@ -825,7 +835,7 @@ def _header(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
     return Pairs(results.formula, items, note)
 
 
-def _params(
+def _params_section(
     results: PenalizedLogisticResults,
     fit: FittedModel[Any],
     max_terms: int = MAX_TERMS,
@@ -876,7 +886,7 @@ def _params(
     return Section(heading, shown_rows, errors=errors, note=" ".join(notes), source=source)
 
 
-def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
+def _path_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
     """Return the section of the candidate strengths of the penalty, with their held-out deviances."""
     table = headers.path_table(results.path, results.penalty.strength)
     formats: dict[Any, Any] = {
@@ -901,6 +911,6 @@ def _strength_path(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> 
 
 penalized_logistic_brief: Sections = {
     "classes": headers.classes_section,
-    "params": partial(_params, max_terms=BRIEF),
+    "params": partial(_params_section, max_terms=MAX_TERMS_BRIEF),
 }
 """Sections of the short summary: classes, and the largest coefficients."""

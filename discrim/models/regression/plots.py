@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MAX_NAMED = 8
+MAX_NAMED_TERMS = 8
 """Number of terms whose lines have a colour and a name, the largest first."""
 
 
@@ -73,7 +73,7 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -
     draw_errors(axes, path_table, results.penalty.strength, is_log=True, one_se=limit_label)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Held-out deviance, ± one standard error")
-    _count_above(axes, table)
+    _write_nonzero_counts(axes, table)
     axes.legend(loc="best")
     set_title(axes, "Held-out deviance by strength")
     return axes
@@ -97,13 +97,13 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
     Axes
         The axes with the plot.
     """
-    along = results._along()
-    betas = np.stack([path_fit.beta for path_fit in along.ends])[:, :, 1:]
+    path = results._strength_path()
+    betas = np.stack([path_fit.beta for path_fit in path.fits])[:, :, 1:]
     axes, _ = new_axes(options.ax)
-    strengths = along.table["strength"].to_numpy()
+    strengths = path.table["strength"].to_numpy()
     functions = betas.shape[1]
     lines = ["-"] if functions == 1 else [SIGNS.line(c) for c in range(functions)]
-    labelled_columns = results.terms.get_indexer(results.selected[:MAX_NAMED]).tolist()
+    labelled_columns = results.terms.get_indexer(results.selected[:MAX_NAMED_TERMS]).tolist()
     for c, j in np.argwhere(betas.any(axis=0)).tolist():
         if j not in labelled_columns:
             axes.plot(strengths, betas[:, c, j], color=faint_ink(0.75), linestyle=lines[c], linewidth=0.8)
@@ -113,23 +113,23 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
         for c in np.flatnonzero(betas[:, :, j].any(axis=0)).tolist():
             axes.plot(strengths, betas[:, c, j], color=SIGNS.colour(i), linestyle=lines[c], linewidth=1.2)
     if functions > 1:
-        for c, label in enumerate(results.classes[:MAX_NAMED]):
+        for c, label in enumerate(results.classes[:MAX_NAMED_TERMS]):
             axes.plot([], [], color=faint_ink(0.35), linestyle=lines[c], label=shown_name(label))
-        if functions > MAX_NAMED:
-            axes.plot([], [], linestyle="none", label=f"and {functions - MAX_NAMED} more classes")
+        if functions > MAX_NAMED_TERMS:
+            axes.plot([], [], linestyle="none", label=f"and {functions - MAX_NAMED_TERMS} more classes")
     axes.set_xscale("log")
     axes.axhline(0.0, color=faint_ink(0.7), linewidth=0.8, zorder=1)
     style: dict[str, Any] = {"color": faint_ink(0.35), "linestyle": "--", "linewidth": 1.0}
     axes.axvline(results.penalty.strength, label="the fit", **style)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Coefficient of a standardized column")
-    _count_above(axes, along.table)
+    _write_nonzero_counts(axes, path.table)
     axes.legend(loc="best", fontsize="small")
     set_title(axes, "Coefficients by strength")
     return axes
 
 
-def _count_above(axes: Axes, table: pd.DataFrame) -> None:
+def _write_nonzero_counts(axes: Axes, table: pd.DataFrame) -> None:
     """Write the number of nonzero coefficients along the top."""
     strengths, nonzero = to_floats(table[["strength", "df"]]).T
     write_counts_above(axes, strengths, nonzero, "Coefficients not zero")
@@ -176,7 +176,7 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
         x = _first_discriminant(results, fitted)
         name = "First discriminant"
     else:
-        x, name = _column(design_rows, used if column is None else [column])
+        x, name = _first_numeric_column(design_rows, used if column is None else [column])
     is_complete = np.isfinite(x) & np.isfinite(fitted).all(axis=1)
     x = x[is_complete]
     fitted = fitted[is_complete]
@@ -193,8 +193,8 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     else:
         _draw_values(axes, x, fitted, codes, list(values.columns), signs)
     if along_discriminant:
-        _draw_lines(axes, x, fitted, codes, weights, signs)
-    _draw_rows(axes, x, codes, fitted, signs)
+        _draw_regression_lines(axes, x, fitted, codes, weights, signs)
+    _draw_row_ticks(axes, x, codes, fitted, signs)
     axes.set_xlabel(shown_name(name, 45))
     axes.set_ylabel("Fitted value")
     title = "Fitted values of the indicators"
@@ -265,7 +265,9 @@ def _draw_values(
         axes.plot([], [], linestyle=signs.line(k), label=shown_name(label), **point_style)
 
 
-def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs) -> None:
+def _draw_regression_lines(
+    axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs
+) -> None:
     """Draw regression lines of the fitted values on x, with marks at the class means.
 
     Parameters
@@ -295,7 +297,7 @@ def _draw_lines(axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Fl
             axes.plot(class_mean, constant + slope * class_mean, **line_style)
 
 
-def _column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
+def _first_numeric_column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
     """Return the values (n,) and the name of the first numeric one of some columns."""
     columns = design_rows.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
@@ -308,7 +310,7 @@ def _column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
     return columns[numeric[0]].to_numpy(dtype=np.float64, na_value=np.nan), numeric[0]
 
 
-def _draw_rows(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs) -> None:
+def _draw_row_ticks(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: Signs) -> None:
     """Draw the rows of each class as a line of ticks below all fitted values.
 
     Parameters

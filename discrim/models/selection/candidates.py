@@ -164,7 +164,10 @@ DEFAULT_CANDIDATES = (
         "shrunken_centroids", "shrunken_centroids", {}, lambda s: s.columns < s.rows,
         "it is for more columns than rows",
     ),
-    DefaultCandidate("logistic, ridge", "logistic", {"penalty": Ridge(grid=RIDGE_STRENGTHS, folds=5)}, _is_never_unsuitable, ""),
+    DefaultCandidate(
+        "logistic, ridge", "logistic", {"penalty": Ridge(grid=RIDGE_STRENGTHS, folds=5)},
+        _is_never_unsuitable, "",
+    ),
     DefaultCandidate("naive_bayes", "naive_bayes", {}, _is_never_unsuitable, ""),
     DefaultCandidate(
         "qda", "qda", {}, lambda s: s.min_class_rows <= s.columns + 1,

@@ -344,8 +344,9 @@ class ChooseResults(RepeatedChoice):
         warn_unlabelled(chosen.validation)
         if self._comparison.worse_than_prior:
             warn_user(
-                f"Every candidate has a larger {LOSS_NAMES[self.by]} than the null model of class proportions. "
-                f"The chosen model, {self.chosen}, does not predict better than without predictors. See "
+                f"Every candidate has a larger {LOSS_NAMES[self.by]} than the null model of class "
+                f"proportions. The chosen model, {self.chosen}, does not predict better than without "
+                "predictors. See "
                 "corrected(), and use other predictors, more observations or other candidates=.",
                 UninformativeFitWarning,
             )

@@ -466,9 +466,9 @@ def _comparison_table(
     selected_names = [name for name, fit in zip(names, fits, strict=True) if fit._fit.selection is not None]
     if selected_names:
         warn_user(
-            f"The columns of {join_labels(selected_names)} were selected from the same rows. Likelihoods, AIC, BIC, "
-            "and resubstitution and leave-one-out errors ignore the selection and are too optimistic. With "
-            "folds= the selection is repeated in each fold."
+            f"The columns of {join_labels(selected_names)} were selected from the same rows. Likelihoods, "
+            "AIC, BIC, and resubstitution and leave-one-out errors ignore the selection and are too "
+            "optimistic. With folds= the selection is repeated in each fold."
         )
     rows = []
     for fit in fits:

@@ -46,7 +46,7 @@ from discrim.models.discriminant.normal_fits import (
 from discrim.models.discriminant.qda import QDAResults, qda
 from discrim.models.linear_model.high_dimensional import CovarianceMethod, covariance_test
 from discrim.models.regression.logistic_results import LogisticResults
-from discrim.models.regression.logistic_tests import likelihood_ratio_on
+from discrim.models.regression.logistic_tests import nested_likelihood_ratio
 from discrim.models.regression.penalized import PenalizedLogisticResults, raise_if_penalized
 from discrim.models.selection import comparable
 
@@ -281,7 +281,7 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
             "The likelihoods cannot be compared, because only one of the fits has bias_reduction=True.",
             hint="Fit both with bias reduction, or both without it.",
         )
-    statistic, df = likelihood_ratio_on(*fits)
+    statistic, df = nested_likelihood_ratio(*fits)
     if df <= 0:
         raise DataError(
             "The second fit of lr_test() has no columns in addition to those of the first.",

@@ -368,7 +368,9 @@ def _limit(name: str, value: Any, by: str, high: float, *, is_required: bool) ->
     """Return a validated limit of a statistic; NaN if it is not passed and the direction does not need it."""
     if value is None and is_required:
         example = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
-        raise DataError(f'{name}= is missing: by="{by}" has no default limits.', hint=f"Pass a limit{example}.")
+        raise DataError(
+            f'{name}= is missing: by="{by}" has no default limits.', hint=f"Pass a limit{example}."
+        )
     return np.nan if value is None else check_number(name, value, 0, high)
 
 

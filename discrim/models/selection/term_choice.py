@@ -234,8 +234,8 @@ class StepwiseSearch:
             ]
             note += f" {reading.separation_sentence(constant, design_rows.terms)}" if constant else ""
         if search.below_tolerance:
-            min_tolerance = f"{self.limits.tolerance:g}"
-            note += f" Left out, with a tolerance below {min_tolerance}: {reading.join_labels(search.below_tolerance)}."
+            labels = reading.join_labels(search.below_tolerance)
+            note += f" Left out, with a tolerance below {self.limits.tolerance:g}: {labels}."
         classes = pd.Index(list(design_rows.design.levels))
         start = list(term_columns) if self.direction == "backward" else []
         moves = [term for _, term in search.actions]
@@ -342,7 +342,7 @@ class StepwiseSearch:
             design_rows,
             moments,
             drop=options.get("collinear") == "drop",
-            instead='pass verb=partial(logistic, collinear="drop")',
+            alternative='pass verb=partial(logistic, collinear="drop")',
         )
         dropped = sorted(set(self.include) - set(columns_of_terms(design_rows)))
         if dropped:
