@@ -399,7 +399,7 @@ def _manova_summary(request: _FitRequest) -> Summary:
         section = Section(
             "Test of equal class means",
             table.drop(columns="assumes").dropna(axis=1),
-            {"law": "text", "df1": "general", "df2": "general", "p": "tail"},
+            {"distribution": "text", "df1": "general", "df2": "general", "p": "tail"},
             note=table["assumes"].iloc[0],
             source=f'manova(formula, data, method="{options["method"]}")',
         )

@@ -171,7 +171,7 @@ class Rows(ABC):
         """
         return self
 
-    def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def check_or_defer_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Validate columns of counts, and return the names of those that could not be validated yet.
 
         A table is validated now; the columns of a source have to be validated while rows are read.
@@ -449,7 +449,7 @@ class DesignRows:
 
     def with_counts(self, names: tuple[str, ...]) -> DesignRows:
         """Return a copy that validates columns of counts: now for a table, while reading for a source."""
-        return replace(self, counts=self.rows.unchecked_counts(names))
+        return replace(self, counts=self.rows.check_or_defer_counts(names))
 
     def count_dropped(self, used: Mask) -> int:
         """Count the rows outside the mask `used` (n,), except those of weight zero."""
@@ -731,10 +731,10 @@ def _raise_if_missing(design_rows: DesignRows) -> None:
     """Raise a DataError that names the first missing value of the rows, if a value is missing."""
     for chunk in design_rows.rows.chunks(design_rows.design):
         with naming_file(chunk.path):
-            _raise_if_missing_in_part(design_rows, chunk)
+            _raise_if_missing_in_chunk(design_rows, chunk)
 
 
-def _raise_if_missing_in_part(design_rows: DesignRows, chunk: TableRows) -> None:
+def _raise_if_missing_in_chunk(design_rows: DesignRows, chunk: TableRows) -> None:
     """Raise a DataError that names the first missing value, weight or category of a chunk, if any."""
     names = (*design_rows.design.response_columns, *design_rows.design.columns)
     weights = chunk.weights

@@ -22,7 +22,7 @@ from discrim.data.table import Table
 from discrim.data.values import Scalar, format_value
 from discrim.errors import DataError, DiscrimWarning, NotSupportedError, UnseenLevelWarning, warn_user
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
-from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate, select_functions
+from discrim.formula.factors import CallStates, Categories, Functions, RowRange, evaluate, select_functions
 from discrim.formula.formula import learn_spec
 from discrim.formula.grammar import expression, quote
 
@@ -314,7 +314,7 @@ def unseen_level_mask(
     """
     unseen = np.zeros(table.nrows, dtype=bool)
     descriptions: list[str] = []
-    for label, levels, values, positions in _categories(design, table, functions):
+    for label, levels, values, positions in _iter_categories(design, table, functions):
         is_unseen = values.notna().to_numpy() & ~values.isin(list(levels)).to_numpy()
         if is_unseen.any():
             first = int(np.argmax(is_unseen))
@@ -339,19 +339,19 @@ def unseen_level_mask(
 
 def has_absent_level(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
     """Return whether some level of a category does not occur in the rows of a mask (n,)."""
-    categories = _categories(design, table, functions)
+    categories = _iter_categories(design, table, functions)
     return any(values[keep[positions]].nunique() < len(levels) for _, levels, values, positions in categories)
 
 
 def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
     """Return the mask (n,) of rows with a level that no other row of the mask `keep` (n,) has."""
     is_unique = np.zeros(table.nrows, dtype=bool)
-    for _, _, values, positions in _categories(design, table, functions):
+    for _, _, values, positions in _iter_categories(design, table, functions):
         is_unique[positions[keep[positions]]] |= ~values[keep[positions]].duplicated(keep=False).to_numpy()
     return is_unique
 
 
-def _categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
+def _iter_categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
     """Yield the categorical factors of a design with their values in a table."""
     if design.spec is None:
         return
@@ -360,8 +360,8 @@ def _categories(design: Design, table: Table, functions: Functions | None) -> It
         if factor.levels is None:
             continue
         expr = expression(factor.code, frozenset(functions))
-        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).complete(expr.columns)
-        value = evaluate(expr, rows, Memory(factor.states), functions)
+        rows, keep = RowRange(table, 0, table.nrows, kinds=design.label_kinds).select_complete(expr.columns)
+        value = evaluate(expr, rows, CallStates(factor.states), functions)
         if isinstance(value, Categories):
             yield _Category(expr.label, factor.levels, value.values, np.flatnonzero(keep))
 
@@ -421,7 +421,7 @@ def relearn_design(
     keep: NDArray[np.bool_],
     functions: Functions | None = None,
     *,
-    incomplete: bool = False,
+    uses_incomplete_rows: bool = False,
 ) -> Design:
     """Return the design with transforms and levels that are learnt from some rows only.
 
@@ -435,7 +435,7 @@ def relearn_design(
         Rows from which transforms learn.
     functions : mapping of str to callable, optional
         Functions of the user that the formula calls.
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether the rows may have missing values.
 
     Raises
@@ -451,7 +451,9 @@ def relearn_design(
         else design
     )
     if has_absent_level(relearnt, table, keep, functions):
-        return _drop_absent_levels(relearnt, table, keep, functions, incomplete=incomplete)
+        return _drop_absent_levels(
+            relearnt, table, keep, functions, uses_incomplete_rows=uses_incomplete_rows
+        )
     return relearnt
 
 
@@ -461,7 +463,7 @@ def _drop_absent_levels(
     keep: NDArray[np.bool_],
     functions: Functions | None,
     *,
-    incomplete: bool,
+    uses_incomplete_rows: bool,
 ) -> Design:
     """Return the design with only the levels that occur in some rows, and otherwise unchanged.
 
@@ -472,7 +474,7 @@ def _drop_absent_levels(
     keep : (n,) bool array
         Rows whose levels are kept.
     functions : mapping of str to callable or None
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether the fit uses incomplete rows.
 
     Returns
@@ -491,7 +493,13 @@ def _drop_absent_levels(
         # Levels without rows are dropped on purpose here, hence no warning.
         warnings.simplefilter("ignore", DiscrimWarning)
         names, coded = learn_spec(
-            expressions, terms, design.columns, (), kept_rows, checked_functions, incomplete=incomplete
+            expressions,
+            terms,
+            design.columns,
+            (),
+            kept_rows,
+            checked_functions,
+            uses_incomplete_rows=uses_incomplete_rows,
         )
     numeric = {factor.code: factor for factor in spec.factors if factor.levels is None}
     factors = tuple(numeric.get(factor.code, factor) for factor in coded.factors)
@@ -506,19 +514,19 @@ def _relearnt_covariates(relearnt: Design, design: Design) -> tuple[str, ...]:
     n_covariates = len(design.covariates)
     of_covariates = {
         code
-        for column_slice, codes in _codes_of_terms(design)
+        for column_slice, codes in _product_factor_codes(design)
         if column_slice.stop <= n_covariates
         for code in codes
     }
     return tuple(
         name
-        for column_slice, codes in _codes_of_terms(relearnt)
+        for column_slice, codes in _product_factor_codes(relearnt)
         if of_covariates.issuperset(codes)
         for name in relearnt.terms[column_slice]
     )
 
 
-def _codes_of_terms(design: Design) -> list[tuple[slice, list[str]]]:
+def _product_factor_codes(design: Design) -> list[tuple[slice, list[str]]]:
     """Return the columns of each product of factors in a design, with the code of each factor."""
     spec = design.spec
     if spec is None:
@@ -557,7 +565,7 @@ def _relearn_transforms(
     factors = []
     for factor in spec.factors:
         if _is_learnt(factor):
-            memory = Memory(factor.states, learning=True)
+            memory = CallStates(factor.states, learning=True)
             evaluate(expression(factor.code, frozenset(functions)), rows, memory, functions)
             factor = replace(factor, states=tuple(memory.states))
         factors.append(factor)

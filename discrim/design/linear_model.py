@@ -26,7 +26,15 @@ from discrim.design.source_tables import first_table
 from discrim.errors import FormulaError
 from discrim.formula.design import Coding, Design, Spec
 from discrim.formula.factors import Functions, check_functions
-from discrim.formula.formula import Expansion, Node, ParsedFormula, Terms, expand_right_side, parse, read_leaf
+from discrim.formula.formula import (
+    Expansion,
+    Node,
+    ParsedFormula,
+    Terms,
+    expand_right_side,
+    parse_sides,
+    read_leaf,
+)
 from discrim.formula.grammar import MAX_TEXT, Column, Expression, ScannedFormula, expression, quote, scan
 
 _CBIND = re.compile(r"\s*cbind\s*\(")
@@ -73,7 +81,7 @@ class Cells:
     values: Floats
 
 
-def responses_right(formula: str) -> str:
+def move_responses_right(formula: str) -> str:
     """Rewrite a formula with the responses on the right and without `cbind()`.
 
     Examples
@@ -136,8 +144,8 @@ def exclude_from_dot(formula: str, columns: Sequence[Any]) -> str:
 
 def class_factor(formula: str) -> str | None:
     """Return the left side of a formula if it is a single factor, as for `lda`, or None."""
-    source = scan(responses_right(formula))
-    left_node, _ = parse(source)
+    source = scan(move_responses_right(formula))
+    left_node, _ = parse_sides(source)
     return source.restore(str(left_node.token.extra)) if left_node.type == "PYTHON_EXPR" else None
 
 
@@ -170,16 +178,16 @@ def model_rows(
         The columns are those of the terms, followed by the responses.
     terms : list of ModelTerm
     """
-    text = responses_right(formula)
+    text = move_responses_right(formula)
     checked_functions = check_functions(functions)
     table_source = None if in_memory is None or isinstance(data, Table) else source_of(data)
     if table_source is not None and in_memory is not None:
         # Before the first part is read, because some sources can be read only once.
         require_rows_in_memory(in_memory, table_source)
-    first = _table_of_kinds(data)
+    first = _table_for_column_types(data)
     source = scan(text)
-    left_node, _ = parse(source)
-    terms, expressions, labels = _left_side(source, left_node, first, checked_functions)
+    left_node, _ = parse_sides(source)
+    terms, expressions, labels = _parse_left_side(source, left_node, first, checked_functions)
     categories = [
         expr
         for expr in expressions.values()
@@ -205,7 +213,7 @@ def model_rows(
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
         """Parse the formula as a design of the terms of the left side and the responses."""
         source = scan(text)
-        _, right_node = parse(source)
+        _, right_node = parse_sides(source)
         left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
         if not responses and right_node.type != "ONE":
             raise source.error(
@@ -231,7 +239,7 @@ def model_rows(
     return _apply_sum_contrasts(design_rows, terms, labels, first)
 
 
-def _table_of_kinds(data: Any) -> Table:
+def _table_for_column_types(data: Any) -> Table:
     """Return a table whose column types are those of the data: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
@@ -241,7 +249,7 @@ def _table_of_kinds(data: Any) -> Table:
     return first_table(source)
 
 
-def _left_side(
+def _parse_left_side(
     source: ScannedFormula, node: Node, table: Table, functions: Functions
 ) -> tuple[list[tuple[str, ...]], dict[str, Expression], dict[str, str]]:
     """Parse the left side of a formula.
@@ -455,7 +463,7 @@ def _contrast_matrix(coding: Coding, levels: int) -> Floats:
     return np.asarray(coding.matrix, dtype=np.float64)
 
 
-def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
+def parse_within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
     """Parse the terms of a within-subject design, as tuples of column names.
 
     Examples
@@ -485,7 +493,7 @@ def within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
             )
         return {frozenset({factor.root.name}): (factor.root.name,)}
 
-    left_node, right_node = parse(source)
+    left_node, right_node = parse_sides(source)
     if left_node.type != "PYTHON_EXPR":
         raise source.error(
             "design= must not have a left side.",

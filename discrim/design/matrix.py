@@ -20,9 +20,9 @@ from discrim.data.values import encode, format_value
 from discrim.errors import DataError
 from discrim.formula.design import Design, Factor, Product, Spec
 from discrim.formula.factors import (
+    CallStates,
     Categories,
     Functions,
-    Memory,
     RowRange,
     complete_rows,
     evaluate,
@@ -188,7 +188,7 @@ def factor_values(
     (m, width) float array, or (m,) int array of codes of levels
     """
     expr = expression(factor.code, frozenset(functions))
-    value = evaluate(expr, rows, Memory(factor.states), functions)
+    value = evaluate(expr, rows, CallStates(factor.states), functions)
     if isinstance(value, Categories) != (factor.levels is not None):
         expected_type = "categorical" if factor.levels is not None else "numeric"
         raise DataError(

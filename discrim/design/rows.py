@@ -75,7 +75,7 @@ def read_rows(
     if source is not None:
         return _read_source(
             formula, data, source, weights, levels, dict(functions or {}), in_memory, parser,
-            incomplete=uses_incomplete,
+            uses_incomplete_rows=uses_incomplete,
         )  # fmt: skip
     table = (
         data
@@ -90,7 +90,7 @@ def read_rows(
     weight_values = read_weights(weights, table)
     design, codes = learn_design(
         parsed, table, checked_functions, levels,
-        positive=learning_row_mask(weight_values, table), incomplete=uses_incomplete,
+        positive=learning_row_mask(weight_values, table), uses_incomplete_rows=uses_incomplete,
     )  # fmt: skip
     return DesignRows(
         design, TableRows(table, codes, weight_values, is_training=True), dict(checked_functions)
@@ -133,7 +133,7 @@ def _read_source(
     in_memory: str | None,
     parser: FormulaParser,
     *,
-    incomplete: bool,
+    uses_incomplete_rows: bool,
 ) -> DesignRows:
     """Read the rows of a source; see `read_rows` for the arguments.
 
@@ -151,7 +151,7 @@ def _read_source(
     functions : dict of str to callable
     in_memory : str or None
     parser : FormulaParser
-    incomplete : bool
+    uses_incomplete_rows : bool
 
     Returns
     -------
@@ -169,9 +169,9 @@ def _read_source(
         )
     source.check_weights_are_column(weights)
     design, table = learn_source_design(
-        formula, data, source, functions, levels, weights, parser, incomplete=incomplete
+        formula, data, source, functions, levels, weights, parser, uses_incomplete_rows=uses_incomplete_rows
     )
-    return DesignRows(design, rows_of_source(table, design, functions, weights, fitted=True), functions)
+    return DesignRows(design, rows_of_source(table, design, functions, weights, is_training=True), functions)
 
 
 def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
@@ -284,10 +284,10 @@ def used_codes(design_rows: DesignRows) -> Codes:
         # No row has a missing value.
         weights = design_rows.weights
         return design_rows.codes if weights is None else np.where(weights > 0, design_rows.codes, -1)
-    return design_rows.rows.map_rows(design_rows, _used_codes_of_chunk)
+    return design_rows.rows.map_rows(design_rows, _chunk_used_codes)
 
 
-def _used_codes_of_chunk(design_rows: DesignRows) -> Codes:
+def _chunk_used_codes(design_rows: DesignRows) -> Codes:
     """Return the class codes (n,) of the rows of a chunk, -1 for rows that the fit does not use."""
     codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
     for rows, _, block_codes, _ in used_rows(design_rows):

@@ -26,9 +26,9 @@ from discrim.errors import NotSupportedError
 from discrim.formula import grammar
 from discrim.formula.design import Design, Factor, Spec
 from discrim.formula.factors import (
+    CallStates,
     Categories,
     Functions,
-    Memory,
     RowRange,
     apply_operator,
     complete_rows,
@@ -206,7 +206,7 @@ class ChangedDesign:
             dual = np.asarray(factor_values(factor, self._rows, self._functions)), None
         else:
             value, change = _DualEvaluator(self, factor, fixed, name).dual(expr.root)
-            dual = (_matrix(value, self.count), None if change is None else _matrix(change, self.count))
+            dual = (_as_matrix(value, self.count), None if change is None else _as_matrix(change, self.count))
         if not depends_on_change:
             self._duals[i] = dual
         return dual
@@ -240,7 +240,7 @@ class ChangedDesign:
         return np.full(self.count, level_index, dtype=np.intp)
 
 
-def _matrix(value: Floats, rows: int) -> Floats:
+def _as_matrix(value: Floats, rows: int) -> Floats:
     """Return a value (), (rows,) or (rows, k) as a matrix; a constant is repeated for each row."""
     return np.broadcast_to(value, rows)[:, None] if value.ndim < 2 else value
 
@@ -495,7 +495,7 @@ class CategoryCounts:
 
 def count_level_class_cells(design_rows: DesignRows) -> list[CategoryCounts]:
     """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
-    return map_reduce(design_rows, _count_cells, _add_counts)
+    return map_reduce(design_rows, _count_chunk_cells, _add_counts)
 
 
 def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[CategoryCounts]:
@@ -506,7 +506,7 @@ def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[Catego
     ]
 
 
-def _count_cells(design_rows: DesignRows) -> list[CategoryCounts]:
+def _count_chunk_cells(design_rows: DesignRows) -> list[CategoryCounts]:
     """Return the level by class counts of each categorical predictor in the rows of one chunk."""
     design = design_rows.design
     table = design_rows.table
@@ -524,14 +524,14 @@ def _count_cells(design_rows: DesignRows) -> list[CategoryCounts]:
     used = design_rows.codes[complete] >= 0
     if design_rows.weights is not None:
         used &= design_rows.weights[complete] > 0
-    rows = rows.only(used)
+    rows = rows.select(used)
     classes = design_rows.codes[complete][used]
     k = len(design.levels)
     cells = []
     for factor_index in single_factors:
         factor = design.spec.factors[factor_index]
         expr = grammar.expression(factor.code, frozenset(functions))
-        value = evaluate(expr, rows, Memory(factor.states), functions)
+        value = evaluate(expr, rows, CallStates(factor.states), functions)
         if isinstance(value, Categories) and factor.levels is not None:
             codes = encode(value.values, factor.levels, f"The predictor {expr.label!r}")
             counts = np.bincount(codes * k + classes, minlength=len(factor.levels) * k)

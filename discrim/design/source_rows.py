@@ -56,7 +56,7 @@ class SourceReader:
     functions : mapping of str to callable
     weight_name : str or None
         The column of frequency weights.
-    fitted : bool
+    is_training : bool
         Whether a model is fitted to the rows, like `TableRows.is_training`.
     has_fractional_weights : bool
         Whether a pass has found a weight that is not an integer.
@@ -68,7 +68,7 @@ class SourceReader:
     design: Design
     functions: Functions
     weight_name: str | None = None
-    fitted: bool = False
+    is_training: bool = False
     has_fractional_weights: bool = field(default=False, init=False, repr=False)
     has_warned: bool = field(default=False, init=False, repr=False)
     _classes_and_weights: tuple[Codes, Floats | None] | None = field(default=None, init=False, repr=False)
@@ -95,7 +95,7 @@ class SourceReader:
                     codes = response_codes(self.design, table, self.functions, positive)
                     weights = read_weights(self.weight_name, table)
                 self.has_fractional_weights = self.has_fractional_weights or has_fractions(codes, weights)
-            yield TableRows(table, codes, weights, start=start, path=path, is_training=self.fitted)
+            yield TableRows(table, codes, weights, start=start, path=path, is_training=self.is_training)
             start += table.nrows
         self.table.set_row_count(start)
         self.has_warned = True
@@ -210,7 +210,7 @@ class SourceRows(Rows):
                 excluded=None if self.excluded is None else self.excluded[row_slice],
             )
 
-    def unchecked_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def check_or_defer_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return all of the columns, which are validated while rows are read."""
         return names
 
@@ -376,7 +376,7 @@ class DistributedReader(SourceReader):
             *((column,) if column else ()),
         )
         columns = list(dict.fromkeys((*design.columns, *label_columns)))
-        chunk_task = ChunkTask(design, self.design, self.functions, column, task, self.fitted)
+        chunk_task = ChunkTask(design, self.design, self.functions, column, task, self.is_training)
         has_no_overrides = all(values is None for values in overrides)
         return ChunkWork(
             columns,
@@ -400,7 +400,9 @@ class DistributedReader(SourceReader):
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
         """Read classes and weights (n,) of all rows on the workers."""
-        codes, weights = self.map_reduce_rows(response_design(self.design), _classes_of, _concatenate_pairs)
+        codes, weights = self.map_reduce_rows(
+            response_design(self.design), _codes_and_weights, _concatenate_pairs
+        )
         return codes.astype(np.intp), weights if self.weight_name else None
 
 
@@ -461,7 +463,11 @@ class DistributedRows(SourceRows):
         empty_blocks = replace(design_rows, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
         overrides = RowOverrides(codes, self.weights, self.excluded)
-        return partial(_apply_to_chunk, empty_blocks, task), partial(_merge_results, merge), overrides
+        return (
+            partial(_apply_to_chunk, empty_blocks, task),
+            partial(_merge_values_and_counts, merge),
+            overrides,
+        )
 
     def copy_blocks(self, design_rows: DesignRows, max_values: int) -> Iterable[Block]:
         """Return the blocks, because their rows stay on the workers."""
@@ -479,9 +485,9 @@ def rows_of_source(
     table: SourceTable,
     design: Design,
     functions: Functions,
-    column: str | None = None,
+    weight_name: str | None = None,
     *,
-    fitted: bool = False,
+    is_training: bool = False,
 ) -> SourceRows:
     """Return the rows of a source.
 
@@ -491,9 +497,9 @@ def rows_of_source(
     design : Design
         Design with which the response is read.
     functions : mapping of str to callable
-    column : str, optional
+    weight_name : str, optional
         Column of weights.
-    fitted : bool
+    is_training : bool
         Whether a model is fitted to the rows.
 
     Returns
@@ -501,8 +507,8 @@ def rows_of_source(
     SourceRows
     """
     if isinstance(table.source, DistributedSource):
-        return DistributedRows(table, DistributedReader(table, design, functions, column, fitted))
-    return SourceRows(table, SourceReader(table, design, functions, column, fitted))
+        return DistributedRows(table, DistributedReader(table, design, functions, weight_name, is_training))
+    return SourceRows(table, SourceReader(table, design, functions, weight_name, is_training))
 
 
 def response_design(design: Design) -> Design:
@@ -536,12 +542,14 @@ def _apply_to_chunk(
     return value, chunk_blocks.dropped if chunk_blocks.dropped >= 0 else None
 
 
-def _merge_results(merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]) -> Any:
+def _merge_values_and_counts(
+    merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]
+) -> Any:
     """Merge two results of `_apply_to_chunk`."""
     return merge(a[0], b[0]), None if a[1] is None or b[1] is None else a[1] + b[1]
 
 
-def _classes_of(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
+def _codes_and_weights(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the classes and weights of the rows of a chunk, for transfer."""
     return _smallest_dtype(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 

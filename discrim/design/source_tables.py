@@ -26,7 +26,7 @@ from discrim.data.values import ColumnType, label_type
 from discrim.design.design_rows import positive_weight_mask
 from discrim.errors import DataError, kept_warnings, naming_file
 from discrim.formula.design import Design
-from discrim.formula.factors import Categories, Functions, Memory, RowRange, check_functions, evaluate
+from discrim.formula.factors import CallStates, Categories, Functions, RowRange, check_functions, evaluate
 from discrim.formula.formula import FormulaParser, FullDataSummary, ParsedFormula, learn_design, parse_formula
 from discrim.formula.grammar import Column, Expression
 from discrim.formula.response import classes_and_codes, used_labels
@@ -115,13 +115,13 @@ def to_library_of(values: Any, data: Any) -> Any:
     if pl is None or not isinstance(data, pl.DataFrame):
         return values
     if isinstance(values, pd.Series):
-        return _in_polars(values, pl)
+        return _to_polars_series(values, pl)
     new_columns = values.iloc[:, data.width :] if list(values)[: data.width] == data.columns else values
-    columns = [_in_polars(new_columns.iloc[:, j], pl) for j in range(new_columns.shape[1])]
+    columns = [_to_polars_series(new_columns.iloc[:, j], pl) for j in range(new_columns.shape[1])]
     return pl.DataFrame(columns) if new_columns is values else data.hstack(columns)
 
 
-def _in_polars(column: pd.Series, pl: Any) -> Any:
+def _to_polars_series(column: pd.Series, pl: Any) -> Any:
     """Convert a column to a Series of polars."""
     name = "" if column.name is None else str(column.name)
     if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
@@ -295,7 +295,7 @@ def learn_source_design(
     weights: str | None,
     parser: FormulaParser = parse_formula,
     *,
-    incomplete: bool = False,
+    uses_incomplete_rows: bool = False,
 ) -> tuple[Design, SourceTable]:
     """Learn the design of a formula from the rows of a source.
 
@@ -312,7 +312,7 @@ def learn_source_design(
     weights : str or None
         Column of weights.
     parser : FormulaParser
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether levels are learnt from incomplete rows too.
 
     Returns
@@ -324,7 +324,7 @@ def learn_source_design(
     checked_functions = check_functions(functions)
     names = Table(pd.DataFrame(columns=list(source.names)))
     parsed = parser(formula, names, checked_functions, (weights,) if weights else ())
-    columns = list(dict.fromkeys((*parsed.columns, *parsed.beside)))
+    columns = list(dict.fromkeys((*parsed.columns, *parsed.other_columns)))
     learnt = None
     has_kinds = True
     if isinstance(source, DistributedSource):
@@ -333,7 +333,7 @@ def learn_source_design(
     else:
         first = first_table(source, columns)
         used = positive_weight_mask(weights, first)
-        has_complete_row = RowRange(first, 0, first.nrows, used=used).complete(columns)[0].size > 0
+        has_complete_row = RowRange(first, 0, first.nrows, used=used).select_complete(columns)[0].size > 0
         needs_pass = not has_complete_row or any(
             _depends_on_rows(expr, first) for expr in parsed.expressions.values()
         )
@@ -342,7 +342,9 @@ def learn_source_design(
         all_labels = (
             _collect_labels(parsed, checked_functions, first, source, levels, weights) if has_kinds else None
         )
-        settings = _PassSettings(parsed, checked_functions, tuple(columns), levels, weights, incomplete)
+        settings = _PassSettings(
+            parsed, checked_functions, tuple(columns), levels, weights, uses_incomplete_rows
+        )
         learnt = _collect_rows(settings, source, all_labels)
         learnt_table = learnt.table()
         if isinstance(source, DistributedSource):
@@ -350,7 +352,12 @@ def learn_source_design(
         elif not has_kinds:
             first = learnt_table
         design = learn_design(
-            parsed, learnt_table, checked_functions, levels, learnt.full_data_summary(), incomplete=incomplete
+            parsed,
+            learnt_table,
+            checked_functions,
+            levels,
+            learnt.full_data_summary(),
+            uses_incomplete_rows=uses_incomplete_rows,
         )[0]
     elif levels is not None or (
         # A categorical column declares its classes.
@@ -362,7 +369,9 @@ def learn_source_design(
         design = learn_design(parsed, first, checked_functions, levels, positive=positive)[0]
     else:
         # If all columns are numeric, only the classes are learnt.
-        learnt = _collect_rows(_PassSettings(parsed, checked_functions, parsed.beside, None, weights), source)
+        learnt = _collect_rows(
+            _PassSettings(parsed, checked_functions, parsed.other_columns, None, weights), source
+        )
         classes, _, type_of_labels = classes_and_codes(
             parsed.response, learnt.table(), checked_functions, None, rows=learnt.n_rows
         )
@@ -461,7 +470,7 @@ def _collect_labels(
     ):
         return None
     parsed_labels = parsed._replace(expressions=learnt_expressions)
-    columns = tuple(dict.fromkeys((*parsed_labels.columns, *parsed_labels.beside)))
+    columns = tuple(dict.fromkeys((*parsed_labels.columns, *parsed_labels.other_columns)))
     return _collect_rows(_PassSettings(parsed_labels, functions, columns, levels, weights), source)
 
 
@@ -512,7 +521,7 @@ class _PassSettings:
         The classes, if the user lists them; other labels are errors.
     weights : str or None
         The column of weights. Rows without a positive weight are skipped.
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether incomplete rows contribute the levels of factors whose columns they have.
     """
 
@@ -521,7 +530,7 @@ class _PassSettings:
     columns: tuple[str, ...]
     levels: Sequence[Any] | None = None
     weights: str | None = None
-    incomplete: bool = False
+    uses_incomplete_rows: bool = False
 
 
 class _CollectedRows:
@@ -565,42 +574,42 @@ class _CollectedRows:
         """Add the rows of a chunk that contain a new class or level."""
         self.n_rows += chunk.nrows
         used = positive_weight_mask(self._settings.weights, chunk)
-        new_positions = [self._new_classes(chunk, used)]
+        new_positions = [self._new_class_rows(chunk, used)]
         if self._settings.levels is not None and len(new_positions[0]):
             # Validate labels now, because the collected rows do not have their positions any more.
             classes_and_codes(self._parsed.response, chunk, self._functions, self._settings.levels, used=used)
         if set(self._parsed.columns) <= set(self._columns):
-            new_positions.extend(
-                self._new_in_complete_rows(chunk, RowRange(chunk, 0, chunk.nrows, used=used))
-            )
+            new_positions.extend(self._new_level_rows(chunk, RowRange(chunk, 0, chunk.nrows, used=used)))
         positions = np.unique(np.concatenate(new_positions))
         if len(positions):
             self._frames.append(_rows_in_native_dtypes(chunk, self._columns, positions))
 
-    def _new_classes(self, chunk: Table, used: Mask | None) -> Codes:
+    def _new_class_rows(self, chunk: Table, used: Mask | None) -> Codes:
         """Return the rows of a chunk with the first occurrence of a class."""
         root = self._parsed.response.root
         factorized = chunk.factorized(root.name) if isinstance(root, Column) else None
         if factorized is not None:
             codes, labels = factorized
-            return self._new_labels("", codes if used is None else np.where(used, codes, -1), labels)
+            return self._new_label_rows("", codes if used is None else np.where(used, codes, -1), labels)
         values, labelled = used_labels(self._parsed.response, chunk, self._functions, used)
-        return np.flatnonzero(labelled)[self._new_values("", values.values)]
+        return np.flatnonzero(labelled)[self._new_value_rows("", values.values)]
 
-    def _new_in_complete_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
+    def _new_level_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
         """Return the complete rows with the first occurrence of a level of a factor."""
         parsed = self._parsed
         new_positions = list[Codes]()
-        complete, positions = _complete_rows(rows, (*parsed.columns, *parsed.beside))
+        complete, positions = _complete_rows_and_positions(rows, (*parsed.columns, *parsed.other_columns))
         for code, expr in parsed.expressions.items():
             if expr.stateful or not _depends_on_rows(expr, chunk):
                 continue
             factor_rows = complete
             factor_positions = positions
-            if self._settings.incomplete:
-                factor_rows, factor_positions = _complete_rows(rows, (*expr.columns, *parsed.beside))
+            if self._settings.uses_incomplete_rows:
+                factor_rows, factor_positions = _complete_rows_and_positions(
+                    rows, (*expr.columns, *parsed.other_columns)
+                )
             if factor_rows.size:
-                new_positions.append(factor_positions[self._new_levels_of_factor(code, expr, factor_rows)])
+                new_positions.append(factor_positions[self._new_factor_level_rows(code, expr, factor_rows)])
         if len(positions) and not self._has_complete_row:
             self._has_complete_row = True
             new_positions.append(positions[:1])
@@ -613,24 +622,24 @@ class _CollectedRows:
             self._learnt_frames.append(chunk.frame(self._learnt_columns).iloc[positions].astype(np.float64))
         return new_positions
 
-    def _new_levels_of_factor(self, code: str, expr: Expression, rows: RowRange) -> Codes:
+    def _new_factor_level_rows(self, code: str, expr: Expression, rows: RowRange) -> Codes:
         """Return the rows with the first occurrences of levels of a factor."""
-        factorized = rows.coded(expr.root.name) if isinstance(expr.root, Column) else None
+        factorized = rows.codes_and_labels(expr.root.name) if isinstance(expr.root, Column) else None
         if factorized is not None:
-            return self._new_labels(code, *factorized)
-        value = evaluate(expr, rows, Memory(), self._functions)
+            return self._new_label_rows(code, *factorized)
+        value = evaluate(expr, rows, CallStates(), self._functions)
         if isinstance(value, Categories):
-            return self._new_values(code, value.values)
+            return self._new_value_rows(code, value.values)
         return np.zeros(0, dtype=np.intp)
 
-    def _new_values(self, code: str, values: pd.Series) -> Codes:
+    def _new_value_rows(self, code: str, values: pd.Series) -> Codes:
         """Return the rows with the first occurrences of values."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             # Use the codes, because declared categories without rows are not levels.
-            return self._new_labels(code, values.cat.codes.to_numpy(), values.cat.categories)
-        return self._new_labels(code, *pd.factorize(values))
+            return self._new_label_rows(code, values.cat.codes.to_numpy(), values.cat.categories)
+        return self._new_label_rows(code, *pd.factorize(values))
 
-    def _new_labels(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
+    def _new_label_rows(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
         """Return the rows with the first occurrence of each new label.
 
         Parameters
@@ -670,9 +679,9 @@ class _CollectedRows:
         return FullDataSummary(self.n_rows, learning)
 
 
-def _complete_rows(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
+def _complete_rows_and_positions(rows: RowRange, columns: Sequence[str]) -> tuple[RowRange, Codes]:
     """Return the rows without a missing value in some columns, and their positions in the table."""
-    complete, _ = rows.complete(columns)
+    complete, _ = rows.select_complete(columns)
     positions = np.arange(rows.table.nrows) if complete.keep is None else np.flatnonzero(complete.keep)
     return complete, positions
 

@@ -41,7 +41,7 @@ class LiteralCall:
         The text in which the call stands, for messages.
     start, end : int
         Positions of the first character of the call, and of the character after it, in the text.
-    places : dict of str to (int, int)
+    name_ranges : dict of str to (int, int)
         Start and end of the name of the function (under the key "") and of each keyword in the text.
     """
 
@@ -51,11 +51,11 @@ class LiteralCall:
     text: str
     start: int
     end: int
-    places: Mapping[str, tuple[int, int]]
+    name_ranges: Mapping[str, tuple[int, int]]
 
     def error(self, message: str, keyword: str = "", *, hint: str) -> FormulaError:
         """Return an error that points at a keyword, or if `keyword` is empty at the name of the function."""
-        return pointing_error(message, self.text, *self.places[keyword], hint=hint)
+        return pointing_error(message, self.text, *self.name_ranges[keyword], hint=hint)
 
 
 def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
@@ -83,7 +83,7 @@ def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
     >>> call.name, call.args, call.kwargs
     ('shrunk', (0.1,), {'grid': [0, 0.5]})
     """
-    reader, tree = _parsed(text, example, nested=False)
+    reader, tree = _parse_call_text(text, example, nested=False)
     return reader.call(tree, 0)
 
 
@@ -95,14 +95,14 @@ def read_calls(text: str) -> list[LiteralCall]:
     >>> [call.name for call in read_calls("lda, qda(covariance=shrunk(0.1))")]
     ['lda', 'qda']
     """
-    reader, tree = _parsed(text, "knn(k=5)", nested=True)
+    reader, tree = _parse_call_text(text, "knn(k=5)", nested=True)
     # A tuple in brackets begins at its bracket, before its first part.
     is_list = isinstance(tree, ast.Tuple) and tree.elts and tree.col_offset == tree.elts[0].col_offset
     call_trees = tree.elts if isinstance(tree, ast.Tuple) and is_list else [tree]
     return [reader.call(call_tree, 0) for call_tree in call_trees]
 
 
-def _parsed(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
+def _parse_call_text(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
     """Parse a text within the limits; return a reader and the syntax tree.
 
     Parameters
@@ -168,14 +168,14 @@ class _CallReader:
         self.nested = nested
         self.encoded = code.encode()
 
-    def place(self, start: int, end: int | None) -> tuple[int, int]:
+    def text_range(self, start: int, end: int | None) -> tuple[int, int]:
         """Convert byte offsets in the code, which the parser reports, to positions in the text."""
         first, last = (len(self.encoded[:offset].decode(errors="ignore")) for offset in (start, end))
         return self.start + first, self.start + last
 
     def refuse(self, message: str, tree: ast.expr | ast.keyword, *, hint: str) -> NoReturn:
         """Raise an error that points to a subtree."""
-        position = self.place(tree.col_offset, tree.end_col_offset)
+        position = self.text_range(tree.col_offset, tree.end_col_offset)
         raise pointing_error(message, self.text, *position, hint=hint)
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
@@ -190,7 +190,7 @@ class _CallReader:
         if not isinstance(function, ast.Name):
             hint = f"Write a word or a call, such as {self.example}."
             self.refuse("Only a plain name is allowed here.", function, hint=hint)
-        positions = {"": self.name_place(function.id, function)}
+        positions = {"": self.name_range(function.id, function)}
         kwargs: dict[str, Any] = {}
         for keyword_argument in keywords:
             if keyword_argument.arg is None or keyword_argument.arg in kwargs:
@@ -199,7 +199,7 @@ class _CallReader:
                     keyword_argument,
                     hint="Write each argument once.",
                 )
-            positions[keyword_argument.arg] = self.name_place(keyword_argument.arg, keyword_argument)
+            positions[keyword_argument.arg] = self.name_range(keyword_argument.arg, keyword_argument)
             kwargs[keyword_argument.arg] = self.value(keyword_argument.value, depth + 1)
         values = tuple(self.value(argument, depth + 1) for argument in args)
         return LiteralCall(
@@ -207,13 +207,13 @@ class _CallReader:
             values,
             kwargs,
             self.text,
-            *self.place(tree.col_offset, tree.end_col_offset),
+            *self.text_range(tree.col_offset, tree.end_col_offset),
             positions,
         )
 
-    def name_place(self, name: str, tree: ast.expr | ast.keyword) -> tuple[int, int]:
+    def name_range(self, name: str, tree: ast.expr | ast.keyword) -> tuple[int, int]:
         """Return the position of a name; raise an error if it is not ASCII or begins with two underscores."""
-        first, last = self.place(tree.col_offset, tree.col_offset + len(name.encode()))
+        first, last = self.text_range(tree.col_offset, tree.col_offset + len(name.encode()))
         # Python's parser normalizes names, which may then differ from the text.
         if not _NAME.fullmatch(name) or name.startswith("__") or self.text[first:last] != name:
             self.refuse("This name is not allowed.", tree, hint="Write letters, digits and underscores.")

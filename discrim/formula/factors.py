@@ -201,7 +201,7 @@ class RowRange:
             self._kinds[name] = self.table.column_type(name)
         return self._kinds[name]
 
-    def complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
+    def select_complete(self, columns: Sequence[str]) -> tuple[RowRange, NDArray[np.bool_]]:
         """Select the rows without a missing value in any of the columns.
 
         Parameters
@@ -221,12 +221,12 @@ class RowRange:
             if present is not None:
                 keep &= present if self.keep is None else present[self.keep]
             elif self.column_type(name) in {"numeric", "boolean"}:
-                keep &= ~np.isnan(self._validate_result(name))
+                keep &= ~np.isnan(self._float_column(name))
             else:
                 keep &= self._column(name).notna().to_numpy()
-        return self.only(keep), keep
+        return self.select(keep), keep
 
-    def only(self, keep: NDArray[np.bool_]) -> RowRange:
+    def select(self, keep: NDArray[np.bool_]) -> RowRange:
         """Return the rows of a mask (m,) as a range of the same table."""
         if keep.all():
             return self
@@ -241,14 +241,14 @@ class RowRange:
         rows._codes = self._codes
         return rows
 
-    def beginning(self, count: int) -> RowRange:
+    def first_rows(self, count: int) -> RowRange:
         """Return the first `count` rows of this range, without those that the range excludes."""
         keep = None if self.keep is None else self.keep[:count]
         rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used_mask)
         rows._codes = self._codes
         return rows
 
-    def coded(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
+    def codes_and_labels(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
         """Return the codes (m,) and labels of a categorical or text column, None for other columns.
 
         See `Table.factorized`. Labels of text that occur only in unused rows are left out.
@@ -281,7 +281,7 @@ class RowRange:
                 columns=(name,),
             )
         self.table.compare_to_doubles([name])
-        values = self._validate_result(name)
+        values = self._float_column(name)
         finite = np.isfinite(values)
         if not self.lenient and not finite.all() and np.isinf(values).any():
             row = int(np.isinf(values).argmax())
@@ -331,7 +331,7 @@ class RowRange:
             self._columns[name] = values if self.keep is None else values[self.keep]
         return self._columns[name]
 
-    def _validate_result(self, name: str) -> Floats:
+    def _float_column(self, name: str) -> Floats:
         """Return a column (m,) as float64, cached if it is short."""
         if name not in self._floats:
             buffer = np.empty((self.stop - self.start, 1))
@@ -344,7 +344,7 @@ class RowRange:
         return self._floats[name]
 
 
-class Memory:
+class CallStates:
     """States of the stateful calls of one factor, such as the knots of a spline, in the order of evaluation.
 
     Parameters
@@ -361,7 +361,7 @@ class Memory:
         self.states: list[State] = [] if self.learning else list(states or ())
         self._next = 0
 
-    def take(self, count: int) -> tuple[State, ...]:
+    def skip(self, count: int) -> tuple[State, ...]:
         """Return the next `count` states and skip them; the caller evaluates their calls itself."""
         self._next += count
         return tuple(self.states[self._next - count : self._next])
@@ -379,7 +379,7 @@ class Memory:
 
 
 def evaluate(
-    expression: Expression, rows: RowRange, memory: Memory, functions: Functions
+    expression: Expression, rows: RowRange, memory: CallStates, functions: Functions
 ) -> Floats | Categories:
     """Evaluate a factor on rows that are complete in its columns.
 
@@ -461,7 +461,7 @@ class _Evaluation:
         Functions of the user.
     """
 
-    def __init__(self, code: str, rows: RowRange, memory: Memory, functions: Functions) -> None:
+    def __init__(self, code: str, rows: RowRange, memory: CallStates, functions: Functions) -> None:
         self.code = code
         self.rows = rows
         self.memory = memory
@@ -482,7 +482,7 @@ class _Evaluation:
                 contrast if isinstance(contrast, Contrast) else None,
             )
         if isinstance(node, Call) and node.function in self.functions:
-            return self.of_users(node)
+            return self.user_function_value(node)
         return self.numbers(node)
 
     def categories(self, node: Node) -> pd.Series:
@@ -512,13 +512,13 @@ class _Evaluation:
                 total = self.numbers(first)
                 for symbol, operand in rest:
                     other = self.numbers(operand)
-                    with self.named():
+                    with self.prefix_errors():
                         total = apply_operator(symbol, total, other)
                 return total
             case Call():
-                return self.called(node)
+                return self.call_to_numbers(node)
 
-    def called(self, node: Call) -> Floats:
+    def call_to_numbers(self, node: Call) -> Floats:
         """Evaluate a call to numbers, (m,) or (m, k); raise a FormulaError if it returns categories."""
         if node.function in self.functions or node.function == "C":
             value = self.value(node)
@@ -532,23 +532,23 @@ class _Evaluation:
         if node.function in grammar.NUMPY_FUNCTIONS:
             return np.asarray(getattr(np, node.function)(argument))
         if node.function in grammar.STATEFUL_FUNCTIONS:
-            with self.named():
-                return self.memory.transform(node, self.spread(argument))
-        return self.spread(argument)
+            with self.prefix_errors():
+                return self.memory.transform(node, self.repeat_constant(argument))
+        return self.repeat_constant(argument)
 
     @contextmanager
-    def named(self) -> Iterator[None]:
+    def prefix_errors(self) -> Iterator[None]:
         """Prefix the message of a FormulaError raised in the context with the factor."""
         try:
             yield
         except FormulaError as error:
             raise error.with_message(f"{grammar.shorten_factor(self.code)}: {error.message}") from None
 
-    def spread(self, value: Floats) -> Floats:
+    def repeat_constant(self, value: Floats) -> Floats:
         """Repeat a constant for each row; return other values unchanged."""
         return np.broadcast_to(value, self.rows.size) if np.ndim(value) == 0 else value
 
-    def of_users(self, node: Call) -> Floats | Categories:
+    def user_function_value(self, node: Call) -> Floats | Categories:
         """Return the result of a user's function for the rows.
 
         The function is called once on the whole column. If an argument has a state that is still to be
@@ -556,12 +556,12 @@ class _Evaluation:
         """
         n_stateful = sum(name in grammar.STATEFUL_FUNCTIONS for name in _called_functions(node))
         if n_stateful and self.memory.learning:
-            result = self.called_on(self.rows, node)
+            result = self.call_user_function(self.rows, node)
         else:
-            result = self.of_whole(node, self.memory.take(n_stateful))
+            result = self.cached_user_function_result(node, self.memory.skip(n_stateful))
         return Categories(result) if isinstance(result, pd.Series) else result
 
-    def called_on(self, rows: RowRange, node: Call) -> FunctionResult:
+    def call_user_function(self, rows: RowRange, node: Call) -> FunctionResult:
         """Evaluate the arguments of a call on rows, and call the user's function on them."""
         arguments = [
             self.rows.series(argument.name) if isinstance(argument, Column) else self.numbers(argument)
@@ -575,7 +575,7 @@ class _Evaluation:
         call = UserFunctionCall(self.code, node.function, self.functions[node.function], dict(node.options))
         return call(arguments, rows.index) if rows.size else np.empty(0)
 
-    def of_whole(self, node: Call, states: tuple[State, ...]) -> FunctionResult:
+    def cached_user_function_result(self, node: Call, states: tuple[State, ...]) -> FunctionResult:
         """Call a user's function on the complete rows of the whole table; return its values for these rows.
 
         The result for the whole table is cached in `Table.function_cache`.
@@ -602,11 +602,17 @@ class _Evaluation:
                     column_node.name for column_node in iter_nodes(node) if isinstance(column_node, Column)
                 )
             )
-            rows, is_complete = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).complete(columns)
-            inner = _Evaluation(self.code, rows, Memory(states), self.functions)
+            rows, is_complete = RowRange(table, 0, table.nrows, kinds=self.rows._kinds).select_complete(
+                columns
+            )
+            inner = _Evaluation(self.code, rows, CallStates(states), self.functions)
             result_positions = np.arange(table.nrows) if is_complete.all() else np.cumsum(is_complete) - 1
             # A reference to the functions keeps Python from reusing their ids, which are part of the key.
-            table.function_cache[key] = inner.called_on(rows, node), result_positions, called_functions
+            table.function_cache[key] = (
+                inner.call_user_function(rows, node),
+                result_positions,
+                called_functions,
+            )
         all_values, result_positions, _ = table.function_cache[key]
         result_positions = result_positions[self.rows.start : self.rows.stop]
         result_positions = result_positions if self.rows.keep is None else result_positions[self.rows.keep]
@@ -661,10 +667,10 @@ def complete_rows(
     keep : (m,) array of bool
         Which rows they are.
     """
-    complete, keep = rows.complete(columns)
+    complete, keep = rows.select_complete(columns)
     names = frozenset(functions)
     factor_memories = [
-        (grammar.expression(factor.code, names), Memory(factor.states))
+        (grammar.expression(factor.code, names), CallStates(factor.states))
         for factor in spec.factors
         if factor.levels is not None
     ]
@@ -707,17 +713,17 @@ def learning_rows(
     # Reading adjacent columns together is faster than one by one.
     rows.table.view([name for name in columns if rows.column_type(name) == "numeric"])
     if rows.stop - rows.start > N_FIRST_ROWS:
-        first, _ = rows.beginning(N_FIRST_ROWS).complete((*columns, *other_columns))
+        first, _ = rows.first_rows(N_FIRST_ROWS).select_complete((*columns, *other_columns))
         if first.size and all(_contains_all_labels(expr, first) for expr in expressions):
             return first
-    complete, keep = rows.complete((*columns, *other_columns))
+    complete, keep = rows.select_complete((*columns, *other_columns))
     if not keep.any():
-        missing = max(columns, key=lambda name: int((~rows.complete((name,))[1]).sum()))
+        missing = max(columns, key=lambda name: int((~rows.select_complete((name,))[1]).sum()))
         raise DataError(
             f"No row has a value in every column the formula reads; {missing!r} is missing most often.",
             hint="Exclude the column, or fill in its values.",
         )
-    factor_memories = [(expr, Memory()) for expr in expressions]
+    factor_memories = [(expr, CallStates()) for expr in expressions]
     categorized, keep = _drop_uncategorized_rows(complete, keep, factor_memories, functions)
     if not keep.any():
         function_factors = dict.fromkeys(expr.code for expr, _ in factor_memories if expr.functions)
@@ -734,7 +740,7 @@ def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
     root = expr.root
     if not isinstance(root, Column) or rows.column_type(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)
-    factorized = rows.coded(root.name)
+    factorized = rows.codes_and_labels(root.name)
     if (
         factorized is None
         or 2 * len(factorized[1]) > rows.size
@@ -747,7 +753,7 @@ def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
 def _drop_uncategorized_rows(
     complete: RowRange,
     keep: Mask,
-    factor_memories: Iterable[tuple[Expression, Memory]],
+    factor_memories: Iterable[tuple[Expression, CallStates]],
     functions: Functions,
 ) -> tuple[RowRange, Mask]:
     """Drop the complete rows for which a user's function returns no category.
@@ -777,7 +783,7 @@ def _drop_uncategorized_rows(
     if missing.any():
         keep = keep.copy()
         keep[keep] = ~missing
-        complete = complete.only(~missing)
+        complete = complete.select(~missing)
     return complete, keep
 
 

@@ -49,9 +49,9 @@ from discrim.errors import DataError, FormulaError, FormulaWarning, warn_user
 from discrim.formula import grammar
 from discrim.formula.design import Coding, Design, Factor, Product, Spec
 from discrim.formula.factors import (
+    CallStates,
     Categories,
     Functions,
-    Memory,
     RowRange,
     evaluate,
     learning_rows,
@@ -85,7 +85,7 @@ class Node(Protocol):
 
 
 @dataclass(slots=True)
-class Sum:
+class TermSum:
     """Terms in order, and whether the formula has an intercept (None: not mentioned)."""
 
     terms: Terms = field(default_factory=dict)
@@ -100,19 +100,19 @@ class Expansion:
     ----------
     source : ScannedFormula
         The formula, for errors.
-    leaf : callable
+    expand_factor : callable
         Function that returns the terms of a leaf, which is a factor or the ``.``.
-    idle : list of str
+    ineffective_parts : list of str
         Parts of the formula that change nothing, which `expand` collects for a warning.
     """
 
     source: ScannedFormula
-    leaf: Callable[[Node], Terms]
-    idle: list[str] = field(default_factory=list)
+    expand_factor: Callable[[Node], Terms]
+    ineffective_parts: list[str] = field(default_factory=list)
 
-    def expand(self, root: Node) -> Sum:
+    def expand(self, root: Node) -> TermSum:
         """Expand a tree to its terms; raise FormulaError for an invalid operator and above a limit."""
-        values: list[Sum] = []
+        values: list[TermSum] = []
         # The flag marks nodes whose operands have been expanded.
         stack: list[tuple[Node, bool]] = [(root, False)]
         while stack:
@@ -134,13 +134,13 @@ class Expansion:
         """Return an error that points to a node."""
         return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
-    def _expand_leaf(self, node: Node) -> Sum:
+    def _expand_leaf(self, node: Node) -> TermSum:
         """Expand a leaf of the tree."""
         match node.type:
             case "ZERO":
-                return Sum(intercept=False)
+                return TermSum(intercept=False)
             case "ONE":
-                return Sum(intercept=True)
+                return TermSum(intercept=True)
             case "NUMBER":
                 raise self._error(
                     "A number other than 0 and 1 can only be a power.",
@@ -148,9 +148,9 @@ class Expansion:
                     hint="Write it inside I() to compute with it.",
                 )
             case _:
-                return Sum(self.leaf(node))
+                return TermSum(self.expand_factor(node))
 
-    def _apply_operator(self, node: Node, operands: list[Sum]) -> Sum:
+    def _apply_operator(self, node: Node, operands: list[TermSum]) -> TermSum:
         """Apply an operator to expanded operands."""
         if len(operands) == 1 and node.type in {"+", "-"}:
             return self._apply_sign(node, operands[0])
@@ -160,7 +160,7 @@ class Expansion:
         if node.type == "-":
             for key, term in operands[1].terms.items():
                 if first_operand.terms.pop(key, None) is None:
-                    self.idle.append(":".join(term))
+                    self.ineffective_parts.append(":".join(term))
             if operands[1].intercept is not None:
                 first_operand.intercept = not operands[1].intercept
             return first_operand
@@ -173,7 +173,7 @@ class Expansion:
                 )
         match node.type:
             case ":":
-                return Sum(self._products(node, first_operand.terms, operands[1].terms))
+                return TermSum(self._products(node, first_operand.terms, operands[1].terms))
             case "*":
                 right = operands[1].terms
                 return _merge_by_degree(
@@ -194,7 +194,7 @@ class Expansion:
                     hint="Remove the others.",
                 )
 
-    def _apply_sign(self, node: Node, operand: Sum) -> Sum:
+    def _apply_sign(self, node: Node, operand: TermSum) -> TermSum:
         """Apply a unary sign, which can only change the intercept."""
         if node.type == "+":
             return operand
@@ -202,7 +202,7 @@ class Expansion:
             raise self._error(
                 "A minus sign needs a term on its left.", node, hint="Write one, or leave the minus out."
             )
-        return Sum(intercept=not operand.intercept)
+        return TermSum(intercept=not operand.intercept)
 
     def _products(self, node: Node, left_terms: Terms, right_terms: Terms) -> Terms:
         """Return the products of all pairs of terms, and raise an error above a limit."""
@@ -226,7 +226,7 @@ class Expansion:
             terms.setdefault(frozenset(term), term)
         return terms
 
-    def _power(self, node: Node, base: Sum) -> Sum:
+    def _power(self, node: Node, base: TermSum) -> TermSum:
         """Return all interactions of a sum up to a degree."""
         text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
@@ -238,7 +238,7 @@ class Expansion:
             )
         if len(base.terms) == 1 and power > 1:
             name = ":".join(next(iter(base.terms.values())))
-            self.idle.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
+            self.ineffective_parts.append(f"** {power} (write I({name} ** {power}) for a power of {name})")
         if sum(comb(len(base.terms), size) for size in range(1, power + 1)) > grammar.MAX_TERMS:
             raise self._error(
                 f"Power {power} of {len(base.terms)} terms has more than {grammar.MAX_TERMS:,} terms.",
@@ -249,7 +249,7 @@ class Expansion:
         return _merge_by_degree(self._merge_groups(node, groups))
 
 
-def _add_terms(total: Sum, summand: Sum) -> Sum:
+def _add_terms(total: TermSum, summand: TermSum) -> TermSum:
     """Add the terms of a sum to another one in place."""
     # In place, because a copy at every + would make the cost quadratic.
     for key, term in summand.terms.items():
@@ -258,12 +258,12 @@ def _add_terms(total: Sum, summand: Sum) -> Sum:
     return total
 
 
-def _merge_by_degree(*groups: Terms) -> Sum:
+def _merge_by_degree(*groups: Terms) -> TermSum:
     """Merge groups of terms, without duplicates and with terms of fewer factors first."""
     terms: Terms = {}
     for key, term in (pair for group in groups for pair in group.items()):
         terms.setdefault(key, term)
-    return Sum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
+    return TermSum(dict(sorted(terms.items(), key=lambda item: len(item[0]))))
 
 
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
@@ -383,7 +383,7 @@ def expand_right_side(
     expanded = expansion.expand(node)
     idle = [
         idle_text
-        for idle_text in expansion.idle
+        for idle_text in expansion.ineffective_parts
         if not (
             idle_text in factor_by_code and excluded_columns.issuperset(factor_by_code[idle_text].columns)
         )
@@ -450,7 +450,7 @@ class ParsedFormula(NamedTuple):
         Texts of the factors of each term.
     exclude : tuple of str
         Columns that the ``.`` excludes, such as the weights. A complete row has values in them, too.
-    covariates : int
+    n_covariate_terms : int
         Number of covariate terms, which are the first of the terms.
     """
 
@@ -459,7 +459,7 @@ class ParsedFormula(NamedTuple):
     expressions: dict[str, Expression]
     terms: list[tuple[str, ...]]
     exclude: tuple[str, ...]
-    covariates: int = 0
+    n_covariate_terms: int = 0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -467,7 +467,7 @@ class ParsedFormula(NamedTuple):
         return tuple(dict.fromkeys(name for expr in self.expressions.values() for name in expr.columns))
 
     @property
-    def beside(self) -> tuple[str, ...]:
+    def other_columns(self) -> tuple[str, ...]:
         """Columns of the response and excluded columns, such as the weights: complete rows have values."""
         return (*self.response.columns, *self.exclude)
 
@@ -504,7 +504,7 @@ def parse_formula(
         The formula cannot be parsed, is not allowed, or names columns that the table does not have.
     """
     source = grammar.scan(formula)
-    left_node, right_node = parse(source)
+    left_node, right_node = parse_sides(source)
     response = read_response(source, left_node, table, functions)
     expressions, terms = expand_right_side(source, right_node, table, functions, response, exclude)
     return ParsedFormula(formula, response, expressions, terms, tuple(exclude))
@@ -532,9 +532,9 @@ def parse_adjusted_formula(
     source = grammar.scan(formula)
     if source.bar < 0:
         return parse_formula(formula, table, functions, exclude)
-    left_node, right_node, covariate_node = parse_with_covariates(source)
+    left_node, right_node, covariate_node = parse_sides_and_covariates(source)
     response = read_response(source, left_node, table, functions)
-    for expr in _nodes(covariate_node):
+    for expr in _iter_tree(covariate_node):
         if expr.type == "PYTHON_EXPR" and expr.token.extra == ".":
             start = expr.origin.start
             end = expr.origin.end
@@ -571,7 +571,7 @@ def learn_design(
     full_data: FullDataSummary | None = None,
     *,
     positive: Mask | None = None,
-    incomplete: bool = False,
+    uses_incomplete_rows: bool = False,
 ) -> tuple[Design, Codes]:
     """Learn the levels and transforms of a parsed formula from a table.
 
@@ -589,7 +589,7 @@ def learn_design(
         Summary of the full data, if the table is a chunk of it.
     positive : (n,) bool, optional
         Rows with a positive weight. The others count as rows without a label.
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether the fit uses rows with missing values; levels are then learnt from them, too.
 
     Returns
@@ -622,8 +622,8 @@ def learn_design(
     if not parsed.is_plain(table):
         used = codes >= 0
         names, spec = learn_spec(
-            expressions, parsed.terms, columns, parsed.beside, table, functions, full_data,
-            used=None if used.all() else used, incomplete=incomplete,
+            expressions, parsed.terms, columns, parsed.other_columns, table, functions, full_data,
+            used=None if used.all() else used, uses_incomplete_rows=uses_incomplete_rows,
         )  # fmt: skip
     function_names = dict.fromkeys(
         name for expr in (response, *expressions.values()) for name in expr.functions
@@ -665,8 +665,8 @@ def _covariate_columns(parsed: ParsedFormula, names: tuple[str, ...], spec: Spec
     tuple of str
     """
     if spec is None:
-        return names[: parsed.covariates]
-    factors = {code for term in parsed.terms[: parsed.covariates] for code in term}
+        return names[: parsed.n_covariate_terms]
+    factors = {code for term in parsed.terms[: parsed.n_covariate_terms] for code in term}
     return tuple(
         name
         for column_slice, factor_codings in spec.products_with_columns()
@@ -675,7 +675,7 @@ def _covariate_columns(parsed: ParsedFormula, names: tuple[str, ...], spec: Spec
     )
 
 
-def parse(source: ScannedFormula) -> tuple[Node, Node]:
+def parse_sides(source: ScannedFormula) -> tuple[Node, Node]:
     """Return the left and right side of the tree of patsy; raise FormulaError if there are covariates."""
     if source.bar >= 0:
         raise source.error(
@@ -687,7 +687,7 @@ def parse(source: ScannedFormula) -> tuple[Node, Node]:
     return _parse_by_patsy(source, source.code)
 
 
-def parse_with_covariates(source: ScannedFormula) -> tuple[Node, Node, Node]:
+def parse_sides_and_covariates(source: ScannedFormula) -> tuple[Node, Node, Node]:
     """Return the left side, the predictors and the covariates of a formula with covariates."""
     tilde = source.code.index("~") + 1
     bar = source.bar
@@ -745,7 +745,7 @@ def learn_spec(
     full_data: FullDataSummary | None = None,
     *,
     used: Mask | None = None,
-    incomplete: bool = False,
+    uses_incomplete_rows: bool = False,
 ) -> tuple[tuple[str, ...], Spec]:
     """Learn every factor from the complete rows, code the categories, and name the columns of the design.
 
@@ -766,7 +766,7 @@ def learn_spec(
         Summary of the full data, if the table is a chunk of it.
     used : (n,) bool array, optional
         Rows with a class and a positive weight.
-    incomplete : bool
+    uses_incomplete_rows : bool
         Whether the fit uses incomplete rows. The levels of a factor are then learnt from all used rows
         that have values in the columns of the factor.
 
@@ -781,7 +781,7 @@ def learn_spec(
         if all_rows.column_type(name) == "other":
             all_rows.series(name)
     complete_columns = tuple(name for name in other_columns if name in table.names)
-    by_factor = incomplete and not any(expr.stateful for expr in expressions.values())
+    by_factor = uses_incomplete_rows and not any(expr.stateful for expr in expressions.values())
     rows = all_rows
     if not by_factor:
         rows = learning_rows(all_rows, columns, complete_columns, expressions.values(), functions)
@@ -789,7 +789,7 @@ def learn_spec(
     for code, expr in expressions.items():
         learning_table = None if full_data is None or not expr.stateful else full_data.learning
         factor_rows = rows if learning_table is None else RowRange(learning_table, 0, learning_table.nrows)
-        if incomplete and not expr.stateful and not _is_number(expr, all_rows):
+        if uses_incomplete_rows and not expr.stateful and not _is_number(expr, all_rows):
             factor_rows = learning_rows(all_rows, expr.columns, complete_columns, (expr,), functions)
         learnt[code] = _learn_factor(
             expr, factor_rows, functions, None if full_data is None else full_data.rows
@@ -863,7 +863,7 @@ def _learn_factor(
     if _is_number(expr, rows):
         return Factor(expr.code, 1, None, ()), None
     description = f"The predictor {expr.label!r}"
-    factorized = rows.coded(root.name) if isinstance(root, Column) else None
+    factorized = rows.codes_and_labels(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and factorized is not None:
         is_text = rows.column_type(root.name) == "text"
         # Unlike categories, text declares no levels: a text without a complete row is not one.
@@ -874,7 +874,7 @@ def _learn_factor(
             check_not_numbers_as_text(levels, codes, root.name, lambda: rows.index)
             warn_if_labels_name_rows(len(levels), n_represented_rows or rows.size, description, expr.code)
         return Factor(expr.code, 0, levels, ()), None
-    memory = Memory()
+    memory = CallStates()
     value = evaluate(expr, rows, memory, functions)
     if not isinstance(value, Categories):
         width = 1 if value.ndim == 1 else value.shape[1]
@@ -1010,10 +1010,15 @@ def label_columns_of_formula(formula: str) -> tuple[str, ...]:
     """
     try:
         source = grammar.scan(formula)
-        left_node, *right_nodes = parse(source) if source.bar < 0 else parse_with_covariates(source)
-        columns = [factor.category for factor in _leaves(source, left_node)]
+        left_node, *right_nodes = (
+            parse_sides(source) if source.bar < 0 else parse_sides_and_covariates(source)
+        )
+        columns = [factor.category for factor in _iter_factors(source, left_node)]
         columns += [
-            factor.category for side in right_nodes for factor in _leaves(source, side) if factor.is_coded
+            factor.category
+            for side in right_nodes
+            for factor in _iter_factors(source, side)
+            if factor.is_coded
         ]
     except FormulaError:
         return ()
@@ -1035,9 +1040,9 @@ def label_columns_of_design(design: Design) -> dict[str, bool]:
     }
 
 
-def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
+def _iter_factors(source: ScannedFormula, node: Any) -> Iterator[Expression]:
     """Yield the factors of a tree, without checking that their columns exist."""
-    for inner_node in _nodes(node):
+    for inner_node in _iter_tree(node):
         if inner_node.type == "PYTHON_EXPR":
             text = str(inner_node.token.extra)
             if text != ".":
@@ -1046,7 +1051,7 @@ def _leaves(source: ScannedFormula, node: Any) -> Iterator[Expression]:
                 )
 
 
-def _nodes(node: Node) -> Iterator[Node]:
+def _iter_tree(node: Node) -> Iterator[Node]:
     """Iterate over the nodes of a tree from left to right."""
     pending = [node]
     while pending:

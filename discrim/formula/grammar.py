@@ -80,12 +80,14 @@ class ScannedFormula:
 
     def error(self, message: str, start: int, end: int, *, hint: str, **data: Any) -> FormulaError:
         """Return an error that points at the characters of the text that code[start:end] stands for."""
-        first = self._typed(start)
-        return pointing_error(message, self.text, first, max(self._typed(end), first + 1), hint=hint, **data)
+        first = self._typed_position(start)
+        return pointing_error(
+            message, self.text, first, max(self._typed_position(end), first + 1), hint=hint, **data
+        )
 
-    def typed(self, start: int, end: int) -> tuple[int, int]:
+    def typed_range(self, start: int, end: int) -> tuple[int, int]:
         """Convert the range code[start:end] to positions in the text as typed."""
-        return self._typed(start), self._typed(end)
+        return self._typed_position(start), self._typed_position(end)
 
     def restore(self, code: str) -> str:
         """Replace the placeholders in a piece of code by names in backticks."""
@@ -111,7 +113,7 @@ class ScannedFormula:
         position = self.code.find(written, start, end)
         return (position, position + len(written)) if position >= 0 else (start, end)
 
-    def _typed(self, position: int) -> int:
+    def _typed_position(self, position: int) -> int:
         """Convert a position in the code to a position in the text as typed."""
         token_index = max(bisect_right(self.starts, (position, len(self.text))) - 1, 0)
         code_start, text_start = self.starts[token_index]
@@ -239,7 +241,7 @@ def scan(text: str) -> ScannedFormula:
                     hint = "Combine covariates with +, for example y ~ x1 + x2 | age + sex."
                 elif open_brackets:
                     hint = "Write it outside of brackets."
-                raise pointing_error(_BAR, text, position, token.end(), hint=hint)
+                raise pointing_error(_BAR_MESSAGE, text, position, token.end(), hint=hint)
             bar = length
         starts.append((length, position))
         code_tokens.append(code_token)
@@ -256,7 +258,9 @@ def scan(text: str) -> ScannedFormula:
     return ScannedFormula(text, "".join(code_tokens), names, (*starts, (length, end)), bar)
 
 
-_BAR = "A formula has one `|`, after its predictors and before the covariates that these are adjusted for."
+_BAR_MESSAGE = (
+    "A formula has one `|`, after its predictors and before the covariates that these are adjusted for."
+)
 
 
 def _name_to_replace(text: str, token: re.Match[str]) -> str | None:
@@ -402,7 +406,7 @@ def _unknown_character_error(text: str, position: int) -> FormulaError:
 
 
 def pointing_error(
-    message: str, text: str, start: int, end: int, around: int = 40, *, hint: str, **data: Any
+    message: str, text: str, start: int, end: int, n_context: int = 40, *, hint: str, **data: Any
 ) -> FormulaError:
     """Return an error with the text around text[start:end] and a line of carets below it.
 
@@ -414,7 +418,7 @@ def pointing_error(
         The formula.
     start, end : int
         Position of the characters at fault.
-    around : int, default 40
+    n_context : int, default 40
         Number of characters to show on each side.
     **data
         Attributes of the error, such as `columns` and `rows`.
@@ -423,7 +427,7 @@ def pointing_error(
     -------
     FormulaError
     """
-    first, last = max(start - around, 0), min(end + around, start + _MAX_SHOWN, len(text))
+    first, last = max(start - n_context, 0), min(end + n_context, start + _MAX_SHOWN, len(text))
     excerpt = "".join(c if c.isprintable() else " " for c in text[first:last])
     head, tail = "..." if first else "", "..." if last < len(text) else ""
     carets = " " * (len(head) + start - first) + "^" * max(min(end, last) - start, 1)
@@ -676,7 +680,7 @@ def read_one_factor(
             f"This cannot be parsed: {reason}.",
             start,
             end,
-            hint=syntax_hint(source.text[slice(*source.typed(start, end))]),
+            hint=syntax_hint(source.text[slice(*source.typed_range(start, end))]),
         ) from None
     root = reader.node(tree, 0)
     if isinstance(root, Column):

@@ -29,7 +29,7 @@ from discrim.data.values import (
 )
 from discrim.errors import DataError, EmptyClassWarning, FormulaError, LabelWarning, warn_user
 from discrim.formula.design import Design
-from discrim.formula.factors import Categories, Functions, Memory, RowRange, evaluate
+from discrim.formula.factors import CallStates, Categories, Functions, RowRange, evaluate
 from discrim.formula.grammar import Column, Expression, expression
 
 _CYRILLIC = {
@@ -79,7 +79,7 @@ def labels_differing_by_case(labels: Sequence[str]) -> list[list[str]]:
     >>> labels_differing_by_case(["b", "a", "A ", "c"])
     [['a', 'A ']]
     """
-    return _groups(labels, [" ".join(label.split()).casefold() for label in labels])
+    return _group_by_key(labels, [" ".join(label.split()).casefold() for label in labels])
 
 
 def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
@@ -93,7 +93,7 @@ def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
     >>> [len(group) for group in labels_that_look_alike(["caf\u00e9", "cafe\u0301", "cafe"])]
     [2]
     """
-    groups = _groups(labels, list(map(_skeleton, labels)))
+    groups = _group_by_key(labels, list(map(_skeleton, labels)))
     groups_by_case = [set(group) for group in labels_differing_by_case(labels)] if groups else []
     return [
         group
@@ -118,7 +118,7 @@ def _skeleton(label: str) -> str:
     return " ".join("".join(seen).split()).casefold()
 
 
-def _groups(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
+def _group_by_key(labels: Sequence[str], keys: Sequence[str]) -> list[list[str]]:
     """Group labels by their keys; return the groups of two or more."""
     alike: dict[str, list[str]] = {}
     for label, key in zip(labels, keys, strict=True):
@@ -406,12 +406,12 @@ def _describe_response(response: Expression) -> str:
     return f"The response {response.label!r}"
 
 
-def _expand_codes(codes: Codes, keep: NDArray[np.bool_]) -> Codes:
-    """Return codes of all n rows: those of the m rows in the mask `keep` (n,) from `codes` (m,), else -1."""
-    if keep.all():
+def _expand_codes(codes: Codes, row_mask: NDArray[np.bool_]) -> Codes:
+    """Return codes (n,) of all rows from those of the rows in `row_mask` (n,); -1 for the other rows."""
+    if row_mask.all():
         return codes
-    all_codes = np.full(len(keep), -1, dtype=np.intp)
-    all_codes[keep] = codes
+    all_codes = np.full(len(row_mask), -1, dtype=np.intp)
+    all_codes[row_mask] = codes
     return all_codes
 
 
@@ -447,7 +447,7 @@ def response_labels(
         values = table.labels(response.root.name, 0, table.nrows)
         keep = values.notna().to_numpy()
         return Categories(values if keep.all() else values[keep]), keep
-    rows, keep = RowRange(table, 0, table.nrows).complete(response.columns)
+    rows, keep = RowRange(table, 0, table.nrows).select_complete(response.columns)
     if isinstance(response.root, Column):
         return Categories(rows.series(response.root.name)), keep
     if response.stateful:
@@ -457,7 +457,7 @@ def response_labels(
             hint="Transform the column first.",
             columns=(response.code,),
         )
-    value = evaluate(response, rows, Memory(), functions)
+    value = evaluate(response, rows, CallStates(), functions)
     if isinstance(value, Categories) and value.contrast is not None:
         raise FormulaError(
             f"The response {response.code!r} is a class and cannot have a contrast.",

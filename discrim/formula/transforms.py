@@ -312,7 +312,7 @@ def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
     return out
 
 
-def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[float, float]:
+def _boundary_knots(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[float, float]:
     """Return the boundary knots of a spline, which are by default the extremes of x.
 
     Parameters
@@ -344,7 +344,7 @@ def _bounds(function: str, x: Floats, options: Mapping[str, Value]) -> tuple[flo
     return lower, upper
 
 
-def _knots(
+def _inner_knots(
     function: str, x: Floats, options: Mapping[str, Value], bounds: tuple[float, float], extra_df: int
 ) -> Floats:
     """Return the inner knots of a spline: those in the options, or quantiles.
@@ -405,8 +405,8 @@ def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     x = _as_vector("bs", x)
     degree = _integer_option("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _boolean_option("bs", options, "include_intercept", False)
-    lower, upper = bounds = _bounds("bs", x, options)
-    knots = _knots("bs", x, options, bounds, degree + intercept)
+    lower, upper = bounds = _boundary_knots("bs", x, options)
+    knots = _inner_knots("bs", x, options, bounds, degree + intercept)
     ends = {"lower_bound": lower, "upper_bound": upper}
     return {"degree": degree, "include_intercept": intercept, "knots": knots} | ends
 
@@ -418,7 +418,7 @@ def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
     width = len(values["knots"]) + values["degree"] + values["include_intercept"]
     out = np.full((len(x), width), np.nan)
     if inside.any():
-        out[inside] = _basis("bs", x[inside], values)
+        out[inside] = _spline_basis("bs", x[inside], values)
     return out
 
 
@@ -431,9 +431,9 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
             f"cr(constraints=) must be None or 'center', not {shorten(constraint)}.",
             hint="Use one of the two.",
         )
-    bounds = _bounds("cr", x, options)
+    bounds = _boundary_knots("cr", x, options)
     within = np.unique(x[(bounds[0] <= x) & (x <= bounds[1])])
-    knots = _knots("cr", within, options, bounds, 2 - (constraint == "center"))
+    knots = _inner_knots("cr", within, options, bounds, 2 - (constraint == "center"))
     every = np.unique(np.concatenate([[bounds[0]], knots, [bounds[1]]]))
     if len(every) < len(knots) + 2:
         raise FormulaError("cr() has equal knots.", hint="Use a smaller df, or pass knots=.")
@@ -444,7 +444,7 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
         )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":
-        return {**values, "centre": _basis("cr", x, values).mean(axis=0)}
+        return {**values, "centre": _spline_basis("cr", x, values).mean(axis=0)}
     return values
 
 
@@ -452,7 +452,7 @@ def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
     """Evaluate a cubic regression spline basis at x (m,)."""
     x = _as_vector("cr", x)
     centre = values.pop("centre", None)
-    basis = _basis("cr", x, values)
+    basis = _spline_basis("cr", x, values)
     if centre is None:
         return basis
     # Combinations of the basis with mean zero on the training rows. Summed column by column, because a matrix
@@ -464,7 +464,7 @@ def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
     return out
 
 
-def _basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
+def _spline_basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
     """Evaluate a basis of patsy at x (m,) with all knots specified."""
     import patsy
 
@@ -491,7 +491,7 @@ def check_state(function: str, values: Sequence[Any]) -> State:
     pairs = all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in values)
     learnt = {str(name): _read_state_value(str(name), value) for name, value in values} if pairs else {}
     transform = _TRANSFORMS.get(function)
-    if transform is None or set(learnt) not in transform.parts or not transform.fits(learnt):
+    if transform is None or set(learnt) not in transform.value_names or not transform.is_valid(learnt):
         raise FormulaError(
             f"The state of {function!r} in this saved design is not valid.", hint="Fit the model again."
         )
@@ -545,12 +545,12 @@ def _is_tuple_of_length(value: Any, min_length: int, max_length: int = MAX_BASIS
     return isinstance(value, tuple) and min_length <= len(value) <= max_length
 
 
-def _fits_center(learnt: Mapping[str, Any]) -> bool:
+def _is_center_state(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of center()."""
     return _is_tuple_of_length(learnt["mean"], 1, MAX_COLUMNS)
 
 
-def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
+def _is_standardize_state(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of standardize()."""
     mean = learnt["mean"]
     sd = learnt["sd"]
@@ -561,7 +561,7 @@ def _fits_standardize(learnt: Mapping[str, Any]) -> bool:
     )
 
 
-def _fits_poly(learnt: Mapping[str, Any]) -> bool:
+def _is_poly_state(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of poly()."""
     if "raw_degree" in learnt:
         return _is_integer_between(learnt["raw_degree"], 1, MAX_BASIS)
@@ -586,14 +586,14 @@ def _has_knots(learnt: Mapping[str, Any]) -> bool:
     return ends[0] < ends[1] and every == sorted(every)
 
 
-def _fits_bs(learnt: Mapping[str, Any]) -> bool:
+def _is_bs_state(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of bs()."""
     degree = learnt["degree"]
     intercept = learnt["include_intercept"]
     return _has_knots(learnt) and _is_integer_between(degree, 0, MAX_DEGREE) and isinstance(intercept, bool)
 
 
-def _fits_cr(learnt: Mapping[str, Any]) -> bool:
+def _is_cr_state(learnt: Mapping[str, Any]) -> bool:
     """Return whether values are a valid state of cr()."""
     if not _has_knots(learnt):
         return False
@@ -615,27 +615,27 @@ class _Transform(NamedTuple):
         Function from x and options to the values of a state.
     apply : callable
         Function from x and the values of a state to columns.
-    parts : tuple of set of str
+    value_names : tuple of set of str
         Possible names of the values of a state.
-    fits : callable
+    is_valid : callable
         Function that returns whether the values of a state are valid.
     """
 
     learn: Callable[[Floats, dict[str, Value]], dict[str, Any]]
     apply: Callable[[Floats, dict[str, Any]], Floats]
-    parts: tuple[set[str], ...]
-    fits: Callable[[Mapping[str, Any]], bool]
+    value_names: tuple[set[str], ...]
+    is_valid: Callable[[Mapping[str, Any]], bool]
 
 
-_KNOTS = {"knots", "lower_bound", "upper_bound"}
-_STANDARDIZE = _Transform(_learn_standardize, _apply_standardize, ({"mean", "sd"},), _fits_standardize)
+_KNOT_NAMES = {"knots", "lower_bound", "upper_bound"}
+_STANDARDIZE = _Transform(_learn_standardize, _apply_standardize, ({"mean", "sd"},), _is_standardize_state)
 _TRANSFORMS: Mapping[str, _Transform] = {
-    "center": _Transform(_learn_center, _apply_center, ({"mean"},), _fits_center),
+    "center": _Transform(_learn_center, _apply_center, ({"mean"},), _is_center_state),
     "scale": _STANDARDIZE,
     "standardize": _STANDARDIZE,
     "poly": _Transform(
-        _learn_poly, _apply_poly, ({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _fits_poly
+        _learn_poly, _apply_poly, ({"raw_degree"}, {"middle", "spread", "centres", "norms"}), _is_poly_state
     ),
-    "bs": _Transform(_learn_bs, _apply_bs, (_KNOTS | {"degree", "include_intercept"},), _fits_bs),
-    "cr": _Transform(_learn_cr, _apply_cr, (_KNOTS, _KNOTS | {"centre"}), _fits_cr),
+    "bs": _Transform(_learn_bs, _apply_bs, (_KNOT_NAMES | {"degree", "include_intercept"},), _is_bs_state),
+    "cr": _Transform(_learn_cr, _apply_cr, (_KNOT_NAMES, _KNOT_NAMES | {"centre"}), _is_cr_state),
 }

@@ -20,7 +20,7 @@ import pandas as pd
 
 import discrim
 from discrim.errors import DiscrimError, DiscrimWarning
-from discrim.formula.formula import Expansion, parse
+from discrim.formula.formula import Expansion, parse_sides
 from discrim.formula.grammar import MAX_TERMS, scan
 from tests.fuzz.processor_time import ends_after
 
@@ -143,7 +143,7 @@ def terms(formula: str) -> int:
     """Count the terms of the right side of a formula, written out; 0 for one that cannot be read."""
     try:
         source = scan(formula)
-        return len(Expansion(source, leaf).expand(parse(source)[1]).terms)
+        return len(Expansion(source, leaf).expand(parse_sides(source)[1]).terms)
     except DiscrimError:
         return 0
 

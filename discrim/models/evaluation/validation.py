@@ -850,7 +850,7 @@ def _score_with_refitted_transforms(
             design = relearn_design(
                 design_rows.design, design_rows.table, (fold_ids >= 0) & (fold_ids != fold),
                 design_rows.functions,
-                incomplete=design_rows.uses_incomplete_rows,
+                uses_incomplete_rows=design_rows.uses_incomplete_rows,
             )  # fmt: skip
         except FormulaError as error:
             raise NotSupportedError(

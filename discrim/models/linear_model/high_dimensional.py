@@ -46,6 +46,7 @@ MeanMethod = Literal["srivastava", "chen-qin", "cai-liu-xia", "dempster"]
 SphericityMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
 
 MomentLevel = Literal["variances", "pooled", "class"]
+"""Second moments that a test uses: variances, the pooled scatter matrix, or a scatter matrix per class."""
 
 
 class TestRequirements(NamedTuple):
@@ -136,8 +137,8 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
     Returns
     -------
     DataFrame
-        One row, named after the test: statistic, law (its null distribution), df1, df2, p and assumes (the
-        assumptions).
+        One row, named after the test: statistic, distribution (its null distribution), df1, df2, p and
+        assumes (the assumptions).
     """
     check_word("method", method, MeanMethod)
     design_rows, moments = _read_for_test(design_rows, method, MEAN_TESTS[method], na_action)
@@ -152,8 +153,8 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
         }[method]
         result = compute_test(moments)
     distribution, (_, df1, df2, _) = next(iter(result.approximations.items()))
-    columns = {"statistic": result.statistic, "law": distribution, "df1": df1, "df2": df2, "p": result.pvalue}
-    return pd.DataFrame({**columns, "assumes": result.assumes}, index=[result.name])
+    columns = {"statistic": result.statistic, "distribution": distribution, "df1": df1, "df2": df2}
+    return pd.DataFrame({**columns, "p": result.pvalue, "assumes": result.assumes}, index=[result.name])
 
 
 @with_public_errors
@@ -355,7 +356,19 @@ def _fourth_power_sums(design_rows: DesignRows, moments: ClassMoments, method: s
 
 
 def _chunk_fourth_power_sums(rows: Any, moments: ClassMoments) -> Floats:
-    """Return the sum (K,) of fourth powers of the lengths of deviations from class means, by class."""
+    """Sum the fourth powers of the distances of rows from their class means, by class.
+
+    Parameters
+    ----------
+    rows : iterable of (x, codes, weights)
+        Blocks of rows.
+    moments : ClassMoments
+        Moments of all rows, for the class means and the units of the columns.
+
+    Returns
+    -------
+    (K,) float
+    """
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:
         z = deviations_from_class_means(moments, x, codes) * moments.common_unit[:, None]
@@ -366,7 +379,19 @@ def _chunk_fourth_power_sums(rows: Any, moments: ClassMoments) -> Floats:
 
 
 def _largest_covariance_difference_test(design_rows: DesignRows, moments: ClassMoments) -> TestResult:
-    """Test two covariance matrices by their largest standardized difference; needs all rows in memory."""
+    """Test two covariance matrices by their largest standardized difference, with all rows in memory.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+        Rows of two classes.
+    moments : ClassMoments
+        Their moments.
+
+    Returns
+    -------
+    TestResult
+    """
     raise_if_large(
         design_rows, 'method="cai-liu-xia" computes the products of all columns, and needs the rows'
     )

@@ -20,8 +20,8 @@ from discrim.design.linear_model import (
     class_factor,
     exclude_from_dot,
     model_rows,
+    move_responses_right,
     parse_equations,
-    responses_right,
 )
 from discrim.design.rows import read_rows
 from discrim.errors import CollinearError, DataError, NotSupportedError
@@ -882,7 +882,7 @@ def _single_factor_tests(
     DataFrame
         The four multivariate tests, or the single test of `method`.
     """
-    text = responses_right(formula)
+    text = move_responses_right(formula)
     if method is not None:
         read_options = {name: value for name, value in row_options.items() if name != "na_action"}
         return mean_test(

@@ -146,7 +146,7 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
     """Return the summary of the canonical variates of a term (a TermCanonicalResults)."""
     title = f"Canonical discriminant analysis of {results.term}: {results._model.design_rows.design.formula}"
     if not len(results.eigenvalues):
-        nothing = Section("Canonical correlations", pd.DataFrame(), note="The term explains nothing.")
+        nothing = Section("Canonical correlations", pd.DataFrame(), note="The term has no effect.")
         return summarize(title, {"correlations": lambda: nothing}, pick=sections)
     section_builders: dict[str, Callable[[], Section]] = {
         "correlations": partial(variate_correlations, results, "E^-1 H"),
@@ -176,6 +176,20 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
 
 
 def _table_section(title: str, table: Callable[[], pd.DataFrame], source: str) -> Callable[[], Section]:
+    """Return a function that computes a table and returns it as a section with a title.
+
+    Parameters
+    ----------
+    title : str
+    table : callable
+        Function that computes the table.
+    source : str
+        Attribute or call of the results that has the table.
+
+    Returns
+    -------
+    callable
+    """
     return lambda: Section(title, table(), shared=True, source=source)
 
 
@@ -477,7 +491,25 @@ def _undefined_tests_note(tests: pd.DataFrame) -> str:
 
 
 def plot_profiles(table: pd.DataFrame, term: str, level: float, ax: Axes | None, title: str | None) -> Axes:
-    """Means by (cell, response) as lines."""
+    """Plot means of the responses as one line for each cell, with confidence intervals.
+
+    Parameters
+    ----------
+    table : DataFrame by (cell, response)
+        mean, se, low, high.
+    term : str
+        Name of the term of the cells.
+    level : float
+        Level of the intervals.
+    ax : Axes or None
+        Axes to draw on; None for a new figure.
+    title : str or None
+        Title; None for the default.
+
+    Returns
+    -------
+    Axes
+    """
     default_title = f"Mean profiles of {term}, with {100 * level:.3g} % intervals of each mean"
     axes = draw_profiles(table, (term, default_title), ax)
     if title is not None:

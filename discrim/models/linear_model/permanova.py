@@ -56,7 +56,7 @@ SYMMETRY_TOLERANCE = 1e-9
 
 
 def multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
-    """Multiply sums of squares by the square of a unit; infinity on overflow, zero on underflow."""
+    """Multiply sums of squares by the square of a unit; infinite on overflow, zero on underflow."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
 
@@ -83,6 +83,7 @@ class PermutationInputs:
     is_available: bool = True
 
     def __reduce__(self) -> tuple[Any, ...]:
+        # Rows are not pickled, because a pickle may leave the user's computer.
         return PermutationInputs, (None, None, None, False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> PermutationInputs:
@@ -236,7 +237,7 @@ class PermanovaResults(SummarizedResults):
         return pd.DataFrame(axes, index=inputs.rows.index, columns=names)
 
     def notes(self) -> list[str]:
-        """Sentences on the type of the tests, the permutations, and the interpretation of the p-values."""
+        """Return sentences on the type of the tests, the permutations, and the meaning of the p-values."""
         sampling = "All other labellings were used" if self.exact else "The permutations are random"
         approximate = ", and is approximate for one of several terms" if len(self.terms) > 1 else ""
         sentences = [
@@ -666,7 +667,7 @@ def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = Non
 
 
 def _header_section(results: PermanovaResults) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary of a permutational analysis of variance."""
     labellings_text = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
     items: list[HeaderItem] = [
         HeaderItem("Observations", results.nobs),

@@ -305,13 +305,14 @@ def insert_permutation_pvalues(
     permutation_design: PermutationDesign,
     term: str | None,
 ) -> pd.DataFrame:
-    """Insert the column `p_permutation` into a table of multivariate tests.
+    """Insert the column `p_permutation`, permutation p-values, into a table of multivariate tests.
 
     Parameters
     ----------
     table : DataFrame
-        The four statistics of one term or of all terms. It is changed in place.
+        The four statistics of one term, or by (term, statistic) of all terms. It is changed in place.
     rows : ModelRows
+        Rows that are permuted.
     test_type : {1, 2, 3}
         Type of the sums of squares.
     permutation_design : PermutationDesign

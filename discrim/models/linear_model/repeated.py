@@ -17,7 +17,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import t_isf
 from discrim.data.table import Table
-from discrim.design.linear_model import within_terms
+from discrim.design.linear_model import parse_within_terms
 from discrim.errors import CollinearError, DataError
 from discrim.inference.error_rates import check_level
 from discrim.inference.manova import (
@@ -657,7 +657,7 @@ def _within_contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> 
         )
     all_terms = [names for k in range(1, len(codes) + 1) for names in combinations(codes, k)]
     contrasts = {"": np.full((p, 1), p**-0.5)}
-    for term in all_terms if design is None else within_terms(design, table):
+    for term in all_terms if design is None else parse_within_terms(design, table):
         label = ":".join(term)
         columns = interaction_contrasts([codes[name] for name in term])
         if columns is None:

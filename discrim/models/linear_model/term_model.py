@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 EMPTY_CELL_SHARE = 1e-9
-"""A cell is empty if its weight, relative to all rows, does not exceed this (rounding error)."""
+"""Largest weight of an empty cell as a proportion of the total weight, which is due to rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,10 @@ class TermModel:
         return estimates.contrast(self.to_scaled_columns(np.eye(1, self.n_model)), origin)
 
     def deficient_term(self) -> int | None:
-        """Return the first term with fewer degrees of freedom than columns, after all terms before it."""
+        """Return the position of the first term with fewer degrees of freedom than columns; None if none.
+
+        The degrees of freedom are those after all terms before it.
+        """
         if self.estimates.rank == self.n_model:
             return None
         added = manova.orthonormal_bases(self.estimates.x, [[0], *self.estimates.groups])[1:]
@@ -594,7 +597,9 @@ class TermCanonicalResults(SummarizedResults):
         return self._model.estimates.y[1:]
 
     def _by_response(self, values: Floats) -> pd.DataFrame:
+        """Label an array (p, axes) with responses and axes."""
         return pd.DataFrame(values, index=self._model.responses, columns=self._names)
 
     def _by_axis(self, values: Floats, name: str) -> pd.Series:
+        """Label an array (axes,) with the names of the axes."""
         return pd.Series(values, index=self._names, name=name)

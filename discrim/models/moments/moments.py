@@ -179,7 +179,7 @@ def _first_table_with_complete_rows(
     """
     skipped = 0
     table = chunk[0]
-    while not RowRange(table, 0, table.nrows).complete(columns)[1].any():
+    while not RowRange(table, 0, table.nrows).select_complete(columns)[1].any():
         following = next(chunks, None)
         if following is None:
             break
@@ -214,7 +214,7 @@ def _required_columns(formula: str, source: Source, weights: Any, functions: Fun
             f"{learns[0]} is estimated from all rows, and {source.description} can be read only once.",
             hint="Pass a function that creates the source again, or transform the column in the tables.",
         )
-    return list(dict.fromkeys((*parsed.columns, *parsed.beside)))
+    return list(dict.fromkeys((*parsed.columns, *parsed.other_columns)))
 
 
 @dataclass(slots=True, eq=False)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 
-MAX_NAMES = 30
+MAX_AXIS_NAMES = 30
 """Largest number of columns whose names label an axis."""
 
 
@@ -107,7 +107,7 @@ def loadings(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     bar_positions = np.arange(len(table))
     values = to_floats(table)
     has_room_for_names = (
-        len(table) <= MAX_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
+        len(table) <= MAX_AXIS_NAMES and axes.get_window_extent().width > len(table) * axes.figure.dpi / 6
     )
     for j, name in enumerate(table.columns):
         style: dict[str, Any] = {
@@ -264,7 +264,7 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 @plot(
     "stability",
-    "how often columns are selected where rows are left out",
+    "how often columns are selected if rows are left out",
     data=False,
     colors=False,
     refits=True,
@@ -317,7 +317,7 @@ def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     return axes
 
 
-MAX_NAMED = 8
+MAX_NAMED_COLUMNS = 8
 """Number of selected columns whose lines have a colour and a name, the largest first."""
 
 
@@ -349,7 +349,7 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Cross-validated error, ± one standard error")
-    write_counts_above(axes, penalties, columns, "Columns left")
+    write_counts_above(axes, penalties, columns, "Columns selected")
     axes.legend(loc="best")
     set_title(axes, "Cross-validated error by penalty")
     return axes
@@ -376,15 +376,15 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
     table = results.coefficient_path()
     axes, is_new = new_axes(options.ax)
     if not len(table):
-        axes.set_title("No column has a part at any penalty")
+        axes.set_title("No column is selected at any penalty")
         axes.set_axis_off()
         return axes
     penalties = table.index.get_level_values("penalty").unique().to_numpy()
-    labelled_names = [name for name in results.selected[:MAX_NAMED] if name in table.columns]
+    labelled_names = [name for name in results.selected[:MAX_NAMED_COLUMNS] if name in table.columns]
     names = sorted(table.index.get_level_values("axis").unique())
     for r, axis in enumerate(names):
         of_axis = table.xs(axis, level="axis").reindex(penalties, fill_value=0.0)
-        _coefficient_lines(axes, of_axis, labelled_names, SIGNS.line(r))
+        _draw_coefficient_lines(axes, of_axis, labelled_names, SIGNS.line(r))
     for i, name in enumerate(labelled_names):
         axes.plot([], [], color=SIGNS.colour(i), label=shown_name(name))
     if len(names) > 1:
@@ -399,12 +399,12 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Coefficient of a standardized column")
     used = (table != 0).groupby(level="penalty", sort=False).any().sum(axis=1)
-    write_counts_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns left")
+    write_counts_above(axes, penalties, used.reindex(penalties).to_numpy(), "Columns selected")
     set_title(axes, "Coefficients by penalty")
     return add_legend(axes, is_new)
 
 
-def _coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: list[Any], style: str) -> None:
+def _draw_coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: list[Any], style: str) -> None:
     """Draw the coefficients of one direction against the penalty; columns without a name are grey.
 
     Parameters

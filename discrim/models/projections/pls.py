@@ -54,24 +54,24 @@ from discrim.models.projections.pls_choice import (
     choose_components,
     component_grid,
     component_path,
-    q2_of_shuffles,
+    permutation_test,
     raise_if_fewer_components,
     raise_if_no_orthogonal,
-    raise_if_predictive,
+    raise_if_other_n_predictive,
     read_scale,
     selection_stability,
 )
-from discrim.models.projections.pls_engine import components_of_engine, engine_fit
+from discrim.models.projections.pls_engine import fit_with_engine, read_n_components
 from discrim.models.results.geometry import GroupSummary, LinearGeometry
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.subspace import PLSSpecification
 
-SHARED = ("scale", "indicators", "decides", "estimated_prior")
+SHARED_ARGUMENTS = ("scale", "indicators", "decides", "estimated_prior")
 """Arguments of `fit_pls` of the core that a refit copies from the fit."""
 
 
 def _moments_if_sufficient(fit: FittedModel[PLSFit], design_rows: DesignRows) -> ClassMoments | None:
-    """Return the class moments of rows if these suffice for a fit, otherwise None.
+    """Return the class moments of rows; None if the rows are too few for a fit.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         self.orthogonal = fit.estimates.orthogonal
         name = "P" if self.orthogonal else "PLS"
         component_names = [f"{name}{i + 1}" for i in range(self.ncomp)]
-        self._names = pd.Index([*component_names, *(f"O{i + 1}" for i in range(self.orthogonal))])
+        self._component_names = pd.Index([*component_names, *(f"O{i + 1}" for i in range(self.orthogonal))])
 
     @property
     @available_if()
@@ -206,7 +206,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         (0.54, 0.01)
         """
         self._raise_if_engine("permutation_test()")
-        return q2_of_shuffles(self._fit, n, folds, seed)
+        return permutation_test(self._fit, n, folds, seed)
 
     def _raise_if_engine(self, method_name: str) -> None:
         """Raise NotSupportedError if a user's regression finds the components."""
@@ -246,7 +246,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     def _by_term(self, values: Floats) -> pd.DataFrame:
         """Label an array (p, components) with terms and names of components."""
-        return pd.DataFrame(values, index=self.terms, columns=self._names, copy=True)
+        return pd.DataFrame(values, index=self.terms, columns=self._component_names, copy=True)
 
     @property
     def y_loadings(self) -> pd.DataFrame:
@@ -256,7 +256,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         slopes = estimates.latent.y_loadings / estimates.removal_thresholds
-        return pd.DataFrame(slopes, index=self.classes, columns=self._names)
+        return pd.DataFrame(slopes, index=self.classes, columns=self._component_names)
 
     @property
     def centroids(self) -> pd.DataFrame:
@@ -266,7 +266,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         return pd.DataFrame(
-            estimates.centroids * estimates.removal_thresholds, index=self.classes, columns=self._names
+            estimates.centroids * estimates.removal_thresholds,
+            index=self.classes,
+            columns=self._component_names,
         )
 
     @property
@@ -277,9 +279,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         root = estimates.within * (estimates.removal_thresholds / np.sqrt(estimates.residual_df))
-        return pd.DataFrame(root.T @ root, index=self._names, columns=self._names)
+        return pd.DataFrame(root.T @ root, index=self._component_names, columns=self._component_names)
 
     def _centroids(self) -> pd.DataFrame:
+        """Return the mean scores of the classes, for plots that other models share."""
         return self.centroids
 
     @property
@@ -301,14 +304,16 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @property
     def explained(self) -> pd.Series:
         """Share of the columns' sum of squares that each component explains, by PLS1, PLS2, ..."""
-        return pd.Series(self._fit.estimates.latent.explained()[0], index=self._names, name="explained")
+        return pd.Series(
+            self._fit.estimates.latent.explained()[0], index=self._component_names, name="explained"
+        )
 
     @with_display_formats(every="share")
     def r2(self) -> pd.DataFrame:
         """Shares of the squares of columns (x) and indicators (y) by component, and cumulative shares."""
         x, y = self._fit.estimates.latent.explained()
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
-        return pd.DataFrame(columns, index=self._names)
+        return pd.DataFrame(columns, index=self._component_names)
 
     def vip(
         self, ncomp: int | None = None, part: Literal["predictive", "orthogonal"] = "predictive"
@@ -398,7 +403,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         >>> fit.s_plot().loc["perimeter_worst"].round(3).to_dict()
         {'covariance': 18.273, 'correlation': 0.915}
         """
-        max_components = len(self._names)
+        max_components = len(self._component_names)
         reading.check_integer(
             "component", component, 1, max_components, description="the number of a component"
         )
@@ -465,7 +470,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         flavanoids   1.0   1.0   0.0
         od280_od315  1.0   1.0   0.0
         """
-        return selection_stability(self._fit, self._names, folds, repeats, seed)
+        return selection_stability(self._fit, self._component_names, folds, repeats, seed)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Scores PLS1, PLS2, ... of each row; they are missing for a row with a missing value.
@@ -484,7 +489,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         estimates = self._fit.estimates
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return transformed_rows(
-            design_rows, lambda x: estimates.transform(x) * estimates.removal_thresholds, self._names
+            design_rows,
+            lambda x: estimates.transform(x) * estimates.removal_thresholds,
+            self._component_names,
         )
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -507,7 +514,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each term and component: weight, loading and rotation."""
-        index = pd.MultiIndex.from_product([self.terms, self._names], names=["term", "component"])
+        index = pd.MultiIndex.from_product([self.terms, self._component_names], names=["term", "component"])
         latent = self._fit.estimates.latent
         columns = {"weight": latent.weights, "loading": latent.loadings, "rotation": latent.rotations}
         flat = {name: values.ravel() for name, values in columns.items()}
@@ -531,9 +538,13 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return self._fit.augment_table(rows, values, "score")
 
 
-WITHIN_ROWS = NeedsRows("Deviations from the means of groups are computed from rows.", "Leave within= out")
+WITHIN_NEEDS_ROWS = NeedsRows(
+    "Deviations from the means of groups are computed from rows.", "Leave within= out"
+)
 
-FROM_ROWS = NeedsRows("A regression is fitted to rows and not to their moments.", "Use another algorithm=")
+ENGINE_NEEDS_ROWS = NeedsRows(
+    "A regression is fitted to rows and not to their moments.", "Use another algorithm="
+)
 
 
 @reading.with_public_errors
@@ -704,26 +715,27 @@ def pls(
             design_rows, "thin" if reading.is_wide(design_rows) else "pooled", na_action
         )
     else:
-        needs_rows = None if within is None else WITHIN_ROWS
+        needs_rows = None if within is None else WITHIN_NEEDS_ROWS
         if plan.is_chosen:
             option = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
             needs_rows = NeedsRows(
-                "Components are chosen by the rows and not by their moments.", f"Give {option} a number"
+                "The number of components is chosen from rows and not from moments.",
+                f"Pass a number for {option}",
             )
-        design_rows, stats = sample.of_moments("pooled", FROM_ROWS if plan.by_engine else needs_rows)
+        design_rows, stats = sample.of_moments("pooled", ENGINE_NEEDS_ROWS if plan.by_engine else needs_rows)
     reading.raise_if_no_within_variance(stats)
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
-    shared: dict[str, Any] = dict(zip(SHARED, (*scaled, rule, estimated), strict=True))
+    shared: dict[str, Any] = dict(zip(SHARED_ARGUMENTS, (*scaled, rule, estimated), strict=True))
     path = None
     search = None
     groups = used_group_codes(design_rows, within) if within is not None and sample.has_rows else None
     if plan.is_chosen:
         search = GridSearch(grid, TuningFolds.read(folds, seed, design_rows, groups), plan.select)
     if plan.by_engine:
-        number = components_of_engine(algorithm, plan.ncomp)
-        fit = engine_fit(algorithm, design_rows, stats, prior_proportions, number, **shared)
+        number = read_n_components(algorithm, plan.ncomp)
+        fit = fit_with_engine(algorithm, design_rows, stats, prior_proportions, number, **shared)
     elif plan.has_orthogonal:
-        fit = _orthogonal_fit(stats, prior_proportions, plan.ncomp, plan.orthogonal or 1, **shared)
+        fit = _fit_orthogonal(stats, prior_proportions, plan.ncomp, plan.orthogonal or 1, **shared)
     else:
         max_components = max(component_grid(search)) if search else int(plan.ncomp or 0)
         columns = plan.columns * max_components if len(plan.columns) == 1 else plan.columns
@@ -768,7 +780,7 @@ def _read_within(sample: Sample, column: str) -> DesignRows:
     return read_within(sample.formula, sample.data, column, levels=sample.levels)
 
 
-def _orthogonal_fit(
+def _fit_orthogonal(
     stats: ClassMoments, prior_proportions: Floats, ncomp: int | None, count: int, **shared: Any
 ) -> PLSFit:
     """Fit with orthogonal components, and check that there are as many components as requested.
@@ -792,14 +804,14 @@ def _orthogonal_fit(
     """
     fit = core.fit_pls(stats, prior_proportions, components=count, orthogonal=count, **shared)
     raise_if_no_orthogonal(fit)
-    raise_if_predictive(ncomp, fit)
+    raise_if_other_n_predictive(ncomp, fit)
     raise_if_fewer_components(fit, fit.n_predictive + count)
     return fit
 
 
 @dataclass(frozen=True, eq=False)
 class PLSSpec(ModelSpec[PLSFit]):
-    """Partial least squares discriminant analysis.
+    """Partial least squares discriminant analysis: how it is refitted, scored and saved.
 
     Parameters
     ----------
@@ -899,9 +911,9 @@ class PLSSpec(ModelSpec[PLSFit]):
         engine = fit.options["algorithm"]
         if moments is None:
             return None
-        shared = {name: getattr(estimates, name) for name in SHARED}
+        shared = {name: getattr(estimates, name) for name in SHARED_ARGUMENTS}
         try:
-            refit = engine_fit(engine, rows, moments, estimates.prior, estimates.components, **shared)
+            refit = fit_with_engine(engine, rows, moments, estimates.prior, estimates.components, **shared)
         except (CollinearError, DataError):
             return None
         return refit.rule(fit.log_prior())
@@ -912,7 +924,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             n_groups = int(self.row_groups.max()) + 1
             return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)
         if fit.estimates.algorithm == "engine":
-            return scores_by_refits(fit, "takes a fit of the engine a row")
+            return scores_by_refits(fit, "takes a fit of the engine for each row")
         return super().leave_one_out(fit)
 
     def groups(self, fit: FittedModel[PLSFit]) -> Codes | None:

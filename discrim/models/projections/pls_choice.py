@@ -46,7 +46,7 @@ Algorithm = Literal["nipals", "simpls"]
 Scaled = Literal["columns", "indicators"]
 """Values of `scale=` that scale only the columns or only the indicators."""
 
-SCALED: dict[Any, tuple[bool, Indicators]] = {
+SCALING_BY_OPTION: dict[Any, tuple[bool, Indicators]] = {
     True: (True, "scaled"),
     "columns": (True, "centred"),
     "indicators": (False, "scaled"),
@@ -57,12 +57,12 @@ SCALED: dict[Any, tuple[bool, Indicators]] = {
 
 def read_scale(scale: Any) -> tuple[bool, Indicators]:
     """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred."""
-    if not isinstance(scale, str | bool | np.bool_) or scale not in SCALED:
+    if not isinstance(scale, str | bool | np.bool_) or scale not in SCALING_BY_OPTION:
         raise DataError(
             f"scale={reading.format_argument(scale)} is not valid.",
-            hint="Give True, False, 'columns' or 'indicators'.",
+            hint="Pass True, False, 'columns' or 'indicators'.",
         )
-    return SCALED[scale]
+    return SCALING_BY_OPTION[scale]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +115,8 @@ class ComponentPlan:
         if select == "1se" and not is_chosen:
             name = reading.format_argument(algorithm)
             raise DataError(
-                f"algorithm={name} cannot be combined with a choice of ncomp.", hint='Drop ncomp="1se".'
+                f"algorithm={name} cannot be combined with a choice of ncomp.",
+                hint='Leave out ncomp="1se".',
             )
         orthogonal = None
         if isinstance(algorithm, OrthogonalPLS):
@@ -134,7 +135,7 @@ class ComponentPlan:
         return isinstance(self.algorithm, OrthogonalPLS)
 
 
-def raise_if_predictive(ncomp: int | None, fit: PLSFit) -> None:
+def raise_if_other_n_predictive(ncomp: int | None, fit: PLSFit) -> None:
     """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
     if ncomp is not None and int(ncomp) != fit.n_predictive:
         raise DataError(
@@ -204,11 +205,11 @@ def choose_components(
     able = fit.components if fit.decides != "lda" else fit.n_varying_components()
     fit = fit.with_components(max(able, 1))
     raise_if_fewer_components(fit, 1)
-    chosen_path = _grid_rows(component_path(design_rows, fit, search.folds), search, "components")
+    chosen_path = _select_candidates(component_path(design_rows, fit, search.folds), search, "components")
     return fit.with_components(int(search.acceptable_values(chosen_path).min())), chosen_path
 
 
-def _grid_rows(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
+def _select_candidates(path: pd.DataFrame, search: GridSearch, components: str) -> pd.DataFrame:
     """Keep the rows of a path that belong to the candidates.
 
     Parameters
@@ -243,14 +244,14 @@ def _choose_orthogonal(
     design_rows: DesignRows, fit: PLSFit, search: GridSearch
 ) -> tuple[PLSFit, pd.DataFrame]:
     """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
-    ladder = _fits_by_orthogonal(fit, fit.moments, max(component_grid(search)))
-    raise_if_fewer_components(ladder[0] if ladder else fit, fit.n_predictive + 1)
-    path = _orthogonal_path(design_rows, fit, ladder, search.folds)
-    chosen_path = _grid_rows(path, search, "orthogonal components")
-    return ladder[int(search.acceptable_values(chosen_path).min()) - 1], chosen_path
+    fits = _fits_by_n_orthogonal(fit, fit.moments, max(component_grid(search)))
+    raise_if_fewer_components(fits[0] if fits else fit, fit.n_predictive + 1)
+    path = _orthogonal_path(design_rows, fit, fits, search.folds)
+    chosen_path = _select_candidates(path, search, "orthogonal components")
+    return fits[int(search.acceptable_values(chosen_path).min()) - 1], chosen_path
 
 
-def _fits_by_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int) -> list[PLSFit]:
+def _fits_by_n_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int) -> list[PLSFit]:
     """Refit with 1, 2, ... orthogonal components.
 
     Parameters
@@ -329,7 +330,7 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
         return
     if fit.orthogonal:
         fewer = [
-            smaller_fit.orthogonal for smaller_fit in _fits_by_orthogonal(fit, fit.moments, fit.orthogonal)
+            smaller_fit.orthogonal for smaller_fit in _fits_by_n_orthogonal(fit, fit.moments, fit.orthogonal)
         ]
         raise CollinearError(
             f"With {fit.orthogonal} orthogonal components the within-class covariance matrix of the scores "
@@ -368,7 +369,7 @@ def raise_if_no_orthogonal(fit: PLSFit) -> None:
 
 
 def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
-    """Explained shares and cross-validated errors of 1, 2, ... components of a fit.
+    """Compute explained shares and cross-validated errors of 1, 2, ... components of a fit.
 
     The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
     folds and seed. If the fit has orthogonal components, their number varies.
@@ -395,22 +396,22 @@ def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> 
     raise_if_single_row_classes(fit.moments, design_rows.design.levels, "ncomp=")
     moments, test_counts = folds.training_moments(design_rows, fit.moments.scatter_type)
     fold_fits = [
-        _refitted(fit, training_moments, folds, fold) for fold, training_moments in enumerate(moments)
+        _refit_to_fold(fit, training_moments, folds, fold) for fold, training_moments in enumerate(moments)
     ]
-    max_components = min(training_moments.components for training_moments in fold_fits)
+    max_components = min(fold_fit.components for fold_fit in fold_fits)
     log_prior = log_of_prior(fit.prior)
-    alongs = [
-        partial(training_moments.with_components(max_components).scores_by_component, log_prior=log_prior)
-        for training_moments in fold_fits
+    prediction_paths = [
+        partial(fold_fit.with_components(max_components).scores_by_component, log_prior=log_prior)
+        for fold_fit in fold_fits
     ]
     x, y = (proportions[:max_components].cumsum() for proportions in fit.latent.explained())
-    return _path(design_rows, fit, "components", alongs, test_counts, x, y)
+    return _path_table(design_rows, fit, "components", prediction_paths, test_counts, x, y)
 
 
 def _orthogonal_path(
-    design_rows: DesignRows, fit: PLSFit, ladder: Sequence[PLSFit], folds: TuningFolds
+    design_rows: DesignRows, fit: PLSFit, fits: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
-    """Explained shares and cross-validated errors of 1, 2, ... orthogonal components.
+    """Compute explained shares and cross-validated errors of 1, 2, ... orthogonal components.
 
     Parameters
     ----------
@@ -418,7 +419,7 @@ def _orthogonal_path(
         The rows of the fit.
     fit : PLSFit
         The fit whose options are used.
-    ladder : sequence of PLSFit
+    fits : sequence of PLSFit
         Fits to all rows with 1, 2, ... orthogonal components.
     folds : TuningFolds
         Folds of the rows.
@@ -428,25 +429,29 @@ def _orthogonal_path(
     DataFrame
         Columns: orthogonal, error, se, R2X, R2, Q2.
     """
-    raise_if_single_row_classes(fit.moments, design_rows.design.levels, "OrthogonalPLS() a number")
+    raise_if_single_row_classes(
+        fit.moments, design_rows.design.levels, "a number of orthogonal components to OrthogonalPLS()"
+    )
     moments, test_counts = folds.training_moments(design_rows, fit.moments.scatter_type)
-    fold_ladders = [_fits_by_orthogonal(fit, training_moments, len(ladder)) for training_moments in moments]
-    max_components = min(map(len, fold_ladders))
-    for fold, training_moments in enumerate(fold_ladders):
-        if not training_moments:
-            _raise_fold(folds, fold, "OrthogonalPLS() a number")
-    alongs = [
-        partial(_along, training_moments[:max_components], log_of_prior(fit.prior))
-        for training_moments in fold_ladders
+    fits_by_fold = [_fits_by_n_orthogonal(fit, training_moments, len(fits)) for training_moments in moments]
+    max_components = min(map(len, fits_by_fold))
+    for fold, fold_fits in enumerate(fits_by_fold):
+        if not fold_fits:
+            _raise_fold_error(folds, fold, "a number of orthogonal components to OrthogonalPLS()")
+    prediction_paths = [
+        partial(_iter_predictions, fold_fits[:max_components], log_of_prior(fit.prior))
+        for fold_fits in fits_by_fold
     ]
     x, y = (
         np.array([explained.sum() for explained in pair])
-        for pair in zip(*(f.latent.explained() for f in ladder[:max_components]), strict=True)
+        for pair in zip(*(f.latent.explained() for f in fits[:max_components]), strict=True)
     )
-    return _path(design_rows, fit, "orthogonal", alongs, test_counts, x, y)
+    return _path_table(design_rows, fit, "orthogonal", prediction_paths, test_counts, x, y)
 
 
-def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tuple[Floats, Floats]]:
+def _iter_predictions(
+    fits: Sequence[PLSFit], log_prior: Floats, x: Floats
+) -> Iterator[tuple[Floats, Floats]]:
     """Yield the scores and the fitted indicators of each of several fits.
 
     Parameters
@@ -466,20 +471,20 @@ def _along(fits: Sequence[PLSFit], log_prior: Floats, x: Floats) -> Iterator[tup
         yield fit.rule(log_prior).scores(x), fit.fitted_rule().scores(x)
 
 
-Along = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
-"""Function of rows (m, p): yields scores (m, K) and fitted indicators (m, K) for 1, 2, ... components."""
+PredictionPath = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
+"""Function of rows (m, p) that yields scores (m, K) and fitted indicators (m, K) of 1, 2, ... components."""
 
 
-def _path(
+def _path_table(
     design_rows: DesignRows,
     fit: PLSFit,
     name: str,
-    alongs: Sequence[Along],
+    prediction_paths: Sequence[PredictionPath],
     test_counts: list[Floats],
     x: Floats,
     y: Floats,
 ) -> pd.DataFrame:
-    """Table of cross-validated errors, R2X, R2 and Q2 by number of components.
+    """Return the table of cross-validated errors, R2X, R2 and Q2 by number of components.
 
     Parameters
     ----------
@@ -489,7 +494,7 @@ def _path(
         The fit to all rows.
     name : {"components", "orthogonal"}
         Name of the first column.
-    alongs : sequence of Along
+    prediction_paths : sequence of Along
         Prediction functions of the training set of each fold.
     test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
@@ -500,7 +505,7 @@ def _path(
     -------
     DataFrame
     """
-    wrong, rows, q2 = _test_errors(design_rows, fit, alongs, test_counts, len(x))
+    wrong, rows, q2 = _test_errors(design_rows, fit, prediction_paths, test_counts, len(x))
     raise_if_no_test_rows(rows, "components")
     candidates = np.arange(1, len(x) + 1)
     sampled = fit.estimated_prior
@@ -511,11 +516,11 @@ def _path(
     return path
 
 
-FEWER = "a smaller ncomp="
+FEWER_COMPONENTS_HINT = "a smaller ncomp="
 """Option to suggest if the training set of a fold has too few components."""
 
 
-def _refitted(
+def _refit_to_fold(
     fit: PLSFit, moments: ClassMoments, folds: TuningFolds, fold: int, argument: str = "ncomp="
 ) -> PLSFit:
     """Refit to the training set of a fold.
@@ -545,10 +550,10 @@ def _refitted(
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     fold_fit = fit.refit_up_to(moments, fit.components) if enough else None
-    return _raise_fold(folds, fold, argument) if fold_fit is None else fold_fit
+    return _raise_fold_error(folds, fold, argument) if fold_fit is None else fold_fit
 
 
-def _raise_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
+def _raise_fold_error(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted."""
     where, more = folds.training_rows(fold)
     raise CollinearError(
@@ -560,7 +565,7 @@ def _raise_fold(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
 def selection_stability(
     fit: FittedModel[PLSFit], names: pd.Index, folds: int, repeats: int, seed: int | None
 ) -> pd.DataFrame:
-    """Share of refits without a fold in which columns are selected; see `PLSResults.stability`.
+    """Compute in which share of refits without a fold each column is selected; see `PLSResults.stability`.
 
     Parameters
     ----------
@@ -588,11 +593,13 @@ def selection_stability(
             tuning_folds = TuningFolds.read(folds, start + repeat, design_rows, fit.refits.groups(fit))
             moments, _ = tuning_folds.training_moments(design_rows, estimates.moments.scatter_type)
             for fold, training_moments in enumerate(moments):
-                refit = _refitted(estimates, training_moments, tuning_folds, fold, FEWER).latent
+                refit = _refit_to_fold(
+                    estimates, training_moments, tuning_folds, fold, FEWER_COMPONENTS_HINT
+                ).latent
                 if refit.n_components < estimates.components:
-                    _raise_fold(tuning_folds, fold, FEWER)
-                mine = refit.weights != 0
-                used += np.column_stack([mine.any(axis=1), mine])
+                    _raise_fold_error(tuning_folds, fold, FEWER_COMPONENTS_HINT)
+                is_selected = refit.weights != 0
+                used += np.column_stack([is_selected.any(axis=1), is_selected])
                 progress(1)
     proportions = pd.DataFrame(used / (repeats * folds), index=fit.terms, columns=["any", *names])
     proportions = proportions[proportions["any"] > 0]
@@ -602,7 +609,7 @@ def selection_stability(
 def _test_errors(
     design_rows: DesignRows,
     fit: PLSFit,
-    alongs: Sequence[Along],
+    prediction_paths: Sequence[PredictionPath],
     test_counts: list[Floats],
     max_components: int,
 ) -> tuple[Floats, Floats, Floats]:
@@ -614,7 +621,7 @@ def _test_errors(
         The rows of the fit.
     fit : PLSFit
         The fit to all rows, which has the class proportions and the units of the indicators.
-    alongs : sequence of Along
+    prediction_paths : sequence of Along
         Prediction functions of the training set of each fold.
     test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
@@ -638,13 +645,13 @@ def _test_errors(
     rows = np.zeros(k)
     press = np.zeros(max_components)
     total = 0.0
-    with Progress(design_rows.table.nrows * len(alongs), "choice of components") as progress:
+    with Progress(design_rows.table.nrows * len(prediction_paths), "choice of components") as progress:
         for fold, x, codes, row_counts in iterate_test_rows(design_rows, test_counts, progress):
             indicators = np.equal(codes[:, None], np.arange(k))
             member = indicators * row_counts[:, None]
             rows += member.sum(axis=0)
             total += float(row_counts @ (((indicators - prior_proportions) / sizes) ** 2).sum(axis=1))
-            for j, (scores, fitted) in enumerate(alongs[fold](x)):
+            for j, (scores, fitted) in enumerate(prediction_paths[fold](x)):
                 wrong[j] += (best_class(scores) != codes) @ member
                 press[j] += row_counts @ (((indicators - fitted) / sizes) ** 2).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -655,8 +662,8 @@ MAX_PERMUTATIONS = 10**6
 """Largest number of permutations or repeats; more would take too long to be useful."""
 
 
-def q2_of_shuffles(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
-    """Permutation test of Q2 and R2; see `PLSResults.permutation_test`.
+def permutation_test(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | None) -> TestResult:
+    """Test Q2 and R2 by permutations of the labels; see `PLSResults.permutation_test`.
 
     Parameters
     ----------

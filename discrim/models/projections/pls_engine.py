@@ -24,15 +24,15 @@ from discrim.models.base.reading import one_line_repr
 from discrim.models.projections.pls_choice import raise_if_fewer_components
 
 
-def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
+def latent_from_engine(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     """Convert the components found by an engine to the core's representation.
 
     Parameters
     ----------
     matrices : list of (p, a) float64
-        Weights, loadings and rotations.
+        Weights, loadings and rotations of the a components.
     a, b : float64
-        Centred columns and responses, as `core.fit_pls` passes them.
+        Matrices with the cross-products of the centred columns and responses, as `core.fit_pls` passes them.
 
     Returns
     -------
@@ -41,12 +41,12 @@ def as_latent(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     return latent_from_rotations(a, b, *matrices)
 
 
-FITTED = ("x_weights_", "x_loadings_", "x_rotations_")
+ENGINE_ATTRIBUTES = ("x_weights_", "x_loadings_", "x_rotations_")
 """Attributes of a fitted engine that are read; each is an array (p, a)."""
 
 
-def components_of_engine(engine: Any, components: int | None) -> int:
-    """Return the number of components: the option `ncomp`, or else the engine's `n_components`.
+def read_n_components(engine: Any, components: int | None) -> int:
+    """Validate the engine; return the number of components: `ncomp`, or else the engine's `n_components`.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def components_of_engine(engine: Any, components: int | None) -> int:
     return int(count)
 
 
-def engine_fit(
+def fit_with_engine(
     engine: Any, design_rows: DesignRows, moments: ClassMoments, prior: Floats, components: int, **shared: Any
 ) -> PLSFit:
     """Fit partial least squares with the components that a copy of an engine finds in the rows.
@@ -126,20 +126,20 @@ def engine_fit(
     fitted = partial(core.fit_pls, moments, prior, components=components, algorithm="engine", **shared)
     tables = core.small_tables(moments, scale=shared["scale"], indicator_scaling=shared["indicators"])
     # A fit without components provides the centre and the units of the columns.
-    center_fit = fitted(engine=partial(as_latent, [np.zeros((moments.n_columns, 0))] * 3))
+    center_fit = fitted(engine=partial(latent_from_engine, [np.zeros((moments.n_columns, 0))] * 3))
     x, codes, weights = gather_weighted_rows(design_rows)
     if weights is not None:
         x, codes = repeat_rows(x, codes, weights)
     z = standardize_columns(x, center_fit.origin, center_fit.moments.scale) - center_fit.centre[:, None]
     indicators_of = np.equal(codes[:, None], np.arange(len(prior))).astype(np.float64)
     y = (indicators_of - center_fit.class_proportions) / tables.sizes
-    latent = _engine_components(engine, (z / center_fit.column_scale[:, None]).T, y, components)
-    fit = fitted(engine=partial(as_latent, latent))
+    latent = _find_engine_components(engine, (z / center_fit.column_scale[:, None]).T, y, components)
+    fit = fitted(engine=partial(latent_from_engine, latent))
     raise_if_fewer_components(fit, components)
     return fit
 
 
-def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
+def _find_engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
     """Fit a copy of the engine and read its components.
 
     Parameters
@@ -170,12 +170,12 @@ def _engine_components(engine: Any, x: Floats, y: Floats, components: int) -> li
         settings = {"n_components": components, "scale": False}
         copy.set_params(**{key: value for key, value in settings.items() if key in parameters})
         copy.fit(np.ascontiguousarray(x), y)
-        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in FITTED]
+        matrices = [np.asarray(getattr(copy, attribute), dtype=np.float64) for attribute in ENGINE_ATTRIBUTES]
     except Exception as error:
         # An engine is the user's own code, which can raise any exception.
         raise DataError(
             f"algorithm={name} cannot be fitted to {len(x)} rows, or lacks attributes after the fit: "
-            f"{str(error).rstrip('.')}. It must have fit(X, Y), and then {', '.join(FITTED)}.",
+            f"{str(error).rstrip('.')}. It must have fit(X, Y), and then {', '.join(ENGINE_ATTRIBUTES)}.",
             hint="Use PLSRegression, or leave algorithm= out.",
         ) from error
     shape = (x.shape[1], components)

@@ -20,57 +20,61 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 20
 """Number of columns that the summary shows."""
 
-BRIEF = 10
+MAX_COLUMNS_BRIEF = 10
 """Number of columns that the short summary shows."""
 
-LONG = 2**19
+MAX_LEAVE_ONE_OUT_SIZE = 2**19
 """Rows times components above which the summary omits the leave-one-out error (a fit for each row)."""
 
 MAX_COMPONENTS = 6
 """Number of components whose weights are shown next to the importance of the columns."""
 
-RULES = {
+RULE_DESCRIPTIONS = {
     "lda": "LDA of the scores",
     "max": "largest fitted indicator",
     "centroid": "nearest centroid of the scores",
 }
 
 
-ALGORITHMS = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
+ALGORITHM_NAMES = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
 
 
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
     """Return the sections of the summary in their order."""
     section_builders: Sections = {
-        "header": _header,
+        "header": _header_section,
         "classes": headers.classes_section,
-        "components": _components,
+        "components": _components_section,
     }
-    section_builders |= {"path": _path, "centroids": _centroids, "columns": _columns}
+    section_builders |= {"path": _path_section, "centroids": _centroids_section, "columns": _columns_section}
     if fit.path is None:
         del section_builders["path"]
     return section_builders
 
 
-def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
+def _header_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
-    units = "over their SD, 1/(N-1)" if estimates.scale else "as they are"
-    responses = "over their SD" if estimates.indicators == "scaled" else "as they are"
+    units = "divided by SD, 1/(N-1)" if estimates.scale else "original"
+    responses = "divided by SD" if estimates.indicators == "scaled" else "original"
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         HeaderItem(
-            "Components", results.ncomp, _counted(results), brief="components", options=("orthogonal",)
+            "Components",
+            results.ncomp,
+            _component_counts_text(results),
+            brief="components",
+            options=("orthogonal",),
         ),
         headers.chosen_item(fit, "cross-validation"),
-        HeaderItem("Rule", estimates.decides, RULES[estimates.decides]),
+        HeaderItem("Rule", estimates.decides, RULE_DESCRIPTIONS[estimates.decides]),
         HeaderItem(
             "Algorithm",
             estimates.algorithm,
-            "O2PLS" if results.orthogonal else ALGORITHMS[estimates.algorithm],
+            "O2PLS" if results.orthogonal else ALGORITHM_NAMES[estimates.algorithm],
         ),
-        HeaderItem("Columns taken", units),
-        HeaderItem("Indicators taken", responses),
+        HeaderItem("Scale of columns", units),
+        HeaderItem("Scale of indicators", responses),
         *headers.size_items(fit),
     ]
     if estimates.nonzero:
@@ -81,25 +85,25 @@ def _header(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     if estimates.decides == "lda":
         items.append(headers.prior_item(fit))
     items.append(headers.error_item(fit, "apparent"))
-    if fit.has_rows and fit.design_rows.table.nrows * results.ncomp > LONG:
+    if fit.has_rows and fit.design_rows.table.nrows * results.ncomp > MAX_LEAVE_ONE_OUT_SIZE:
         items.append(headers.skipped_error_item())
     else:
         items.append(headers.error_item(fit, "loo"))
     within = fit.options["within"]
     note = headers.fixed_choice_note(fit)
     if within is not None and fit.has_rows:
-        note = f"{note} Each row is left out together with all others of its {within}.".lstrip()
+        note = f"{note} Each row is left out together with all rows of the same {within}.".lstrip()
     return headers.header(fit, items, note)
 
 
-def _counted(results: PLSResults) -> str:
+def _component_counts_text(results: PLSResults) -> str:
     """Return the number of components as text, predictive and orthogonal ones separately."""
     if not results.orthogonal:
         return str(results.ncomp)
     return f"{results.ncomp} predictive, {results.orthogonal} orthogonal"
 
 
-def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+def _components_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     """Return the section of the shares of squares that the components explain."""
     table = results.r2()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
@@ -112,7 +116,7 @@ def _components(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     )
 
 
-def _path(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+def _path_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     """Return the section of the candidate numbers of components, with error, R2 and Q2."""
     path = results.path
     table = path.set_index(path.columns[0]).rename_axis(index=None)
@@ -133,15 +137,17 @@ def component_adjective(results: PLSResults) -> str:
     return "orthogonal " if results.orthogonal else ""
 
 
-def _centroids(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
+def _centroids_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
     """Return the section of the class means of the scores."""
     # Class means of orthogonal scores are zero and are omitted.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
 
 
-def _columns(results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = MAX_COLUMNS) -> Section:
-    """Section on the importance and the weights of the columns.
+def _columns_section(
+    results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = MAX_COLUMNS
+) -> Section:
+    """Return the section of the importance and the weights of the columns.
 
     Parameters
     ----------
@@ -181,5 +187,8 @@ def _columns(results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = M
     )
 
 
-pls_brief: Sections = {"components": _components, "columns": partial(_columns, max_columns=BRIEF)}
+pls_brief: Sections = {
+    "components": _components_section,
+    "columns": partial(_columns_section, max_columns=MAX_COLUMNS_BRIEF),
+}
 """Sections of the short summary: components, and the first columns."""

@@ -61,15 +61,17 @@ MAX_GRID_SIZE = 10_000
 """Largest number of penalties to try."""
 
 MIN_PENALTY_RATIO = 1e-3
+"""Smallest default penalty relative to the largest."""
+
 MIN_PENALTY_RATIO_WIDE = 1e-2
-"""Smallest default penalty relative to the largest: in general, and with fewer rows than columns."""
+"""Smallest default penalty relative to the largest, if there are fewer rows than columns."""
 
 
-SHARED = ("ridge", "ncomp", "estimated_prior")
+SHARED_ARGUMENTS = ("ridge", "ncomp", "estimated_prior")
 """Arguments of `fit_sparse` and `along` of the core that a refit copies from the fit."""
 
 
-def _sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]:
+def _read_sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]:
     """Validate the options `nonzero` and `penalty`.
 
     Parameters
@@ -121,15 +123,15 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
     ]
     if constant:
         does, it = ("does", "it") if len(constant) == 1 else ("do", "them")
-        tells = reading.separation_note(fit.moments, design_rows.terms)
+        note = reading.separation_note(fit.moments, design_rows.terms)
         hint = (
             "Use lda(covariance=discrim.covariance.Shrunk(1e-6))"
-            if tells
+            if note
             else f"Leave {it} out of the formula"
         )
         raise CollinearError(
             f"{reading.join_labels(design_rows.terms[j] for j in constant)} {does} not vary within classes, "
-            f"so distances in units of the within-class variation are infinite.{tells}",
+            f"so distances in units of the within-class variation are infinite.{note}",
             hint=f"{hint}.",
             columns=[design_rows.terms[j] for j in constant],
         )
@@ -141,13 +143,13 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
     )
 
 
-def _warn_of_no_direction(fit: SparseFit) -> None:
+def _warn_of_no_directions(fit: SparseFit) -> None:
     """Warn that the fit has no direction, and why."""
-    reason = f"At penalty {fit.tuning[0]:g} no column is left"
-    hint = "Give a smaller penalty=, or nonzero="
+    reason = f"At penalty {fit.tuning[0]:g} no column is selected"
+    hint = "Pass a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
-        reason = "The classes have equal means in all columns, so that there is no direction"
-        hint = "Name other columns"
+        reason = "The classes have equal means in all columns, so there is no direction"
+        hint = "Use other columns"
     warn_user(
         f"{reason}: the posteriors of every row are the priors, and every row is assigned to the class with "
         f"the largest prior. {hint}.",
@@ -206,7 +208,7 @@ def _raise_if_dependent(moments: ClassMoments, design_rows: DesignRows) -> None:
     reading.warn_of_near_dependencies(moments, design_rows.terms)
 
 
-def _penalty_grid(grid: Any) -> Floats | None:
+def _read_penalty_grid(grid: Any) -> Floats | None:
     """Validate `grid=`; return the distinct penalties in decreasing order, or None for the default.
 
     Parameters
@@ -229,8 +231,10 @@ def _penalty_grid(grid: Any) -> Floats | None:
     return np.array(reading.check_grid(grid, "penalty to choose from", 0, ends="()", also=also)[::-1])
 
 
-def _penalties_of(moments: ClassMoments, count: int) -> Floats:
-    """Default penalties, from the smallest that selects no column downwards, evenly spaced on a log scale.
+def _default_penalties(moments: ClassMoments, count: int) -> Floats:
+    """Return the default penalties, evenly spaced on a log scale and decreasing.
+
+    The first is the smallest penalty at which no column is selected.
 
     Parameters
     ----------
@@ -284,7 +288,7 @@ def _choose_penalty(
     CollinearError
         In the training set of a fold a class is empty or a direction does not vary within classes.
     """
-    penalties: Any = _penalties_of(moments, search.count) if search.grid is None else search.grid
+    penalties: Any = _default_penalties(moments, search.count) if search.grid is None else search.grid
     fits = core.fit_sparse_path(moments, prior, penalties, **shared)
     for fit in fits:
         _raise_if_singular(fit, design_rows)
@@ -302,7 +306,7 @@ def _choose_penalty(
             progress(1)
             refits = (
                 core.fit_sparse_path(moments_without, prior, penalties, **shared)
-                if _has_enough(moments_without)
+                if _has_enough_rows(moments_without)
                 else []
             )
             if not refits or any(fit.is_singular() for fit in refits):
@@ -323,12 +327,12 @@ def _choose_penalty(
     return float(search.acceptable_values(path).max()), path, fits
 
 
-def _has_enough(moments: ClassMoments) -> bool:
-    """Whether each class has a row, and there are more rows than classes."""
+def _has_enough_rows(moments: ClassMoments) -> bool:
+    """Return whether each class has a row, and there are more rows than classes."""
     return bool((moments.rows >= 1).all() and moments.total > moments.n_classes)
 
 
-PENALTIES = 50
+N_PATH_PENALTIES = 50
 """Number of penalties of a path of coefficients by default."""
 
 
@@ -426,7 +430,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         DataFrame by (penalty, axis), columns by term
             The penalties decrease from row to row. The terms are all that are selected at some penalty.
         """
-        penalties, fits = self._along(grid)
+        penalties, fits = self._penalty_path(grid)
         tables = {
             (penalty, f"LD{r + 1}"): fit.coef[:, r]
             for penalty, fit in zip(penalties.tolist(), fits, strict=True)
@@ -437,7 +441,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         index = pd.MultiIndex.from_tuples(tables, names=["penalty", "axis"]) if tables else None
         return pd.DataFrame(values[:, used], index=index, columns=self.terms[used])
 
-    def _along(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
+    def _penalty_path(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
         """Fit along decreasing penalties; the default path is cached.
 
         Parameters
@@ -455,8 +459,10 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         if grid is None and "along" in cache:
             fits: list[SparseFit] = cache["along"]
             return np.array([fit_at_penalty.tuning[0] for fit_at_penalty in fits]), fits
-        user_penalties = _penalty_grid(grid)
-        penalties = _penalties_of(fit.moments, PENALTIES) if user_penalties is None else user_penalties
+        user_penalties = _read_penalty_grid(grid)
+        penalties = (
+            _default_penalties(fit.moments, N_PATH_PENALTIES) if user_penalties is None else user_penalties
+        )
         fits = core.fit_sparse_path(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
         if user_penalties is None:
             cache["along"] = fits
@@ -466,8 +472,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def scores(self) -> pd.DataFrame:
         """Optimal scores of the classes, classes by LD1, LD2, ...
 
-        Optimal scores of the classes: they are uncorrelated, with mean zero and mean square one over the
-        rows.
+        They are uncorrelated, with mean zero and mean square one over the rows.
         """
         return pd.DataFrame(
             self._fit.estimates.class_scores, index=self.classes, columns=self._axis_names, copy=True
@@ -547,7 +552,7 @@ MAX_RIDGE = 1e100
 """Largest ridge; with larger ones the squared coefficients underflow."""
 
 CHOSEN_FROM_ROWS = NeedsRows(
-    "A penalty is chosen by the rows and not by their moments.", "Give penalty= or nonzero="
+    "The penalty is chosen from rows and not from moments.", "Pass penalty= or nonzero="
 )
 
 
@@ -584,13 +589,12 @@ def sparse_lda(
         be given with moments, because a penalty is chosen from rows.
     nonzero : int or sequence of int, optional
         How many columns each direction may use; a sequence has a number for each direction. The penalty is
-        then the smallest that selects so many, like `stop=-nonzero` of R's sparseLDA.
+        then the smallest that selects this number, like `stop=-nonzero` of R's sparseLDA.
     penalty : float, sequence of float, or "1se", optional
         Factor of the sum of the absolute coefficients of standardized columns; zero stands for no penalty. No
-        column is left at a penalty of 1 or more or, with the default penalties, from `path.penalty[0]` on. If
-        neither penalty nor nonzero is given, it is chosen by folds: the penalty of least error and, of equal
-        errors, the larger one. "1se" chooses the largest penalty whose error is within one standard error of
-        the least.
+        column is selected at a penalty of 1 or more. If neither penalty nor nonzero is passed, the penalty is
+        chosen by folds: the penalty with the smallest error and, of equal errors, the larger one. "1se"
+        chooses the largest penalty whose error is within one standard error of the smallest error.
     ridge : float
         Factor of half the sum of the squares of these coefficients, up to 1e100; R's sparseLDA has 1e-6.
     ncomp : int, optional
@@ -668,9 +672,9 @@ def sparse_lda(
     """
     options = verb_options(locals())
     reading.check_integer("n_penalties", n_penalties, 2, MAX_GRID_SIZE, description="a number of penalties")
-    penalty_candidates = _penalty_grid(grid)
+    penalty_candidates = _read_penalty_grid(grid)
     reading.check_number("ridge", ridge, 0, MAX_RIDGE)
-    by, values = _sparsity(nonzero, penalty)
+    by, values = _read_sparsity(nonzero, penalty)
     sample = Sample("sparse_lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
@@ -689,7 +693,7 @@ def sparse_lda(
             hint="Pass one number for all directions, or one for each.",
         )
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
-    shared: dict[str, Any] = dict(zip(SHARED, (float(ridge), ncomp, estimated), strict=True))
+    shared: dict[str, Any] = dict(zip(SHARED_ARGUMENTS, (float(ridge), ncomp, estimated), strict=True))
     search = None
     path = None
     cache = {}
@@ -708,7 +712,7 @@ def sparse_lda(
     fit = core.fit_sparse(stats, prior_proportions, by=by, tuning=tuning, **shared)
     _raise_if_singular(fit, design_rows)
     if not fit.coef.shape[1]:
-        _warn_of_no_direction(fit)
+        _warn_of_no_directions(fit)
     fitted = SparseLDASpec(search).fit(
         fit, design_rows, options, has_rows=sample.has_rows, path=path, cache=cache
     )
@@ -717,7 +721,7 @@ def sparse_lda(
 
 @dataclass(frozen=True, eq=False)
 class SparseLDASpec(ModelSpec[SparseFit]):
-    """Sparse discriminant analysis.
+    """Sparse discriminant analysis: how it is refitted, scored and saved.
 
     Parameters
     ----------
@@ -764,9 +768,9 @@ class SparseLDASpec(ModelSpec[SparseFit]):
             return self.refit_with_fixed(fit, rows)
         estimates = fit.estimates
         moments = reading.class_moments(rows, estimates.moments.scatter_type)
-        if not _has_enough(moments):
+        if not _has_enough_rows(moments):
             return None
-        shared: dict[str, Any] = {name: getattr(estimates, name) for name in SHARED}
+        shared: dict[str, Any] = {name: getattr(estimates, name) for name in SHARED_ARGUMENTS}
         max_directions = min(moments.n_classes - 1, moments.n_columns)
         if estimates.ncomp is not None:
             shared["ncomp"] = max_directions = min(estimates.ncomp, moments.n_columns)
@@ -780,15 +784,15 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
-        """Return missing scores: each row is then left out by a refit."""
-        return scores_by_refits(fit, "takes a fit a row")
+        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        return scores_by_refits(fit, "takes a fit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays stored in a file."""
         return {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,), "penalties": (-1,)}
 
 
-BRIEF = 10
+MAX_COLUMNS_BRIEF = 10
 """Number of columns that the short summary shows."""
 
 MAX_COLUMNS = 30
@@ -798,17 +802,17 @@ MAX_COLUMNS = 30
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
     """Return the sections of the summary in their order."""
     section_builders: Sections = {
-        "header": _header,
+        "header": _header_section,
         "classes": headers.classes_section,
-        "directions": _directions,
+        "directions": _directions_section,
     }
-    section_builders |= {"path": _path, "selected": _selected}
+    section_builders |= {"path": _path_section, "selected": _selected_section}
     if fit.path is None:
         del section_builders["path"]
     return section_builders
 
 
-def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
+def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
     by = "penalty" if estimates.by == "penalty" else "number of columns"
@@ -838,11 +842,11 @@ def _header(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
         headers.prior_item(fit),
         headers.error_item(fit, "apparent"),
     ]
-    note = "" if n_selected else "No column is left, so that each posterior is the prior. "
+    note = "" if n_selected else "No column is selected, so each posterior equals the prior. "
     return headers.header(fit, items, f"{note}{headers.fixed_choice_note(fit)}".strip())
 
 
-def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
+def _directions_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     """Return the section of the directions: penalties, numbers of columns and class means."""
     penalty, columns = (make_unique_name(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
@@ -858,7 +862,7 @@ def _directions(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Secti
     )
 
 
-def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
+def _path_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     """Return the section of the cross-validated error by penalty."""
     table = headers.path_table(results.path, fit.estimates.tuning[0])
     formats: dict[Any, Any] = {
@@ -869,10 +873,10 @@ def _path(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
     )
 
 
-def _selected(
+def _selected_section(
     results: SparseLDAResults, fit: FittedModel[SparseFit], max_columns: int = MAX_COLUMNS
 ) -> Section:
-    """Section on the standardized coefficients of the selected columns.
+    """Return the section of the standardized coefficients of the selected columns.
 
     Parameters
     ----------
@@ -899,7 +903,7 @@ def _selected(
     return Section(
         "Coefficients of the columns selected",
         table,
-        note=note if len(selected_names) else "No column survives the penalty.",
+        note=note if len(selected_names) else "No column is selected at this penalty.",
         shared=True,
         source="fit.standardized, fit.scaling",
     )
@@ -907,6 +911,6 @@ def _selected(
 
 sparse_lda_brief: Sections = {
     "classes": headers.classes_section,
-    "selected": partial(_selected, max_columns=BRIEF),
+    "selected": partial(_selected_section, max_columns=MAX_COLUMNS_BRIEF),
 }
 """Sections of the short summary: classes, and the first selected columns."""

@@ -44,7 +44,7 @@ from discrim.report.grid import Pairs, Section, clean, shorten
 from discrim.report.tables import Sections
 
 MAX_CORRELATION = 1.0 - 1e-12
-"""Squared canonical correlation at which the scores count as predicted without error."""
+"""Squared canonical correlation above which the scores count as predicted without error."""
 
 
 class Engine(Protocol):
@@ -66,7 +66,7 @@ def _fit_by_regression(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> tuple[FlexibleFit, Any]:
-    """Fit a copy of the engine to the class scores and compute the flexible fit.
+    """Fit a copy of the engine to the class scores, and compute the discriminant variates from it.
 
     Parameters
     ----------
@@ -252,8 +252,8 @@ def fda(
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
         A DataFrame of pandas, or any other table in memory that narwhals supports, such as one of polars or
-        Arrow. The engine needs all rows at once; sources that are read in chunks, such as a file or a
-        DataFrame of Dask, are refused: pass a sample of the rows as a DataFrame.
+        Arrow. The engine needs all rows at once. Sources that are read in chunks, such as a file or a
+        DataFrame of Dask, are not supported: pass a sample of the rows as a DataFrame.
     engine : object with `fit(X, Y)` and `predict(X)`
         A regression, for example from scikit-learn. A copy of it is fitted to the columns (n, p) and to K - 1
         scores of the classes (n, K - 1), or (n,) for two classes. With least squares the fit equals
@@ -328,13 +328,14 @@ def fda(
 
 
 def _raise_not_defined(problem: str) -> NoReturn:
+    """Raise NotSupportedError for a method that a regression engine does not define, named by `problem`."""
     raise NotSupportedError(
         f"{problem} is not defined for an arbitrary regression engine.", hint="See error_rates()."
     )
 
 
 class VariateResults(ClassMeans, ClassifierResults):
-    """Scores, centroids and variates, which all fits by optimal scoring have."""
+    """Base class of results of fits by optimal scoring: class scores, centroids and variates."""
 
     _fit: FittedModel[Any]
 
@@ -515,8 +516,8 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
-        """Return missing scores: each row is then left out by a refit."""
-        return scores_by_refits(fit, "takes a fit of the engine a row")
+        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        return scores_by_refits(fit, "takes a fit of the engine for each row")
 
 
 def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:

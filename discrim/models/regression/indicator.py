@@ -147,8 +147,9 @@ def indicator(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     collinear : {"raise", "drop"}
-        Whether columns that others determine over all rows are refused, or the later ones dropped with a
-        warning, like R's lm. With more columns than rows, the remaining columns fit every row.
+        Whether columns that are linear combinations of others over all rows are an error, or the later ones
+        are dropped with a warning, like R's lm. With more columns than rows, the remaining columns fit every
+        row.
     levels : sequence, optional
         The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
@@ -408,7 +409,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
 
 
 MAX_FITTED_ERROR = 0.0001
-"""Largest error of a fitted value that is computed from printed coefficients."""
+"""Largest rounding error of a fitted value that is computed from the coefficients as printed."""
 
 
 def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
@@ -425,8 +426,8 @@ def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -
     notes = [headers.dropped_note(fit, "over all rows")]
     if masked:
         notes.append(
-            f"Masked: {join_labels(masked)}. For no observation is the fitted value of this class the "
-            "largest; try poly() in the formula, or lda()."
+            f"Masked: {join_labels(masked)}. No observation is assigned to such a class; try poly() in the "
+            "formula, or lda()."
         )
     rarely_predicted = []
     if fit.has_rows:
@@ -434,8 +435,8 @@ def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -
         rarely_predicted = [label for label in few_won if label not in masked]
     if rarely_predicted:
         notes.append(
-            f"Less than half of their own observations won: {join_labels(rarely_predicted)}. The class is "
-            "nearly masked, or overlaps others; compare with lda()."
+            f"Fewer than half of the observations of {join_labels(rarely_predicted)} are assigned to their "
+            "own class, which is nearly masked or overlaps others; compare with lda()."
         )
     return headers.header(fit, items, " ".join(notes).strip())
 
@@ -446,13 +447,13 @@ def _n_correct_by_class(results: IndicatorResults) -> pd.Series:
 
 
 def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the classes: shares, rows, and predictions if available."""
+    """Return the section of the classes: shares, rows, and numbers of predicted and of correct rows."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     formats: dict[Any, Any] = {"share": "share", "n": "count"}
     try:
-        table["given to it"] = results.confusion().sum(axis=0)
-        table["own rows won"] = _n_correct_by_class(results)
-        formats |= {"given to it": "count", "own rows won": "count"}
+        table["predicted"] = results.confusion().sum(axis=0)
+        table["correct"] = _n_correct_by_class(results)
+        formats |= {"predicted": "count", "correct": "count"}
     except NotSupportedError:
         pass
     return Section("Classes", table.rename_axis(index=None), formats, source="fit.counts, fit.confusion()")

@@ -176,12 +176,12 @@ class RowInfluence(ClassifierResults):
         design_rows = logistic_search.rows_with_maximum(self._fit, "dfbetas()")
         p1, q = self.bse.shape
         n = design_rows.table.nrows
-        turn = self._fit.estimates.frame.to_data()
+        to_data = self._fit.estimates.frame.to_data()
         bse = self.bse.to_numpy()
         memory_label = f"dfbetas() of {n:,} rows and {p1 * q:,} coefficients"
-        check_memory(float(n) * p1 * q, memory_label, "Ask for influence()")
+        check_memory(float(n) * p1 * q, memory_label, "Use influence()")
         # Divide by standard errors first: extreme units cancel before any product could overflow.
-        lines = [turn / bse[:, [k]] for k in range(q)] if scaled else [turn] * q
+        lines = [to_data / bse[:, [k]] for k in range(q)] if scaled else [to_data] * q
         out = np.full((n, q * p1), np.nan)
         for rows, influence, _ in _influence_by_chunk(self._fit, design_rows, with_coef_changes=True):
             moves: Any = influence.coef_changes
@@ -193,7 +193,19 @@ class RowInfluence(ClassifierResults):
 
 
 def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series | pd.DataFrame:
-    """Compute residuals of the rows; see `RowInfluence.residuals` for `residual_type` and the result."""
+    """Compute residuals of the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    residual_type : {"deviance", "pearson", "response", "working"}
+
+    Returns
+    -------
+    Series or DataFrame
+        The result of `RowInfluence.residuals`.
+    """
     check_word("kind", residual_type, ("deviance", "pearson", "response", "working"))
     design_rows = logistic_search.rows_with_maximum(fit, "residuals()")
     estimates = fit.estimates

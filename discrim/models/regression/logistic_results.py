@@ -644,8 +644,8 @@ class LogisticSpec(ModelSpec[Any]):
         return None if refit is None else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return missing scores: each row is then left out by a refit."""
-        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit a row")
+        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
         """Return whether each refit drops collinear columns again."""

@@ -204,7 +204,7 @@ MAX_CACHED_VALUES = 2**20
 
 
 def columns_of_terms(design_rows: DesignRows) -> dict[str, tuple[int, ...]]:
-    """Return the terms of the formula, each with the positions of its columns in the rows."""
+    """Return the positions of the columns of each term of the formula in the rows, by label of the term."""
     kept_columns = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
     position = {column: j for j, column in enumerate(kept_columns)}
     columns_by_term = {
@@ -326,7 +326,7 @@ def _design_matrix(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tu
 PROGRESS_LABEL = "logistic regression, passes over the rows"
 
 OUTLIER_DISTANCE_RATIO = 1e3
-"""A row is an outlier if its distance from the median of the rows exceeds FAR times the median distance."""
+"""Distance from the median of the rows, relative to the median distance, above which a row is an outlier."""
 
 MIN_INFORMATION_SHARE = 1e-20
 """Smallest share of the information at the class proportions that is accepted if there are outliers."""
@@ -489,10 +489,10 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
     codes = used_codes(design_rows)
     weights = None if design_rows.weights is None else design_rows.weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], weights, len(design_rows.design.levels)).astype(np.float64)
-    begun = (
+    start = (
         fit if design_rows.terms == terms else fit.of_columns(reading.class_moments(design_rows, "pooled"))
     )
-    refit = begun.refit(cached_rows(design_rows, 0), counts)
+    refit = start.refit(cached_rows(design_rows, 0), counts)
     if refit is not None or fit.bias_reduction or not (counts > 0).all():
         return refit
     x = gather_used_rows(design_rows.unweighted()).x
@@ -500,8 +500,8 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
         if not scale_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
     # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
-    begun = fit.of_columns(reading.class_moments(design_rows, "pooled"))
-    return begun.refit(cached_rows(design_rows, 0), counts, MIN_INFORMATION_SHARE)
+    start = fit.of_columns(reading.class_moments(design_rows, "pooled"))
+    return start.refit(cached_rows(design_rows, 0), counts, MIN_INFORMATION_SHARE)
 
 
 def overlap_by_score(fit: LogisticFit, design_rows: DesignRows) -> Certificate:
@@ -523,7 +523,7 @@ def overlap_by_score(fit: LogisticFit, design_rows: DesignRows) -> Certificate:
 
 
 def _handle_separation(fit: LogisticFit, design_rows: DesignRows, *, warn: bool) -> Certificate | None:
-    """Raise an error or warn if the search did not converge because classes are separated.
+    """Raise an error or warn if classes are separated, after a search that did not converge.
 
     Parameters
     ----------
@@ -571,13 +571,13 @@ def _raise_if_not_converged(fit: LogisticFit, maxiter: int) -> None:
     if fit.newton.converged:
         return
     cause = ""
-    hint = "Raise maxiter=."
+    hint = "Increase maxiter=."
     if steps < maxiter:
         cause = (
-            ": rounding has stopped the search, for example if weights differ by orders of magnitude, or one "
-            "row is as far from the others"
+            ": rounding has stopped the search, for example because weights differ by orders of magnitude, "
+            "or because one row is far from the others"
         )
-        hint = "Bring the weights closer, correct the row, or leave it out."
+        hint = "Use weights of similar size, or correct or leave out the row."
     raise DataError(
         f"Newton's method has not converged in {steps} step{'s' * (steps != 1)}, though the classes overlap "
         f"and a maximum exists{cause}.",
@@ -662,7 +662,7 @@ def _firth_convergence_error(fit: LogisticFit, maxiter: int) -> DataError:
     steps = fit.newton.steps
     message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEP_FACTOR * maxiter:
-        return DataError(f"{message}.", hint="Raise maxiter=.")
+        return DataError(f"{message}.", hint="Increase maxiter=.")
     weight = float(fit.counts.sum())
     rows = int(fit.moments.rows.sum())
     if weight > 1e3 * rows:

@@ -79,8 +79,9 @@ def with_covariance(
     check_word("convention", convention, ("statsmodels",), optional=True)
     if (cov_type == "cluster") != (groups is not None):
         raise DataError(
-            f"cov_type={cov_type!r} cannot be combined with groups= "
-            f"{'missing' if groups is None else 'set'}.",
+            'cov_type="cluster" requires groups=.'
+            if groups is None
+            else f"groups= cannot be combined with cov_type={cov_type!r}.",
             hint=(
                 'Pass groups= with cov_type="cluster", as a column of the table or a value for each row, and '
                 "leave it out otherwise."
@@ -115,7 +116,7 @@ def with_covariance(
             design_rows.rows.require_table(
                 f"groups={groups!r} names a column of ",
                 ", which is read part by part.",
-                hint=f"Give a vector of {design_rows.table.nrows:,} values, as a Series or an array.",
+                hint=f"Pass a vector of {design_rows.table.nrows:,} values, as a Series or an array.",
             )
         name = groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "groups")
         sums = _group_score_sums(fit, design_rows, number_labels(groups, design_rows.table, "groups"))
@@ -201,6 +202,7 @@ def estimator_note(robust: Sandwich | None) -> str:
 
 
 Hypothesis = tuple[Floats, Floats]
+"""Contrasts (r, q (p + 1)) of the coefficients, and right sides (r,) of the equations."""
 
 
 def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> TestResult:
@@ -297,7 +299,7 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
     if matrix.ndim != 2 or matrix.shape[1] != len(index) or not len(matrix):
         raise DataError(
             f"The hypothesis has shape {matrix.shape}, and there are {len(index)} coefficients.",
-            hint="Give a matrix with a column for each, in the order of cov_params().",
+            hint="Pass a matrix with a column for each, in the order of cov_params().",
         )
     return _hypothesis_from_matrix(matrix)
 
@@ -459,7 +461,7 @@ class TermMarginality:
 
 
 def _term_factors(design: Design, text: str) -> frozenset[str]:
-    """Return the factors of a term of a design."""
+    """Return the codes of the factors of a term, given by its text."""
     if design.spec is None:
         return frozenset({text})
     for product in design.spec.products:
@@ -619,7 +621,13 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
 
 
 class _PairedColumns:
-    """Iterate over the columns of two fits to the same rows in the same order, in blocks of equal length."""
+    """Iterable of blocks with the columns of two fits, to the same rows in the same order.
+
+    Parameters
+    ----------
+    large, small : DesignRows
+        Rows of the two fits.
+    """
 
     def __init__(self, large: DesignRows, small: DesignRows) -> None:
         self._large = large
@@ -641,7 +649,7 @@ class _PairedColumns:
 def nested_likelihood_ratio(
     small: FittedModel[LogisticFit], large: FittedModel[LogisticFit]
 ) -> tuple[float, float]:
-    """Likelihood ratio of nested fits to the same rows.
+    """Compute the likelihood ratio of nested fits to the same rows.
 
     With bias reduction both are maxima of Firth's likelihood of the large fit.
 

@@ -169,7 +169,7 @@ def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
     if not isinstance(requested, Sequence | pd.Index) or not len(requested):
         raise DataError(
             f"columns={format_argument(columns)} is not valid.",
-            hint="Give names of columns, in a list, or None for all.",
+            hint="Pass a list of column names, or None for all.",
         )
     unknown = [name for name in requested if name not in existing_names]
     if unknown:
@@ -209,7 +209,7 @@ def _rows_with_values(
         problem = (
             f"names {join_labels(unknown)}, which the formula does not read" if unknown else "names no column"
         )
-        raise DataError(f"at= {problem}.", hint=f"Give values of some of {join_labels(names)}.")
+        raise DataError(f"at= {problem}.", hint=f"Pass values of some of {join_labels(names)}.")
     design_rows.rows.require_table(
         "marginal_effects() at given values needs a table in memory, and ",
         " is read part by part.",
@@ -451,7 +451,7 @@ class _AveragedRows:
         frame = self._estimates.frame
 
         def with_value(j: int, value: float) -> Floats:
-            """Return the rows in standard coordinates (p + 1, m), with one value in column j."""
+            """Return the rows in standard coordinates (p + 1, m), with the column j set to `value`."""
             others = np.array(rows)
             others[:, j] = value
             return frame.transform(others)
@@ -577,7 +577,7 @@ class _AveragedRows:
             z = self._estimates.frame.transform(means[None, :])
 
         def with_value(j: int, value: float) -> Floats:
-            """Return the row of means in standard coordinates (p + 1, 1), with one value in column j."""
+            """Return the row of means in standard coordinates (p + 1, 1), with column j set to `value`."""
             other = z.copy()
             other[1:] += (value - means[j]) * self._unit_change(j)
             return other

@@ -62,7 +62,7 @@ class Penalty(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StrengthSearch:
-    """Options of a penalized fit: a fixed strength, or the choice of one by cross-validation.
+    """Options of a penalized fit, with a fixed strength or a choice of the strength by cross-validation.
 
     Attributes
     ----------
@@ -176,7 +176,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
         strengths = core.path_strengths(model, search.penalty.l1_ratio, search.penalty.n_strengths)
     memory_label = f"The coefficients of {len(strengths):,} strengths"
     n_values = float(len(strengths)) * model.n_functions * len(model.z)
-    check_memory(n_values, memory_label, "Give the penalty a shorter grid=, or one strength")
+    check_memory(n_values, memory_label, "Pass a penalty with a shorter grid=, or with one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with Progress(len(strengths), "path of the strength") as progress:
         ends = core.penalized_path(
@@ -211,7 +211,7 @@ def _raise_if_not_converged(ends: list[PenalizedResult], strengths: Floats, sear
         if not fit.converged:
             raise DataError(
                 f"At strength {strength:.4g} the search has not converged in {fit.steps} steps.",
-                hint=f"Raise maxiter={search.maxiter}, or give the penalty larger strengths as grid=.",
+                hint=f"Increase maxiter={search.maxiter}, or pass a penalty with larger strengths in grid=.",
             )
 
 
@@ -414,7 +414,7 @@ def fit_penalized(
     FittedModel
     """
     penalty = search.penalty
-    begun = PenalizedFit(
+    start = PenalizedFit(
         moments, prior, estimated_prior, reference, penalty.word, 1.0, penalty.l1_ratio, np.zeros((1, 1)),
         0.0, 0.0, 0,
     )  # fmt: skip
@@ -424,7 +424,7 @@ def fit_penalized(
         count = (1 if moments.n_classes == 2 else moments.n_classes) * (rank + 1)
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
         raise_if_many_coefficients(count, rank, moments.n_classes, others)
-    estimates, path = _fit_at_strength(begun, design_rows, moments, search, prior)
+    estimates, path = _fit_at_strength(start, design_rows, moments, search, prior)
     table, cache = (None, {}) if path is None else (path.table, {"along": path})
     return PenalizedLogisticSpec(search).fit(estimates, design_rows, options, path=table, cache=cache)
 
@@ -470,11 +470,11 @@ def _fit_at_strength(
     full_fit = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
     if not full_fit.converged:
         by_rounding = full_fit.steps < search.maxiter
-        more = "" if by_rounding else f", or raise maxiter={search.maxiter}"
+        more = "" if by_rounding else f", or increase maxiter={search.maxiter}"
         raise DataError(
             f"At strength {strength:.4g} the search has not converged in {full_fit.steps} "
             f"steps{', because of rounding' if by_rounding else ''}.",
-            hint=f"Give a larger strength{more}.",
+            hint=f"Pass a larger strength{more}.",
         )
     return fit.with_result(full_fit, strength), path
 
@@ -669,7 +669,7 @@ def _unavailable_attribute(name: str, inherited: Any) -> Any:
         )
 
     if isinstance(inherited, property):
-        return property(available_if(refuse)(refuse), doc=f"Refused: {inherited.__doc__}")
+        return property(available_if(refuse)(refuse), doc=f"Not available: {inherited.__doc__}")
     return available_if(refuse)(wraps(inherited)(refuse))
 
 
@@ -688,7 +688,7 @@ _disable_inference()
 
 @dataclass(frozen=True, eq=False)
 class PenalizedLogisticSpec(LogisticSpec):
-    """Penalized logistic regression.
+    """Penalized logistic regression: how it is refitted, scored and saved.
 
     Parameters
     ----------
@@ -733,9 +733,9 @@ class PenalizedLogisticSpec(LogisticSpec):
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
-        begun = replace(fit.estimates, moments=moments)
+        start = replace(fit.estimates, moments=moments)
         try:
-            refit, _ = _fit_at_strength(begun, rows, moments, self.search, fit.prior)
+            refit, _ = _fit_at_strength(start, rows, moments, self.search, fit.prior)
         except DataError:
             return None
         return refit.rule(fit.log_prior())
@@ -825,7 +825,8 @@ def _header_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) ->
     note = (
         "The coefficients of columns divided by their standard deviations (divisor N) are penalized, "
         "and constants are not; those shown are in the columns' own units. KKT conditions hold to "
-        f"{estimates.violation:.0e} of the strength. There are no standard errors: see the help."
+        f"{estimates.violation:.0e} of the strength. There are no standard errors, because a penalty shrinks "
+        "the estimates."
     )
     if by_path:
         note += (
@@ -842,7 +843,7 @@ def _params_section(
     *,
     by_class: bool = False,
 ) -> Section:
-    """Section on the coefficients of the constant and of the largest terms.
+    """Return the section of the coefficients of the constant and of the largest terms.
 
     Parameters
     ----------
@@ -874,7 +875,7 @@ def _params_section(
         notes.append(f"And {len(selected) - max_terms} more: fit.params.")
     if n_terms > len(selected):
         zero = f"{n_terms - len(selected)} of {n_terms} terms"
-        notes.append(f"{zero} have no part: all their coefficients are zero.")
+        notes.append(f"{zero} are not selected: all their coefficients are zero.")
     sizes = headers.score_sizes(fit.estimates.moments)
     # Select by position: a column may also be named "constant".
     row_positions = np.append(0, 1 + results.terms.get_indexer(selected[:max_terms])).astype(np.intp)

@@ -298,7 +298,7 @@ def _draw_regression_lines(
 
 
 def _first_numeric_column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
-    """Return the values (n,) and the name of the first numeric one of some columns."""
+    """Return the values (n,) and the name of the first numeric column among `names`."""
     columns = design_rows.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:

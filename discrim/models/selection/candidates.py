@@ -416,7 +416,7 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
         calibrated_scores[row_positions[in_fold]] = calibrator.scores(scores[in_fold])
     predicted = best_class(calibrated_scores)[None]
     return _first_repeat_losses(
-        costs, replace(rows, predicted=predicted, scores=(calibrated_scores,), posteriors=True)
+        costs, replace(rows, predicted=predicted, scores=(calibrated_scores,), has_posteriors=True)
     )
 
 
@@ -436,7 +436,8 @@ def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows)
     """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.is_evaluated), 1))
-    return _first_repeat_losses(costs, replace(rows, predicted=codes, scores=(scores,), posteriors=True))[0]
+    null_rows = replace(rows, predicted=codes, scores=(scores,), has_posteriors=True)
+    return _first_repeat_losses(costs, null_rows)[0]
 
 
 def evaluate_within_time(

@@ -74,7 +74,9 @@ class _SizeErrors:
 def _effective_sizes(
     tested_counts: Floats, weights: Floats, frequencies: Floats, clusters: Codes | None
 ) -> tuple[float, float]:
-    """Return the effective number of tested rows, and of independent units (rows or groups) among them.
+    """Return the effective number of tested rows, and the number of independent units among them.
+
+    Units are the groups, or the rows if there are no groups.
 
     Parameters
     ----------
@@ -92,7 +94,7 @@ def _effective_sizes(
     n_rows : float
         Kish's effective sample size.
     n_units : float
-        The same, or the number of groups.
+        Number of groups; without groups equal to `n_rows`.
     """
     is_counted = (tested_counts > 0) & (weights > 0)
     counted_weights = weights[is_counted]
@@ -384,7 +386,7 @@ def _evaluate_size(
     Raises
     ------
     NotSupportedError
-        No row has a prediction.
+        A rule cannot be fitted to so few rows, or no row has a prediction.
     """
     design_rows = fit.require_rows("learning_curve()")
     n_folds = max(round(1 / min(proportion, 1 - proportion)), 2)
@@ -395,7 +397,17 @@ def _evaluate_size(
         # Fold 1 is the training fold. The rule without fold 0, which has the other rows, is fitted to it.
         fold_ids = np.where(fold_ids < 0, -1, (fold_ids == 0).astype(np.intp))
         labels = ["test rows", "training rows"]
-    cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
+    try:
+        cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
+    except NotSupportedError as error:
+        # The message names a fold, but users of a learning curve do not know the folds.
+        reason, _ = fit.spec.refit_failure
+        raise NotSupportedError(
+            f"The model cannot be fitted to {proportion:.3g} of the rows ({reason}).",
+            hint="Pass larger sizes=.",
+            columns=error.columns,
+            classes=error.classes,
+        ) from None
     is_tested = (fold_ids == 0 if fits_one_fold else fold_ids >= 0) & (cv._predicted >= 0)
     is_wrong = is_tested & (cv._predicted != cv._actual)
     if not is_tested.any():

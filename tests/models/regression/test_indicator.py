@@ -243,19 +243,19 @@ def test_a_class_that_is_nearly_masked_is_counted_and_named():
     assert 0 < won[1] < 50 < min(won[0], won[2])
     summary = fit.summary()
     table = summary.tables["classes"]
-    assert table["own rows won"].tolist() == won
-    assert table["given to it"].tolist() == fit.predict().value_counts()[fit.classes].tolist()
+    assert table["correct"].tolist() == won
+    assert table["predicted"].tolist() == fit.predict().value_counts()[fit.classes].tolist()
     text = " ".join(summary.as_text().split())
-    assert "Less than half of their own observations won: 'middle'." in text
+    assert "Fewer than half of the observations of 'middle'" in text
     assert "Masked:" not in text
     assert fit.masked.tolist() == []
-    assert "own rows won:" not in indicator("species ~ .", IRIS).summary().as_text()
+    assert "nearly masked" not in indicator("species ~ .", IRIS).summary().as_text()
 
 
 def test_a_masked_class_is_not_named_twice():
     text = " ".join(indicator("y ~ u + v", three_in_a_row()).summary().as_text().split())
     assert "Masked: 'middle'." in text
-    assert "own rows won:" not in text
+    assert "nearly masked" not in text
 
 
 def test_masking_counts_only_rows_of_the_fit():

@@ -241,7 +241,7 @@ def test_unconverged_fits_are_refused(maxiter):
     # By symmetry the line goes through zero; the search gives up near a separation, and goes on after it.
     x = np.r_[np.linspace(-1, -0.1, 50), 1e-6, -1e-6, np.linspace(0.1, 1, 50)]
     data = pd.DataFrame({"x": x, "y": np.repeat(["a", "b"], 51)})
-    with pytest.raises(DataError, match=rf"not converged in {maxiter} step.*Raise maxiter=\."):
+    with pytest.raises(DataError, match=rf"not converged in {maxiter} step.*Increase maxiter=\."):
         logistic("y ~ x", data, maxiter=maxiter)
 
 

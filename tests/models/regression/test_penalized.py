@@ -337,7 +337,7 @@ def test_columns_of_any_units_have_the_same_fit():
         ({"penalty": discrim.covariance.Full()}, "is not supported here"),
         ({"penalty": "lasso", "bias_reduction": True}, "bias_reduction=True.* penalty="),
         ({"penalty": "lasso", "collinear": "drop"}, "collinear="),
-        ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*raise maxiter=1"),
+        ({"penalty": Lasso(1e-9), "maxiter": 1}, "has not converged.*increase maxiter=1"),
     ],
 )
 def test_invalid_arguments_are_refused(options, message):
@@ -383,7 +383,7 @@ def test_extreme_strengths_have_their_limits():
     assert not len(fit.selected)
     assert not fit.params.iloc[1:].to_numpy().any()
     np.testing.assert_allclose(fit.predict_proba(IRIS[:1]), [[0.2, 0.3, 0.5]], rtol=1e-12)
-    assert "4 of 4 terms have no part" in fit.summary().as_text()
+    assert "4 of 4 terms are not selected" in fit.summary().as_text()
 
 
 def test_paths_agree_with_fits_of_single_strengths():

@@ -139,10 +139,10 @@ def test_objects_that_are_not_fits_are_refused(tmp_path):
     assert "data=" in str(caught.value)
     with pytest.raises(DataError) as caught:
         cross_validate(SimpleNamespace(results_=fit))
-    assert "Give its results_" in str(caught.value)
+    assert "Pass its results_" in str(caught.value)
     with pytest.raises(DataError) as caught:
         compare(discrim.stepwise("species ~ .", IRIS))
-    assert "found" in str(caught.value)
+    assert "attribute fit" in str(caught.value)
     assert "found.fit" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
         compare(fit, loaded, folds=5)
