@@ -436,7 +436,11 @@ def relearn_design(
     functions : mapping of str to callable, optional
         Functions of the user that the formula calls.
     uses_incomplete_rows : bool
-        Whether the rows may have missing values.
+        Whether the fit also uses rows with missing values, and learns levels from them.
+
+    Returns
+    -------
+    Design
 
     Raises
     ------

@@ -86,9 +86,9 @@ def move_responses_right(formula: str) -> str:
 
     Examples
     --------
-    >>> responses_right("cbind(y1, log(y2)) ~ a * b")
+    >>> move_responses_right("cbind(y1, log(y2)) ~ a * b")
     'a * b ~ y1 + log(y2)'
-    >>> responses_right("a * b ~ cbind(y1, y2)")
+    >>> move_responses_right("a * b ~ cbind(y1, y2)")
     'a * b ~ y1 + y2'
     """
     if not isinstance(formula, str) or formula.count("~") != 1:
@@ -468,7 +468,7 @@ def parse_within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
 
     Examples
     --------
-    >>> within_terms("~ time * drug", Table({"time": [1, 1, 2, 2], "drug": ["a", "b"] * 2}))
+    >>> parse_within_terms("~ time * drug", Table({"time": [1, 1, 2, 2], "drug": ["a", "b"] * 2}))
     [('time',), ('drug',), ('time', 'drug')]
     """
     if not isinstance(design, str):

@@ -402,16 +402,20 @@ class DesignMatrix:
             self._computed = column_index, *sub_design
 
     def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
-        """Write a block and return the mask of rows with a missing value; see `write` and `missing`."""
+        """Write rows start to stop into out (m, p); return the mask (m,) of rows with a missing value.
+
+        None if there is no such row. See `write` and `missing_mask`.
+        """
         self.write(start, stop, out)
         return self.missing_mask(start, out)
 
     def write(self, start: int, stop: int, out: Floats) -> None:
-        """Write rows start to stop, which `missing` completes.
+        """Write rows start to stop; `missing_mask` then checks values that are not finite.
 
         Parameters
         ----------
         start, stop : int
+            Positions of the first row in the table, and of the row after the last one.
         out : (stop - start, p) float array, of any strides
 
         Raises

@@ -302,6 +302,7 @@ class _MergeResults(Generic[T]):
     values: Callable[[T, T], T]
 
     def __call__(self, a: ChunkResult[T], b: ChunkResult[T]) -> ChunkResult[T]:
+        """Merge two results, with their warnings and whether one of them has fractional weights."""
         messages = tuple(dict.fromkeys((*a.messages, *b.messages)))
         return ChunkResult(
             self.values(a.value, b.value), a.has_fractional_weights or b.has_fractional_weights, messages

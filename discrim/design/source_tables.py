@@ -585,7 +585,18 @@ class _CollectedRows:
             self._frames.append(_rows_in_native_dtypes(chunk, self._columns, positions))
 
     def _new_class_rows(self, chunk: Table, used: Mask | None) -> Codes:
-        """Return the rows of a chunk with the first occurrence of a class."""
+        """Return the positions of the rows of a chunk with the first occurrence of each new class.
+
+        Parameters
+        ----------
+        chunk : Table
+        used : (n,) bool or None
+            Rows that count; None for all.
+
+        Returns
+        -------
+        (r,) int
+        """
         root = self._parsed.response.root
         factorized = chunk.factorized(root.name) if isinstance(root, Column) else None
         if factorized is not None:
@@ -595,7 +606,21 @@ class _CollectedRows:
         return np.flatnonzero(labelled)[self._new_value_rows("", values.values)]
 
     def _new_level_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
-        """Return the complete rows with the first occurrence of a level of a factor."""
+        """Find the complete rows of a chunk with the first occurrence of each new level.
+
+        The columns of transforms are collected from the complete rows as well.
+
+        Parameters
+        ----------
+        chunk : Table
+        rows : RowRange
+            The rows of the chunk that count.
+
+        Returns
+        -------
+        list of (r,) int
+            Positions of the rows, one array for each factor.
+        """
         parsed = self._parsed
         new_positions = list[Codes]()
         complete, positions = _complete_rows_and_positions(rows, (*parsed.columns, *parsed.other_columns))
@@ -623,7 +648,7 @@ class _CollectedRows:
         return new_positions
 
     def _new_factor_level_rows(self, code: str, expr: Expression, rows: RowRange) -> Codes:
-        """Return the rows with the first occurrences of levels of a factor."""
+        """Return the positions among `rows` of the first occurrence of each new level of a factor."""
         factorized = rows.codes_and_labels(expr.root.name) if isinstance(expr.root, Column) else None
         if factorized is not None:
             return self._new_label_rows(code, *factorized)
@@ -633,14 +658,14 @@ class _CollectedRows:
         return np.zeros(0, dtype=np.intp)
 
     def _new_value_rows(self, code: str, values: pd.Series) -> Codes:
-        """Return the rows with the first occurrences of values."""
+        """Return the positions of the first occurrence of each new value; `code` names the factor."""
         if isinstance(values.dtype, pd.CategoricalDtype):
             # Use the codes, because declared categories without rows are not levels.
             return self._new_label_rows(code, values.cat.codes.to_numpy(), values.cat.categories)
         return self._new_label_rows(code, *pd.factorize(values))
 
     def _new_label_rows(self, code: str, codes: NDArray[Any], labels: Any) -> Codes:
-        """Return the rows with the first occurrence of each new label.
+        """Return the positions of the first occurrence of each new label, and record the labels.
 
         Parameters
         ----------

@@ -110,7 +110,7 @@ def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> T
 
 
 def used_group_codes(design_rows: DesignRows, column: str) -> Codes:
-    """Groups (n,) of the rows of a table, -1 for those that are not used."""
+    """Return the group (n,) of each row by the labels of a column; -1 for rows that the fit does not use."""
     groups = pd.factorize(design_rows.table.column(column), use_na_sentinel=True)[0]
     return np.where(used_codes(design_rows) >= 0, groups, -1)
 

@@ -883,6 +883,7 @@ class UserFunctionCall:
 
     @property
     def _description(self) -> str:
+        """Description of the call, which begins messages."""
         return f"{self.code}: {self.name}() of functions="
 
     def _align_to_rows(self, result: Any, index: pd.Index) -> Any:

@@ -498,6 +498,10 @@ def parse_formula(
     exclude : sequence of str
         Columns that the ``.`` excludes, such as the weights.
 
+    Returns
+    -------
+    ParsedFormula
+
     Raises
     ------
     FormulaError

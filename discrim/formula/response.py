@@ -354,7 +354,16 @@ def _format_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) 
 
 
 def _raise_if_measurement(classes: Sequence[Scalar], rows: int, response: Expression) -> None:
-    """Raise a DataError if there are so many fractional numbers that the response is a measurement."""
+    """Raise a DataError if there are so many fractional numbers that the response is a measurement.
+
+    Parameters
+    ----------
+    classes : sequence
+        Distinct labels, sorted.
+    rows : int
+        Number of labelled rows.
+    response : Expression
+    """
     fractions = sum(isinstance(label, float) and not label.is_integer() for label in classes)
     if fractions and len(classes) > max(MAX_FRACTIONAL_CLASSES, rows / 10):
         raise DataError(

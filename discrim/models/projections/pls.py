@@ -796,7 +796,7 @@ def _fit_orthogonal(
     count : int
         Requested number of orthogonal components.
     **shared
-        The arguments `SHARED` of `fit_pls`.
+        The arguments `SHARED_ARGUMENTS` of `fit_pls`.
 
     Returns
     -------
@@ -853,7 +853,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
-        """Return how refits treat a prior that was estimated by the class proportions."""
+        """Return "fixed", because refits keep an estimated prior; "none" if the rule has no prior."""
         return "fixed" if fit.has_posteriors else "none"
 
     def posteriors_hint(self, fit: FittedModel[PLSFit]) -> str:

@@ -494,7 +494,7 @@ def _path_table(
         The fit to all rows.
     name : {"components", "orthogonal"}
         Name of the first column.
-    prediction_paths : sequence of Along
+    prediction_paths : sequence of PredictionPath
         Prediction functions of the training set of each fold.
     test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
@@ -621,7 +621,7 @@ def _test_errors(
         The rows of the fit.
     fit : PLSFit
         The fit to all rows, which has the class proportions and the units of the indicators.
-    prediction_paths : sequence of Along
+    prediction_paths : sequence of PredictionPath
         Prediction functions of the training set of each fold.
     test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.

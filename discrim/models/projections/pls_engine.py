@@ -94,7 +94,7 @@ def fit_with_engine(
     Parameters
     ----------
     engine : object
-        Regression with `fit(X, Y)` and the attributes `FITTED`.
+        Regression with `fit(X, Y)` and the attributes `ENGINE_ATTRIBUTES`.
     design_rows : DesignRows
         The rows; weights have to be whole numbers.
     moments : ClassMoments

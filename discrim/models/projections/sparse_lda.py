@@ -271,7 +271,7 @@ def _choose_penalty(
     search : GridSearch
         Candidate penalties, folds and rule of the choice.
     shared : mapping
-        The arguments `SHARED` of the core.
+        The arguments `SHARED_ARGUMENTS` of the core.
 
     Returns
     -------

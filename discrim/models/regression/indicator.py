@@ -347,7 +347,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row for each class and term, under broom's names.
+        """One row for each class and term: the coefficients, with the column names of R's broom.
 
         Parameters
         ----------

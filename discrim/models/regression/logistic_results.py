@@ -568,7 +568,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row for each class and term, under broom's names.
+        """One row for each class and term: the log odds, with the column names of R's broom.
 
         Parameters
         ----------

@@ -73,7 +73,8 @@ def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
     design_rows : DesignRows
         The rows.
     max_values : int
-        Largest number of values to copy; at least `WRITTEN` if the formula computes columns.
+        Largest number of values to copy; at least `MAX_CACHED_COMPUTED_VALUES` if the formula computes
+        columns.
 
     Returns
     -------

@@ -517,6 +517,7 @@ class PenalizedLogisticResults(LogisticResults):
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
+        """Wrap a penalized fit."""
         super().__init__(fit)
 
     @property
@@ -628,7 +629,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
-        """One row for each class and term, under broom's names: class, term, estimate.
+        """One row for each class and term, with the column names of R's broom: class, term, estimate.
 
         Standard errors are not defined.
 

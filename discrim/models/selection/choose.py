@@ -327,7 +327,7 @@ class ChooseResults(RepeatedChoice):
         self.by = evaluator.by
         self.seed = evaluator.seed
         self.select = select
-        # Do not store `trial`: it contains the table, which fits leave out when they are pickled.
+        # Do not store `evaluator`: it contains the table, which fits leave out when they are pickled.
         self._folds = evaluator.folds
         self._costs = evaluator.costs
         self._has_groups = evaluator.groups is not None

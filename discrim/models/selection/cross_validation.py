@@ -477,7 +477,7 @@ class CrossValidation(SummarizedResults):
         colors: Any = None,
         title: str | None = None,
     ) -> Axes:
-        """Draw a plot.
+        """Plot errors by fold, differences from another model, the confusion matrix or permuted hit rates.
 
         Parameters
         ----------

@@ -692,7 +692,19 @@ class _InformationSearch:
         return best
 
     def _record_step(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
-        """Record a step, with the change of the deviance from the terms before it."""
+        """Record a step, with the change of the deviance.
+
+        Parameters
+        ----------
+        action : str
+            "start", "entered" or "removed".
+        term : str
+            The term that moved, or the terms at the start.
+        terms : list of str
+            Terms in the model after the step.
+        before : list of str or None
+            Terms in the model before the step; None at the start.
+        """
         fit = self._fits.fit(terms)
         row: dict[str, Any] = {"step": len(self._rows) + 1, "action": action, "term": term}
         row |= {"terms_in": len(terms), "df": np.nan, "deviance": fit.deviance, "change": np.nan}

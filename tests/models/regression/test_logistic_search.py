@@ -256,7 +256,7 @@ def test_rounding_failures_are_reported():
     assert logistic("y ~ .", data)._fit.estimates.newton.converged
     with pytest.raises(DataError) as caught:
         logistic("y ~ .", data, weights=weights)
-    assert "closer" in str(caught.value)
+    assert "rounding" in str(caught.value)
     assert "weights" in str(caught.value)
 
 
