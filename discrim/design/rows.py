@@ -356,7 +356,7 @@ def stored_rows(design_rows: DesignRows) -> StoredRows | None:
 
 
 def _select_stored(stored: StoredRows, design_rows: DesignRows) -> StoredRows:
-    """Return stored rows in the columns and units of blocks, without the rows that these exclude."""
+    """Return stored rows with the columns and units of `design_rows`; excluded rows become missing."""
     excluded = design_rows.rows.excluded
     if design_rows.keep is None and design_rows.column_units is None and excluded is None:
         return stored

@@ -507,7 +507,7 @@ def _add_counts(a: list[CategoryCounts], b: list[CategoryCounts]) -> list[Catego
 
 
 def _count_chunk_cells(design_rows: DesignRows) -> list[CategoryCounts]:
-    """Return the level by class counts of each categorical predictor in the rows of one chunk."""
+    """Count the rows of one chunk by level and class, for each categorical predictor that is a term."""
     design = design_rows.design
     table = design_rows.table
     products = () if design.spec is None else design.spec.products

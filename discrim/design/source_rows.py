@@ -198,7 +198,7 @@ class SourceRows(Rows):
         return replace(self, reader=replace(self.reader, design=design))
 
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
-        """Iterate over the chunks of the source."""
+        """Iterate over the chunks of the source, with the classes, weights and mask of these rows."""
         is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
         for chunk in self.reader.read_chunks(design, with_labels=with_classes and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
@@ -551,7 +551,7 @@ def _merge_values_and_counts(
 
 
 def _codes_and_weights(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the classes and weights of the rows of a chunk, for transfer."""
+    """Return the classes (n,) and weights (n,) of a chunk for transfer; weights are empty if it has none."""
     return _smallest_dtype(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 
 

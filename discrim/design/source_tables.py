@@ -261,7 +261,7 @@ class SourceTable(Table):
         """Do nothing, because values are read again and the source checks the number of rows."""
 
     def raise_if_changes(self) -> None:
-        """Do nothing; see `take_fingerprint`."""
+        """Do nothing, because the source checks the number of rows whenever it is read."""
 
     def view(self, names: Sequence[str]) -> NDArray[np.float64] | None:
         """Return None, because the columns are not in memory."""
@@ -446,6 +446,7 @@ def _collect_labels(
     ----------
     parsed : ParsedFormula
     functions : mapping of str to callable
+        Functions of the user.
     first : Table
         The first chunk.
     source : Source

@@ -227,7 +227,7 @@ class RowRange:
         return self.select(keep), keep
 
     def select(self, keep: NDArray[np.bool_]) -> RowRange:
-        """Return the rows of a mask (m,) as a range of the same table."""
+        """Return the rows of this range that are in a mask (m,), as a range of the same table."""
         if keep.all():
             return self
         table_mask = keep if self.keep is None else self.keep.copy()

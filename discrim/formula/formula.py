@@ -135,7 +135,7 @@ class Expansion:
         return self.source.error(message, node.origin.start, node.origin.end, hint=hint)
 
     def _expand_leaf(self, node: Node) -> TermSum:
-        """Expand a leaf of the tree."""
+        """Return the terms of a leaf of the tree: a factor, the ``.``, or 0 or 1 for the intercept."""
         match node.type:
             case "ZERO":
                 return TermSum(intercept=False)
@@ -151,7 +151,7 @@ class Expansion:
                 return TermSum(self.expand_factor(node))
 
     def _apply_operator(self, node: Node, operands: list[TermSum]) -> TermSum:
-        """Apply an operator to expanded operands."""
+        """Return the terms of an operator node from the terms of its operands, in order."""
         if len(operands) == 1 and node.type in {"+", "-"}:
             return self._apply_sign(node, operands[0])
         first_operand = operands[0]
@@ -368,6 +368,7 @@ def expand_right_side(
     factor_by_code: dict[str, Expression] = {}
 
     def leaf(leaf_node: Node) -> Terms:
+        """Return the terms of a factor or of the ``.``, and record their factors."""
         if leaf_node.token.extra == ".":
             dot_columns = [name for name in table.names if name not in excluded_columns]
             codes = list(map(grammar.quote, dot_columns))
@@ -527,7 +528,7 @@ def parse_adjusted_formula(
     functions : mapping of str to callable
         Functions of the user.
     exclude : sequence of str
-        Columns that the ``.`` excludes.
+        Columns that the ``.`` excludes, such as the weights.
 
     Returns
     -------

@@ -103,6 +103,7 @@ class ScannedFormula:
         name : str
             Name of a column.
         start, end : int
+            Range of the code to search.
 
         Returns
         -------

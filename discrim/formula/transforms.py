@@ -578,7 +578,7 @@ def _is_poly_state(learnt: Mapping[str, Any]) -> bool:
 
 
 def _has_knots(learnt: Mapping[str, Any]) -> bool:
-    """Return whether a state has increasing knots within its bounds."""
+    """Return whether the knots of a spline state are increasing and lie within its bounds."""
     ends = (learnt["lower_bound"], learnt["upper_bound"])
     if any(isinstance(end, tuple) for end in ends) or not _is_tuple_of_length(learnt["knots"], 0, MAX_BASIS):
         return False

@@ -513,7 +513,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term and component: weight, loading and rotation."""
+        """One row for each term and component: term, component, weight, loading and rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._component_names], names=["term", "component"])
         latent = self._fit.estimates.latent
         columns = {"weight": latent.weights, "loading": latent.loadings, "rotation": latent.rotations}

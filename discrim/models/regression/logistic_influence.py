@@ -225,7 +225,20 @@ def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series |
 
 
 def _influence_table(fit: FittedModel[LogisticFit], caller: str = "influence()") -> pd.DataFrame:
-    """Compute the influence of the rows; see `RowInfluence.influence` for the result."""
+    """Compute the influence of the rows.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        The fitted model.
+    caller : str
+        Name of the calling method, for messages.
+
+    Returns
+    -------
+    DataFrame
+        The result of `RowInfluence.influence`.
+    """
     design_rows = logistic_search.rows_with_maximum(fit, caller)
     two = len(fit.classes) == 2
     names = ("leverage", "cooks_distance", "studentized_pearson")

@@ -179,7 +179,7 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     check_memory(n_values, memory_label, "Pass a penalty with a shorter grid=, or with one strength")
     may_end = search.grid is None and within >= strengths[-1]
     with Progress(len(strengths), "path of the strength") as progress:
-        ends = core.penalized_path(
+        fits = core.penalized_path(
             model,
             search.penalty.l1_ratio,
             strengths,
@@ -187,27 +187,27 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
             may_end_early=may_end,
             progress=progress,
         )
-    _raise_if_not_converged(ends, strengths, search)
+    _raise_if_not_converged(fits, strengths, search)
     null = model.evaluate(model.linear_functions(model.null_coef())).loss
-    table = pd.DataFrame({"strength": strengths[: len(ends)]})
-    table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in ends]
-    table["explained"] = [1 - fit.loss / null for fit in ends]
-    return StrengthPath(table, ends)
+    table = pd.DataFrame({"strength": strengths[: len(fits)]})
+    table["df"] = [int(np.count_nonzero(fit.beta[:, 1:])) for fit in fits]
+    table["explained"] = [1 - fit.loss / null for fit in fits]
+    return StrengthPath(table, fits)
 
 
-def _raise_if_not_converged(ends: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
+def _raise_if_not_converged(fits: list[PenalizedResult], strengths: Floats, search: StrengthSearch) -> None:
     """Raise DataError if a fit of a path did not converge.
 
     Parameters
     ----------
-    ends : list of PenalizedResult
+    fits : list of PenalizedResult
         The fits.
     strengths : (L,) float64
         Their strengths.
     search : StrengthSearch
         The options, for the hint.
     """
-    for fit, strength in zip(ends, strengths.tolist(), strict=False):
+    for fit, strength in zip(fits, strengths.tolist(), strict=False):
         if not fit.converged:
             raise DataError(
                 f"At strength {strength:.4g} the search has not converged in {fit.steps} steps.",
@@ -272,14 +272,14 @@ def _choose_strength(
             if not len(test_positions):
                 continue
             training_model, mean, sd = training
-            ends = core.penalized_path(
+            path_fits = core.penalized_path(
                 training_model, l1_ratio, strengths, search.maxiter, similar_path=path.fits
             )
-            _raise_if_not_converged(ends, strengths, search)
+            _raise_if_not_converged(path_fits, strengths, search)
             z = model.z[:, test_positions].copy()
             z[1:] -= mean[:, None]
             z[1:] /= sd[:, None]
-            scores = core.path_scores(ends, z)
+            scores = core.path_scores(path_fits, z)
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
             scores = np.swapaxes(scores, 1, 2)

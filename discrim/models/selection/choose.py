@@ -313,7 +313,7 @@ class ChooseResults(RepeatedChoice):
 
         Parameters
         ----------
-        evaluator : Trial
+        evaluator : CandidateEvaluator
             Options that all candidates share.
         evaluated : sequence of EvaluatedCandidate
             Candidates with losses, the simplest first.
