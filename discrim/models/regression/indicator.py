@@ -278,7 +278,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @with_display_formats()
     def regressions(self) -> pd.DataFrame:
-        """One row for each class: R2, residual standard deviation (sigma), and F, df1, df2, p of all columns."""
+        """One row for each class: R2, residual standard deviation sigma, and F test (F, df1, df2, p)."""
         fit = self._fit.estimates
         squares = fit.explained_squares(), fit.residual_squares()
         return regression_table(*squares, len(self.terms), fit.residual_df, self.classes)
