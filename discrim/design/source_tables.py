@@ -63,7 +63,10 @@ def chunk_tables(
 
 
 def table_chunks(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
-    """Iterate over the chunks as `chunk_tables` does; a table in memory is one chunk."""
+    """Iterate over the chunks and the paths of their files, like `chunk_tables`.
+
+    A table in memory is one chunk, which is returned as it is.
+    """
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
     return chunk_tables(source, columns)
@@ -359,12 +362,7 @@ def learn_source_design(
             learnt.full_data_summary(),
             uses_incomplete_rows=uses_incomplete_rows,
         )[0]
-    elif levels is not None or (
-        # A categorical column declares its classes.
-        isinstance(parsed.response.root, Column)
-        and isinstance(first.data, pd.DataFrame)
-        and isinstance(first.dtype(parsed.response.root.name), pd.CategoricalDtype)
-    ):
+    elif levels is not None or _declares_classes(parsed.response, first):
         positive = positive_weight_mask(weights, first)
         design = learn_design(parsed, first, checked_functions, levels, positive=positive)[0]
     else:
@@ -387,6 +385,15 @@ def learn_source_design(
         if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
             design = replace(design, labels=label_type(dtype))
     return design, table
+
+
+def _declares_classes(response: Expression, first: Table) -> bool:
+    """Return whether the response is a categorical column of pandas, whose categories are the classes."""
+    return (
+        isinstance(response.root, Column)
+        and isinstance(first.data, pd.DataFrame)
+        and isinstance(first.dtype(response.root.name), pd.CategoricalDtype)
+    )
 
 
 def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
@@ -572,7 +579,7 @@ class _CollectedRows:
         )
 
     def collect(self, chunk: Table) -> None:
-        """Add the rows of a chunk that contain a new class or level."""
+        """Add the rows of a chunk that contain a new class or level, and the columns of transforms."""
         self.n_rows += chunk.nrows
         used = positive_weight_mask(self._settings.weights, chunk)
         new_positions = [self._new_class_rows(chunk, used)]

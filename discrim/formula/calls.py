@@ -103,7 +103,7 @@ def read_calls(text: str) -> list[LiteralCall]:
 
 
 def _parse_call_text(text: str, example: str, *, nested: bool) -> tuple[_CallReader, ast.expr]:
-    """Parse a text within the limits; return a reader and the syntax tree.
+    """Parse a text as a Python expression; raise a FormulaError if it is too long or invalid.
 
     Parameters
     ----------

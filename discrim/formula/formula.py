@@ -250,7 +250,7 @@ class Expansion:
 
 
 def _add_terms(total: TermSum, summand: TermSum) -> TermSum:
-    """Add the terms of a sum to another one in place."""
+    """Add the terms of `summand` to `total` in place; return `total`."""
     # In place, because a copy at every + would make the cost quadratic.
     for key, term in summand.terms.items():
         total.terms.setdefault(key, term)
@@ -862,7 +862,9 @@ def _learn_factor(
 
     Returns
     -------
-    tuple of Factor and Contrast or None
+    factor : Factor
+    contrast : Contrast or None
+        Contrast that a ``C()`` names; None for numbers and for treatment coding.
     """
     root = expr.root
     if _is_number(expr, rows):

@@ -103,7 +103,10 @@ def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
 
 
 def _skeleton(label: str) -> str:
-    """Return the skeleton of a label (Unicode UTS 39), for a few scripts, without case and blanks."""
+    """Return a text that is equal for labels that look alike (the skeleton of Unicode UTS 39).
+
+    It maps Cyrillic and Greek letters to similar Latin ones, and ignores case and repeated blanks.
+    """
     if label.isascii() and label.isprintable():
         return " ".join(label.split()).casefold()
     # NFKD converts the lunate sigma, which looks like c, to sigma, and wide letters to letters of the table.

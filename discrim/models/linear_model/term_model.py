@@ -101,7 +101,7 @@ class TermModel:
         return term_position(self.labels, term)
 
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
-        """Return the hypothesis that a term has no effect, by sums of squares of type I, II or III."""
+        """Return the hypothesis that the term at position `term` has no effect, of type I, II or III."""
         if test_type == 3:
             self.raise_if_deficient_terms()
         return self.estimates.hypothesis(term, test_type)

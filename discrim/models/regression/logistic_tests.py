@@ -543,7 +543,7 @@ class TermFits:
         return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
-        """Fit to some terms, or return the cached fit.
+        """Return the fit to some terms, which is computed at the first call and cached.
 
         Raises
         ------

@@ -450,7 +450,7 @@ def _fit_at_strength(
     Returns
     -------
     fit : PenalizedFit
-    path : Path or None
+    path : StrengthPath or None
         The path of the choice; None for a fixed strength.
 
     Raises

@@ -407,7 +407,7 @@ class CrossValidation(SummarizedResults):
     @property
     @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
-        """Actual by predicted classes, the mean over repeats."""
+        """Confusion matrix: counts of actual (rows) by predicted classes, averaged over repeats."""
         weights = self._weights if self._has_weights else None
         actual = np.where(self._is_evaluated, self._actual, -1)
         first, *others = (
