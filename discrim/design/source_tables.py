@@ -355,13 +355,9 @@ def learn_source_design(
         elif not has_kinds:
             first = learnt_table
         design = learn_design(
-            parsed,
-            learnt_table,
-            checked_functions,
-            levels,
-            learnt.full_data_summary(),
+            parsed, learnt_table, checked_functions, levels, learnt.full_data_summary(),
             uses_incomplete_rows=uses_incomplete_rows,
-        )[0]
+        )[0]  # fmt: skip
     elif levels is not None or _declares_classes(parsed.response, first):
         positive = positive_weight_mask(weights, first)
         design = learn_design(parsed, first, checked_functions, levels, positive=positive)[0]
@@ -379,12 +375,16 @@ def learn_source_design(
     table = SourceTable(source, data, first)
     if learnt is not None:
         table.set_row_count(learnt.n_rows)
-    if design.response_columns == (design.response,):
-        # A pass collects numbers as Python objects; restore the dtype of the column.
-        dtype = table.dtype(design.response)
-        if isinstance(dtype, np.dtype) and dtype.kind in "iuf":
-            design = replace(design, labels=label_type(dtype))
-    return design, table
+    return _restore_label_dtype(design, table), table
+
+
+def _restore_label_dtype(design: Design, table: Table) -> Design:
+    """Return the design with the dtype of a numeric response; a pass collects numbers as Python objects."""
+    if design.response_columns != (design.response,):
+        return design
+    dtype = table.dtype(design.response)
+    is_number = isinstance(dtype, np.dtype) and dtype.kind in "iuf"
+    return replace(design, labels=label_type(dtype)) if is_number else design
 
 
 def _declares_classes(response: Expression, first: Table) -> bool:
