@@ -63,6 +63,7 @@ Parametrization = Literal["esl", "friedman", "klar"]
 """Mixtures of covariances of `rda`."""
 
 FORMS: dict[str, str] = {form.lower(): form for form in get_args(Form)}
+"""Forms of `FactorAnalytic` by their names in lower case."""
 
 
 LinearCovariance = Literal[
@@ -152,8 +153,8 @@ class Diagonal(CovarianceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
-        self._set("grid", _grid(self.grid, self.shrinkage))
+        self._set("shrinkage", _check_shrinkage("shrinkage", self.shrinkage, ("strimmer", "loo")))
+        self._set("grid", _check_shrinkage_grid(self.grid, self.shrinkage))
 
     def model(self) -> CovarianceModel:
         """Return the covariance model that estimates the covariance."""
@@ -214,8 +215,8 @@ class Shrunk(CovarianceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("oas", "ledoit-wolf", "loo")))
-        self._set("grid", _grid(self.grid, self.shrinkage))
+        self._set("shrinkage", _check_shrinkage("shrinkage", self.shrinkage, ("oas", "ledoit-wolf", "loo")))
+        self._set("grid", _check_shrinkage_grid(self.grid, self.shrinkage))
         super().__post_init__()
 
     def model(self) -> CovarianceModel:
@@ -311,8 +312,8 @@ class ShrunkCorrelation(CovarianceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("shrinkage", _shrinkage("shrinkage", self.shrinkage, ("strimmer",)))
-        variance_value = _shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
+        self._set("shrinkage", _check_shrinkage("shrinkage", self.shrinkage, ("strimmer",)))
+        variance_value = _check_shrinkage("variance_shrinkage", self.variance_shrinkage, ("strimmer",))
         self._set("variance_shrinkage", variance_value)
 
     def model(self) -> CovarianceModel:
@@ -578,7 +579,7 @@ class FactorAnalytic(CovarianceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("dimensions", _dimensions(self.dimensions))
+        self._set("dimensions", _check_dimensions(self.dimensions))
         if self.form is not None:
             form = FORMS.get(self.form.lower()) if isinstance(self.form, str) else None
             if form is None:
@@ -610,8 +611,8 @@ class FactorAnalytic(CovarianceSpecification):
         threshold = DEFAULT_THRESHOLD if self.threshold is None else self.threshold
         rule = self.dimensions if isinstance(self.dimensions, str) else "given"
         dimensions = None if isinstance(self.dimensions, str) else self.dimensions
-        request = FactorOptions(self.form or DEFAULT_FORM, rule, None, threshold)
-        return FactorAnalyticCovariance(request, dimensions, TARGET_UNITS[self.standardize])
+        options = FactorOptions(self.form or DEFAULT_FORM, rule, None, threshold)
+        return FactorAnalyticCovariance(options, dimensions, TARGET_UNITS[self.standardize])
 
 
 @dataclass(frozen=True, repr=False)
@@ -666,7 +667,7 @@ COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
 
 
 def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
-    """Return the words for `covariance=` of a verb, with the specification of each.
+    """Return the words for `covariance=` of a verb, with the class of the specification of each.
 
     Examples
     --------
@@ -693,8 +694,11 @@ def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinka
     return Shrinkage(rule, grid=tuple(grid or DEFAULT_GRID) if value == "loo" else ())
 
 
-def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
-    """Return a validated shrinkage: a number from 0 to 1, or the name of a rule."""
+def _check_shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
+    """Validate a shrinkage, a number from 0 to 1 or one of `rules`, and return it.
+
+    `name` is the name of the parameter, for messages.
+    """
     if isinstance(value, str) and value in rules:
         return value
     if isinstance(value, str):
@@ -705,7 +709,7 @@ def _shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
     return check_number(name, value, 0.0, 1.0, also=f", or one of {join_labels(rules)}")
 
 
-def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
+def _check_shrinkage_grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
     """Validate `grid`, the candidates of shrinkage="loo".
 
     Parameters
@@ -727,17 +731,18 @@ def _grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None:
     return tuple(check_grid(values, "shrinkage", 0.0, 1.0))
 
 
-def _dimensions(value: Any) -> Any:
+def _check_dimensions(value: Any) -> Any:
     """Validate `dimensions`: an integer, a dict of integers by class, or the name of a rule."""
     if isinstance(value, str):
         check_word("dimensions", value, ("cattell", "bic"))
         return value
     if isinstance(value, Mapping):
-        return {label: _dimension(number) for label, number in value.items()}
-    return _dimension(value)
+        return {label: _check_dimension(number) for label, number in value.items()}
+    return _check_dimension(value)
 
 
-def _dimension(value: Any) -> int:
+def _check_dimension(value: Any) -> int:
+    """Validate one number of dimensions, a positive integer."""
     also = ', a dict of them by class, "cattell" or "bic"'
     if is_number(value) and value == 0:
         also += '; covariance="spherical" has none'

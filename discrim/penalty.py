@@ -58,7 +58,7 @@ class PenaltySpecification(Specification):
         self._set("n_strengths", count)
         check_word("select", self.select, ("min", "1se"))
         if isinstance(self.folds, Iterable) and not isinstance(self.folds, str):
-            self._set("folds", _as_tuples(self.folds))
+            self._set("folds", _convert_to_tuples(self.folds))
         else:
             also = ", or splits: pairs of row positions, (train, test)"
             self._set(
@@ -184,12 +184,14 @@ class ElasticNet(PenaltySpecification):
         self._check_strength(self.strength)
 
 
-def _as_tuples(value: Any) -> Any:
-    """Convert nested sequences and arrays to tuples, which are equal by value."""
+def _convert_to_tuples(value: Any) -> Any:
+    """Convert nested sequences and arrays to nested tuples, which can be compared by value."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return (
-        tuple(map(_as_tuples, value)) if isinstance(value, Iterable) and not isinstance(value, str) else value
+        tuple(map(_convert_to_tuples, value))
+        if isinstance(value, Iterable) and not isinstance(value, str)
+        else value
     )
 
 
@@ -200,6 +202,7 @@ PENALTIES: dict[str, type[PenaltySpecification]] = {
 
 
 AnyPenalty = Ridge | Lasso | ElasticNet
+"""Type of the result of `read_penalty`."""
 
 
 def read_penalty(value: Any) -> AnyPenalty | None:

@@ -35,15 +35,15 @@ class Specification:
                 self._set(parameter.name, bool(value))
 
     def __repr__(self) -> str:
-        changed = [f"{name}={value!r}" for name, value in self.changed().items()]
+        changed = [f"{name}={value!r}" for name, value in self.changed_parameters().items()]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def parameters(self) -> dict[str, Any]:
         """Return all parameters by name."""
         return {parameter.name: getattr(self, parameter.name) for parameter in fields(self)}
 
-    def changed(self) -> dict[str, Any]:
-        """Return the parameters that differ from their defaults, or have none."""
+    def changed_parameters(self) -> dict[str, Any]:
+        """Return the parameters, by name, whose values differ from their defaults or that have no default."""
         defaults = {parameter.name: parameter.default for parameter in fields(self)}
         parameters = self.parameters()
         changed = {}
@@ -55,11 +55,11 @@ class Specification:
         return changed
 
     def with_chosen(self, **parameters: Any) -> Self:
-        """Return a copy with the values that the fit has chosen for some of the parameters."""
+        """Return a copy with values that a fit has chosen for some of the parameters."""
         return replace(self, **parameters)
 
     def _set(self, name: str, value: Any) -> None:
-        """Store a validated value of a field of the frozen dataclass, in `__post_init__`."""
+        """Set a field of the frozen dataclass to a validated value, in `__post_init__`."""
         object.__setattr__(self, name, value)
 
 

@@ -85,7 +85,7 @@ class PrincipalComponents(SubspaceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        self._set("n", _number(self.n))
+        self._set("n", _check_n_axes(self.n))
         super().__post_init__()
 
 
@@ -125,7 +125,7 @@ class MultipleCorrespondence(SubspaceSpecification):
 
     def __post_init__(self) -> None:
         """Validate the parameter."""
-        self._set("n", _number(self.n))
+        self._set("n", _check_n_axes(self.n))
 
 
 SUBSPACES: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents, MultipleCorrespondence)
@@ -282,7 +282,7 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 """All kinds of partial least squares."""
 
 
-def _number(value: Any, name: str = "n") -> int | float | Choice:
+def _check_n_axes(value: Any, name: str = "n") -> int | float | Choice:
     """Validate a number of axes: an integer, a share of the variance, "cv" or "loo"."""
     choices: dict[Any, Choice] = {"cv": "cv", "loo": "loo"}
     if isinstance(value, str) and value in choices:
@@ -322,4 +322,4 @@ def read_subspace(value: Any) -> SubspaceSpecification | None:
         also = 'a number of axes, a share of the variance between 0 and 1, "cv", "loo", '
         subspace: SubspaceSpecification = read_specification("components", value, {}, SUBSPACES, also=also)
         return subspace
-    return PrincipalComponents(_number(value, "components"))
+    return PrincipalComponents(_check_n_axes(value, "components"))

@@ -19,18 +19,18 @@ __all__ = [
     "NoEstimateError",
     "SingularEstimateError",
     "UnsuitableOptionError",
-    "positions",
+    "positions_at_fault",
     "register_descriptions",
 ]
 
-Describe = Callable[["CoreError"], tuple[str, str]]
-"""Message and hint of an error."""
+ErrorDescriber = Callable[["CoreError"], tuple[str, str]]
+"""Function that returns the message and the hint of an error."""
 
-_descriptions: list[Describe] = [lambda error: (error.reason, "")]
+_descriptions: list[ErrorDescriber] = [lambda error: (error.reason, "")]
 
 
-def register_descriptions(describe: Describe) -> None:
-    """Set the function that returns message and hint of an error."""
+def register_descriptions(describe: ErrorDescriber) -> None:
+    """Set the function from which all errors of the core get their message and hint."""
     _descriptions[0] = describe
 
 
@@ -77,7 +77,7 @@ class CoreError(DiscrimError):
 
 
 class CoreDataError(CoreError, DataError):
-    """The data, or an option, cannot be used as they are."""
+    """The data or an option are invalid."""
 
 
 class CoreCollinearError(CoreError, CollinearError):
@@ -96,13 +96,13 @@ class UnsuitableOptionError(NoEstimateError, CoreDataError):
     """A covariance model cannot be estimated with an option, for example a number of axes."""
 
 
-def positions(k: int | None) -> tuple[int, ...]:
-    """Return the positions of the classes at fault: one class, or none for an estimate of all classes."""
+def positions_at_fault(k: int | None) -> tuple[int, ...]:
+    """Return the argument `class_positions` of an error: (k,), or () for an estimate of all classes."""
     return () if k is None else (k,)
 
 
 class CoreNotSupportedError(CoreError, NotSupportedError):
-    """The model does not have a result, or does not support an option."""
+    """The model does not support a result or an option."""
 
 
 class InvalidStateError(DataError):

@@ -36,7 +36,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
-    full_left_out,
+    full_leave_one_out_scorer,
 )
 from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
 from discrim.core.moments.moments import ClassMoments
@@ -95,19 +95,16 @@ class ConditionalCovariance(Covariance):
         return np.asarray(residual_root.T @ residual_root)
 
     def multiply(self, columns: Floats) -> Floats:
-        """Return this matrix times columns (q + p, m)."""
+        """Return the matrix of `matrix()` times columns (q + p, m)."""
         residual_root = self.root[self.covariates :]
         return np.asarray(residual_root.T @ (residual_root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
-        """Return p coordinates of unit covariance of columns (q + p, m), adjusted for the covariates."""
+        """Return whitened coordinates (p, m) of columns (q + p, m), adjusted for the covariates."""
         return self.joint.whiten(columns)[self.covariates :]
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return the coefficients (q + p, m) of all columns that give linear scores of whitened columns.
-
-        The coefficients `columns` (p, m) refer to the p whitened coordinates that `whiten` returns.
-        """
+        """Return coefficients (q + p, m) of all columns for coefficients (p, m) of whitened coordinates."""
         zeros = np.zeros((self.covariates, *columns.shape[1:]))
         return self.joint.unwhiten(np.concatenate([zeros, columns]))
 
@@ -115,9 +112,9 @@ class ConditionalCovariance(Covariance):
         """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
         return self.unwhiten(self.whiten(np.eye(len(self.root))))
 
-    def divided_by(self, factor: float) -> ConditionalCovariance:
-        """Return the covariance divided by a positive factor."""
-        joint = self.joint.divided_by(factor)
+    def divided_by(self, divisor: float) -> ConditionalCovariance:
+        """Return the covariance divided by a positive number."""
+        joint = self.joint.divided_by(divisor)
         return ConditionalCovariance(joint.root, joint.factor, self.covariates)
 
 
@@ -141,21 +138,24 @@ class CovariateAdjustedCovariance(CovarianceModel):
         return adjusted_model(int((keep < self.covariates).sum()))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariance of the residuals, with the divisor of one covariance."""
+        """Estimate the pooled covariance of the residuals, with divisors (1,)."""
         joint = pooled_covariance(moments, float(divisors[0]))
         return CovarianceEstimates(
             self, moments, (ConditionalCovariance(joint.root, joint.factor, self.covariates),)
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form: of all columns minus scores of the covariates."""
-        (covariance,), first = fitted.covariances, np.arange(self.covariates)
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer: scores of all columns less scores of covariates."""
+        (covariance,) = fitted.covariances
+        covariate_positions = np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
-        joint_scores = full_left_out(replace(fitted, covariances=(Covariance.from_root(covariance.root),)))
-        covariate_scores = full_left_out(
+        joint_scores = full_leave_one_out_scorer(
+            replace(fitted, covariances=(Covariance.from_root(covariance.root),))
+        )
+        covariate_scores = full_leave_one_out_scorer(
             replace(
                 fitted,
-                moments=fitted.moments.columns(first),
+                moments=fitted.moments.columns(covariate_positions),
                 covariances=(Covariance.from_root(root),),
                 log_prior=np.zeros(len(fitted.log_prior)),
             )
@@ -171,9 +171,9 @@ class CovariateAdjustedCovariance(CovarianceModel):
             weights : (m,) float, optional
             """
             scores = joint_scores(x, codes, weights)
-            conditional_on = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)
+            removed = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)
             # If the row is the only one of its class, its score stays minus infinity.
-            return scores - np.where(np.isneginf(scores), 0.0, conditional_on)
+            return scores - np.where(np.isneginf(scores), 0.0, removed)
 
         return scores
 
@@ -183,7 +183,7 @@ class CovariateAdjustedCovariance(CovarianceModel):
         return p * (p + 1) // 2 + self.covariates * p
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the log-likelihood of class and columns conditional on the covariates.
+        """Return the joint log-likelihood of classes and columns conditional on the covariates.
 
         The prior does not depend on the covariates.
         """
@@ -194,7 +194,7 @@ class CovariateAdjustedCovariance(CovarianceModel):
 
 
 def adjusted_model(covariates: int) -> CovarianceModel:
-    """Return the covariance model with a number of covariates, which may be zero."""
+    """Return the covariance model for a number of covariates: adjusted, or full if it is zero."""
     return CovariateAdjustedCovariance(covariates) if covariates else FullCovariance()
 
 
@@ -213,9 +213,9 @@ class Slopes:
     explained : (p,) float
         Proportion of the variance within classes of each column that the covariates explain.
     roots : (min(p, q),) float
-        Eigenvalues of the scatter that the covariates explain against the scatter of the residuals.
+        Eigenvalues of the scatter that the covariates explain, relative to the scatter of the residuals.
     partial_eigenvalues : (q,) float
-        The same eigenvalue for each covariate in addition to the others.
+        The same eigenvalue for the scatter that each covariate explains in addition to the others.
     """
 
     coef: Floats
@@ -229,11 +229,12 @@ class Slopes:
 
 
 def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
-    """Compute the slopes of the columns on the first q columns.
+    """Compute the slopes of the columns on the covariates, and means adjusted for them.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments of all columns, of which the first q are the covariates.
     q : int
         Number of covariates.
 
@@ -289,7 +290,7 @@ def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
 
 
 def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
-    """Compute eigenvalues for the test that slopes are equal in all classes.
+    """Compute the eigenvalues for the test that the slopes on the covariates are equal in all classes.
 
     With B_k the slopes of class k and B their mean weighted by W_k,uu, the common slopes, the scatter of the
     hypothesis is the sum of (B_k - B)' W_k,uu (B_k - B), against the residuals from slopes by class.
@@ -297,13 +298,14 @@ def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
     Parameters
     ----------
     moments : ClassMoments
-        By class.
+        Moments by class of all columns, of which the first q are the covariates.
     q : int
         Number of covariates.
 
     Returns
     -------
     (r,) float
+        Eigenvalues of the scatter of the hypothesis relative to the scatter of the residuals.
     """
     class_roots = [covariance.root for covariance in class_covariances(moments, np.ones(moments.n_classes))]
     slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in class_roots]
@@ -337,6 +339,7 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     ----------
     moments : ClassMoments
     covariance : ConditionalCovariance
+        Covariance of the columns given the covariates.
     divisor : float
         Divisor of the covariance.
 

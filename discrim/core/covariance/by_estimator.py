@@ -24,22 +24,22 @@ from discrim.core.errors import (
     CoreDataError,
     CoreNotSupportedError,
     InvalidStateError,
-    positions,
+    positions_at_fault,
 )
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Floats
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
-ASYMMETRY = 1e-8
-"""Difference of symmetric entries, relative to the standard deviations, that counts as rounding error."""
+MAX_ASYMMETRY = 1e-8
+"""Difference of symmetric entries of a correlation matrix up to which it counts as rounding error."""
 
 
 class CovarianceEstimator(Protocol):
-    """An object that is fitted to rows (n, p) and then has `covariance_` (p, p)."""
+    """An object that is fitted to rows (n, p) and then has an attribute `covariance_` (p, p)."""
 
     def fit(self, rows: Any, /) -> Any:
-        """Estimate the covariance of the rows."""
+        """Estimate the covariance of rows (n, p) and store it in `covariance_`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class EstimatorCovariance(CovarianceModel):
         """Return the covariances of the estimator, which has its own divisors."""
         return CovarianceEstimates(self, moments, self.covariances)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because the estimator has to be refitted without each row."""
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
@@ -107,10 +107,12 @@ def fit_estimators(
     Parameters
     ----------
     estimator : object
+        Unfitted estimator.
     text : str
         Name of the estimator in messages.
     rows : iterable of blocks
     moments : ClassMoments
+        Moments of the rows.
     common : bool
         Whether there is one covariance for all classes.
 
@@ -149,6 +151,7 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
     Parameters
     ----------
     estimator : object
+        Unfitted estimator.
     name : str
         Name of the estimator in messages.
     x : (n, p) float
@@ -163,7 +166,7 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
     Covariance
         In z.
     """
-    class_positions = positions(k)
+    class_positions = positions_at_fault(k)
     fitted = clone_estimator(estimator)
     try:
         fitted.fit(x)
@@ -193,7 +196,7 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
         raise singular
     sd = np.sqrt(np.diagonal(matrix))
     correlation = matrix / sd / sd[:, None]
-    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=ASYMMETRY):
+    if not np.allclose(correlation, correlation.T, rtol=0.0, atol=MAX_ASYMMETRY):
         raise CoreDataError("estimator_not_symmetric", class_positions=class_positions, name=name)
     try:
         root = scipy.linalg.cholesky((correlation + correlation.T) / 2, check_finite=False)

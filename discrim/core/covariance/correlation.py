@@ -64,8 +64,8 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
 )
-from discrim.core.covariance.principal import ThinCovariance, one_scatter
-from discrim.core.covariance.shrinkage import FOURTHS_ROUNDING, Powers, Shrinkage, data_units
+from discrim.core.covariance.principal import ThinCovariance, single_scatter_moments
+from discrim.core.covariance.shrinkage import FOURTHS_ROUNDING, PowerSums, Shrinkage, unit_trace_factors
 from discrim.core.covariance.shrunk import shrunk_covariance
 from discrim.core.moments.derived_moments import divide_columns, limit_scales_to_median
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
@@ -129,15 +129,15 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         """
         if not self.needs_rows:
             return self
-        noise = row_noise(rows, moments)
+        sums = compute_shrinkage_sums(rows, moments)
         fitted_model = self
         if self.variances.requires_rows:
             fitted_model = replace(
-                fitted_model, variances=self.variances.with_values([noise.variances(moments)])
+                fitted_model, variances=self.variances.with_values([sums.variance_intensity(moments)])
             )
         if self.shrinkage.requires_rows:
             fitted_model = replace(
-                fitted_model, shrinkage=self.shrinkage.with_values([noise.correlations(moments)])
+                fitted_model, shrinkage=self.shrinkage.with_values([sums.correlation_intensity(moments)])
             )
         return fitted_model
 
@@ -150,12 +150,12 @@ class ShrunkCorrelationCovariance(CovarianceModel):
             self, rescaled, (shrunk_correlation_covariance(moments, rescaled, float(divisors[0]), g, h),)
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form; analytic shrinkages are estimated without each row."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer; it estimates analytic shrinkages without each row."""
         rows = fitted.rows
         moments = fitted.moments
-        powers = None if rows is None or not self.needs_rows else correlation_powers(rows, moments)
-        return correlation_left_out(fitted, (self.shrinkage, self.variances), powers)
+        powers = None if rows is None or not self.needs_rows else correlation_power_sums(rows, moments)
+        return correlation_leave_one_out_scorer(fitted, (self.shrinkage, self.variances), powers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,7 +167,7 @@ class ShrinkageSums:
     Attributes
     ----------
     crossed : float
-        Sum over rows and pairs of different columns of u_ij^2 u_ik^2.
+        Sum A of u_ij^2 u_ik^2 over rows and pairs of different columns.
     fourths : (p,) float
         Sums over rows of u_ij^4.
     """
@@ -175,9 +175,9 @@ class ShrinkageSums:
     crossed: float
     fourths: Floats
 
-    def correlations(self, moments: ClassMoments) -> float:
+    def correlation_intensity(self, moments: ClassMoments) -> float:
         """Return the shrinkage intensity of the correlations of Schaefer & Strimmer (2005), in [0, 1]."""
-        group = one_scatter(moments, None)
+        group = single_scatter_moments(moments, None)
         column_norms = np.sqrt(group.squares[0])
         if group.roots is not None and group.scatter_type == "thin":
             root = group.roots[0] / column_norms
@@ -189,16 +189,19 @@ class ShrinkageSums:
             pairs = (correlation**2).sum()
         return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
 
-    def variances(self, moments: ClassMoments) -> float:
+    def variance_intensity(self, moments: ClassMoments) -> float:
         """Return the shrinkage intensity of the variances of Opgen-Rhein & Strimmer (2007), in [0, 1]."""
-        group = one_scatter(moments, None)
-        unit = data_units(group, by_class=False)[0]
+        group = single_scatter_moments(moments, None)
+        unit = unit_trace_factors(group, by_class=False)[0]
         squares = group.squares[0] * unit * unit
         return float(shrinkage.strimmer_intensity(squares, np.array(squares**2 @ self.fourths), group.total))
 
 
-def row_noise(blocks: RowBlocks, moments: ClassMoments) -> ShrinkageSums:
-    """Compute the sums over rows in one pass; no column may be constant within classes."""
+def compute_shrinkage_sums(blocks: RowBlocks, moments: ClassMoments) -> ShrinkageSums:
+    """Compute the sums for the shrinkage intensities in one pass over rows.
+
+    `moments` are the moments of the rows; no column may be constant within classes.
+    """
     column_norms = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
     fourths = np.zeros(moments.n_columns)
@@ -212,14 +215,14 @@ def row_noise(blocks: RowBlocks, moments: ClassMoments) -> ShrinkageSums:
 
 
 def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats) -> Floats:
-    """Compute Schaefer & Strimmer's shrinkage.
+    """Compute the shrinkage of correlations by Schaefer & Strimmer's rule.
 
     Parameters
     ----------
     pairs : (...) float
-        B of the theory.
+        Sum B of squared correlations over pairs of columns.
     crossed : (...) float
-        A of the theory.
+        Sum A of u_ij^2 u_ik^2 over rows and pairs of columns.
     count : float or (...) float
         Number of rows n.
 
@@ -248,7 +251,7 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
 def shrunk_correlation_covariance(
     moments: ClassMoments, rescaled: ClassMoments, divisor: float, g: float, h: float
 ) -> Covariance:
-    """Compute the covariance, in z of `rescaled`, with shrunk correlations and variances.
+    """Compute the pooled covariance with shrunk correlations and variances, in the coordinates of `rescaled`.
 
     Parameters
     ----------
@@ -264,9 +267,11 @@ def shrunk_correlation_covariance(
     -------
     Covariance
     """
-    sd = median_shrunk_covariance(one_scatter(rescaled, None).squares[0], rescaled.scale, divisor, h).root
+    sd = median_shrunk_covariance(
+        single_scatter_moments(rescaled, None).squares[0], rescaled.scale, divisor, h
+    ).root
     # Column by column, because a column with a negligible variance still has correlations.
-    unit = sd / np.sqrt(one_scatter(moments, None).squares[0] / divisor)
+    unit = sd / np.sqrt(single_scatter_moments(moments, None).squares[0] / divisor)
     column_norms = np.sqrt(moments.squares.sum(axis=0)) / moments.scale
     correlation, _ = shrunk_covariance(divide_columns(moments, column_norms), divisor, g)
     if isinstance(correlation, ThinCovariance):
@@ -277,7 +282,7 @@ def shrunk_correlation_covariance(
 
 
 MIN_SHRINKAGE = 1e-6
-"""Shrinkage up to which a correlation matrix may be nearly singular, and the row is left to a refit."""
+"""Shrinkage up to which correlations without a row may be nearly singular, so that it requires a refit."""
 
 MIN_SINGULAR_RATIO = 1e-12
 """Singular value, relative to the largest, up to which a direction is ignored."""
@@ -286,19 +291,19 @@ MAX_ITERATIVE_SHARE = 0.1
 """Maximum share of a row in the squared length of a column for the iterative solution."""
 
 MAX_ITERATIONS = 20
-"""Number of iterations; each reduces the error by the factor SMALL_PART."""
+"""Maximum number of iterations; each reduces the error at least by the factor `MAX_ITERATIVE_SHARE`."""
 
 MAX_CHUNK_ELEMENTS = 2**22
 """Maximum number of elements of matrices, or of differences to all class means, in memory at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CorrelationPowers:
-    """Sums of powers of deviations, with columns of length one, for the intensity without a row.
+class CorrelationPowerSums:
+    """Sums of powers of deviations u, with columns of length one, for the shrinkages without each row.
 
     Attributes
     ----------
-    by_column : Powers
+    by_column : PowerSums
         Sums by class and column.
     fourths : (p, p) float
         Sums of u_ij^2 u_ik^2 over all rows; (0, p) if the rows are stored instead.
@@ -310,7 +315,7 @@ class CorrelationPowers:
         Classes and weights of the stored rows.
     """
 
-    by_column: Powers
+    by_column: PowerSums
     fourths: Floats
     thirds: Floats
     seconds: Floats
@@ -321,17 +326,17 @@ class CorrelationPowers:
 
 def _column_norms(moments: ClassMoments) -> Floats:
     """Return the lengths (p,) of the columns about the class means, in z."""
-    return np.asarray(np.sqrt(one_scatter(moments, None).squares[0]))
+    return np.asarray(np.sqrt(single_scatter_moments(moments, None).squares[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeftOutRows:
-    """Rows that are left out one at a time.
+class RowsLeftOut:
+    """m rows that are left out one at a time.
 
     Attributes
     ----------
     h : (p, m) float
-        Deviations from the class means, with columns of length one.
+        Deviations of the rows from their class means, with columns of length one over all rows.
     e : (p, m) float
         Reciprocals of the squared lengths of the columns without the row.
     codes : (m,) int
@@ -339,9 +344,9 @@ class LeftOutRows:
     weight : (m,) float
         Weights that are left out.
     class_weight : (m,) float
-        Weights of their classes.
+        Total weights of their classes, with the row.
     downdate_factor : (m,) float
-        Factors c of h h'.
+        Factors c of the matrices c h h' that are subtracted from the correlations.
     """
 
     h: Floats
@@ -352,7 +357,7 @@ class LeftOutRows:
     downdate_factor: Floats
 
     @staticmethod
-    def from_removal(h: Floats, codes: Codes, removal: Removal) -> LeftOutRows:
+    def from_removal(h: Floats, codes: Codes, removal: Removal) -> RowsLeftOut:
         """Construct the left-out rows.
 
         Parameters
@@ -366,9 +371,9 @@ class LeftOutRows:
 
         Returns
         -------
-        LeftOutRows
+        RowsLeftOut
         """
-        return LeftOutRows(
+        return RowsLeftOut(
             h,
             1.0 / (1.0 - removal.downdate_factor * h**2),
             codes,
@@ -378,8 +383,11 @@ class LeftOutRows:
         )
 
 
-def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowers:
-    """Compute the sums of powers, or store the rows, in one pass."""
+def correlation_power_sums(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowerSums:
+    """Compute sums of powers of the deviations in one pass over rows, or store the rows if they are smaller.
+
+    `moments` are the moments of the rows.
+    """
     column_norms = _column_norms(moments)[:, None]
     k = moments.n_classes
     p = moments.n_columns
@@ -388,7 +396,7 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     fourths = np.zeros((q, p))
     thirds = np.zeros((k, q, p))
     seconds = np.zeros((k, q, p))
-    column_powers = Powers(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
+    column_powers = PowerSums(np.zeros((k, p)), np.zeros((k, p)), np.zeros((k, p)))
     stored: list[tuple[Floats, Codes, Floats]] = []
     for x, codes, weights in blocks:
         u = deviations_from_class_means(moments, x, codes) / column_norms
@@ -410,11 +418,11 @@ def correlation_powers(blocks: RowBlocks, moments: ClassMoments) -> CorrelationP
     rows = np.concatenate([u for u, _, _ in stored], axis=1) if stored else np.zeros((p, 0))
     stored_codes = np.concatenate([codes for _, codes, _ in stored]) if stored else np.zeros(0, dtype=np.intp)
     stored_weights = np.concatenate([frequencies for _, _, frequencies in stored]) if stored else np.zeros(0)
-    return CorrelationPowers(column_powers, fourths, thirds, seconds, rows, stored_codes, stored_weights)
+    return CorrelationPowerSums(column_powers, fourths, thirds, seconds, rows, stored_codes, stored_weights)
 
 
-def crossed_sums_without_row(powers: CorrelationPowers, left_out: LeftOutRows) -> Floats:
-    """Compute the sum A (m,) of the theory without each row."""
+def crossed_sums_without_row(powers: CorrelationPowerSums, left_out: RowsLeftOut) -> Floats:
+    """Compute the sum A (m,) of u_ij^2 u_ik^2 over rows and pairs of columns without each left-out row."""
     e = left_out.e
     h = left_out.h
     codes = left_out.codes
@@ -423,8 +431,8 @@ def crossed_sums_without_row(powers: CorrelationPowers, left_out: LeftOutRows) -
     fourth_factor = left_out.class_weight * mean_shift**4 - left_out.weight * (1.0 + mean_shift) ** 4
     if len(powers.codes):
         squares = (powers.rows**2).T @ e
-        along = 2.0 * mean_shift * (powers.rows.T @ (e * h)) + mean_shift**2 * b.sum(axis=0)
-        squares += np.where(powers.codes[:, None] == codes, along, 0.0)
+        shift_terms = 2.0 * mean_shift * (powers.rows.T @ (e * h)) + mean_shift**2 * b.sum(axis=0)
+        squares += np.where(powers.codes[:, None] == codes, shift_terms, 0.0)
         total = powers.weights @ squares**2 - left_out.weight * ((1.0 + mean_shift) ** 2 * b.sum(axis=0)) ** 2
         sums = (
             powers.by_column.fourths.sum(axis=0)[:, None]
@@ -437,32 +445,32 @@ def crossed_sums_without_row(powers: CorrelationPowers, left_out: LeftOutRows) -
     )
     for c in np.unique(codes).tolist():
         members = np.flatnonzero(codes == c)
-        mine_e = e[:, members]
-        mine_b = b[:, members]
+        member_e = e[:, members]
+        member_b = b[:, members]
         a = (e * h)[:, members]
         s = mean_shift[members]
         third = powers.thirds[c]
         second = powers.seconds[c]
         member_squares = np.diagonal(second)[:, None]
-        across = (third @ a) * mine_e - np.diagonal(third)[:, None] * mine_e * a
-        crossed_sums[members] += 4.0 * s * across.sum(axis=0) + 4.0 * s**2 * _sum_over_pairs(second, a)
-        apart = (mine_e * member_squares).sum(axis=0) * mine_b.sum(axis=0) - (
-            mine_e * mine_b * member_squares
+        mixed_terms = (third @ a) * member_e - np.diagonal(third)[:, None] * member_e * a
+        crossed_sums[members] += 4.0 * s * mixed_terms.sum(axis=0) + 4.0 * s**2 * _sum_over_pairs(second, a)
+        different_terms = (member_e * member_squares).sum(axis=0) * member_b.sum(axis=0) - (
+            member_e * member_b * member_squares
         ).sum(axis=0)
-        crossed_sums[members] += 2.0 * s**2 * apart
+        crossed_sums[members] += 2.0 * s**2 * different_terms
     return np.asarray(crossed_sums)
 
 
 def _sum_over_pairs(matrix: Floats, columns: Floats) -> Floats:
     """Return the sums (m,) of matrix_jk a_j a_k over pairs j /= k, for columns a of (p, m)."""
-    across = ((matrix @ columns) * columns).sum(axis=0)
-    return np.asarray(across - np.diagonal(matrix) @ columns**2)
+    all_pairs = ((matrix @ columns) * columns).sum(axis=0)
+    return np.asarray(all_pairs - np.diagonal(matrix) @ columns**2)
 
 
-def correlation_left_out(
-    fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowers | None = None
+def correlation_leave_one_out_scorer(
+    fitted: NormalClasses, shrinkages: tuple[Shrinkage, Shrinkage], powers: CorrelationPowerSums | None = None
 ) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under shrunk correlations and variances.
+    """Return the leave-one-out scorer for shrunk correlations and variances.
 
     Parameters
     ----------
@@ -470,7 +478,7 @@ def correlation_left_out(
         With pooled or thin moments.
     shrinkages : (Shrinkage, Shrinkage)
         Shrinkages of the correlations and of the variances.
-    powers : CorrelationPowers, optional
+    powers : CorrelationPowerSums, optional
         If present, analytic shrinkages are estimated without each row; else they are kept.
 
     Returns
@@ -483,25 +491,25 @@ def correlation_left_out(
     correlations, variances = shrinkages
     g = correlations.values[0]
     by_column = fixed_intensity(variances.values[0])
-    noise = None
+    cross_powers = None
     column_norms = _column_norms(moments)
     if powers is not None:
-        noise = powers if correlations.requires_rows else None
+        cross_powers = powers if correlations.requires_rows else None
         if variances.requires_rows:
             # Columns of a pooled scatter of trace one in the units of the data.
-            size = column_norms * data_units(moments, by_class=False)[0]
+            size = column_norms * unit_trace_factors(moments, by_class=False)[0]
             by_class = powers.by_column
-            by_size = Powers(
+            by_size = PowerSums(
                 by_class.seconds * size**2, by_class.thirds * size**3, by_class.fourths * size**4
             )
             by_column = strimmer_without_row(moments, by_size, common=True)
-    factored: LowRankCorrelations | DenseCorrelations
+    decomposed: LowRankCorrelations | DenseCorrelations
     if moments.scatter_type == "thin":
-        factored = LowRankCorrelations.from_moments(one_scatter(moments, None), column_norms)
+        decomposed = LowRankCorrelations.from_moments(single_scatter_moments(moments, None), column_norms)
     else:
-        factored = DenseCorrelations.from_matrix(moments.scatters[0] / column_norms / column_norms[:, None])
+        decomposed = DenseCorrelations.from_matrix(moments.scatters[0] / column_norms / column_norms[:, None])
     means = moments.means.T
-    unit = data_units(moments, by_class=False)[0]
+    unit = unit_trace_factors(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p).
@@ -523,7 +531,7 @@ def correlation_left_out(
             rows = squares_without_row(moments, x, codes, weights, np.array([divisor]))
             # In z, in which squares of small columns do not underflow.
             z = deviations_from_class_means(moments, x, codes)
-            left_out = LeftOutRows.from_removal(z / column_norms[:, None], codes, rows.removal)
+            left_out = RowsLeftOut.from_removal(z / column_norms[:, None], codes, rows.removal)
             is_inaccurate = (left_out.e >= 1.0 / MIN_DETERMINANT_RATIO) | (left_out.e <= 0)
             needs_refit = is_inaccurate.any(axis=0)
             variance_shrinkages = by_column(rows)
@@ -534,8 +542,8 @@ def correlation_left_out(
             sd /= np.sqrt(divisor - rows.removal.weight)
             mean_deviations = z + (means[:, codes][None] - means.T[:, :, None])
             mean_deviations[codes, :, np.arange(len(codes))] *= np.sqrt(rows.removal.distance_factor)[:, None]
-            crossed = None if noise is None else crossed_sums_without_row(noise, left_out)
-            d2, correlation_shrinkages = factored.distances(
+            crossed = None if cross_powers is None else crossed_sums_without_row(cross_powers, left_out)
+            d2, correlation_shrinkages = decomposed.distances(
                 mean_deviations / sd, left_out, g, crossed, moments.total - left_out.weight
             )
         log_scores = log_prior[:, None] - 0.5 * d2
@@ -547,13 +555,13 @@ def correlation_left_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DenseCorrelations:
-    """Correlations of at most as many columns as rows, and their eigendecomposition.
+    """Correlations R of at most as many columns as rows, and their eigendecomposition.
 
     Attributes
     ----------
     matrix : (p, p) float
+        R.
     eigenvalues : (p,) float
-        Eigenvalues.
     axes : (p, p) float
         Eigenvectors, in columns.
     """
@@ -564,12 +572,12 @@ class DenseCorrelations:
 
     @staticmethod
     def from_matrix(matrix: Floats) -> DenseCorrelations:
-        """Decompose correlations (p, p)."""
+        """Construct the decomposition of a correlation matrix (p, p)."""
         eigenvalues, axes = np.linalg.eigh(matrix)
         return DenseCorrelations(matrix, np.maximum(eigenvalues, 0.0), axes)
 
     def distances(
-        self, mean_deviations: Floats, left_out: LeftOutRows, g: float, crossed: Floats | None, count: Floats
+        self, mean_deviations: Floats, left_out: RowsLeftOut, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
@@ -577,7 +585,7 @@ class DenseCorrelations:
         ----------
         mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
-        left_out : LeftOutRows
+        left_out : RowsLeftOut
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional
@@ -605,7 +613,7 @@ class DenseCorrelations:
         d2 = np.full((len(mean_deviations), len(downdate_factors)), np.nan)
         is_regular = (e > 0).all(axis=0) & (shrinkages > MIN_SHRINKAGE)
         iterated = np.flatnonzero(is_regular & (downdate_factors * (h**2).max(axis=0) <= MAX_ITERATIVE_SHARE))
-        d2[:, iterated] = self._iterated(
+        d2[:, iterated] = self._iterative_distances(
             mean_deviations[:, :, iterated],
             h[:, iterated],
             e[:, iterated],
@@ -630,21 +638,21 @@ class DenseCorrelations:
             d2[:, chunk] = (y * np.linalg.solve(matrices, y)).sum(axis=1).T
         return d2, shrinkages
 
-    def _iterated(
+    def _iterative_distances(
         self, mean_deviations: Floats, h: Floats, e: Floats, downdate_factors: Floats, shrinkages: Floats
     ) -> Floats:
-        """Compute squared distances by iterations from the decomposition of all rows.
+        """Compute squared distances without each row by iterations that start from the decomposition of R.
 
         Parameters
         ----------
         mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
         h, e : (p, m) float
-            See `LeftOutRows`.
+            See `RowsLeftOut`.
         downdate_factors : (m,) float
-            Factors c.
+            Factors c of the matrices c h h' that are subtracted.
         shrinkages : (m,) float
-            Shrinkages.
+            Shrinkages of the correlations without each row.
 
         Returns
         -------
@@ -662,17 +670,18 @@ class DenseCorrelations:
         rotated = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
 
         def solve(columns: Floats) -> Floats:
+            """Return P^-1 times columns (p, K, m), in the coordinates of the eigenvectors."""
             correction = (along[:, None, :] * columns).sum(axis=0) * (b / determinant_ratios)
             return np.asarray(columns / variances[:, None, :] + along[:, None, :] * correction)
 
         solution = solve(rotated)
         for _ in range(MAX_ITERATIONS):
-            back = delta * (axes @ solution.reshape(len(h), -1)).reshape(shape)
-            before = solution
-            solution = solve(rotated + (axes.T @ back.reshape(len(h), -1)).reshape(shape))
-            has_converged = np.abs(solution - before).max(axis=(0, 1)) <= 4 * EPS * np.abs(solution).max(
-                axis=(0, 1)
-            )
+            correction = delta * (axes @ solution.reshape(len(h), -1)).reshape(shape)
+            previous_solution = solution
+            solution = solve(rotated + (axes.T @ correction.reshape(len(h), -1)).reshape(shape))
+            has_converged = np.abs(solution - previous_solution).max(axis=(0, 1)) <= 4 * EPS * np.abs(
+                solution
+            ).max(axis=(0, 1))
             if has_converged.all():
                 break
         d2 = (rotated * solution).sum(axis=0)
@@ -682,7 +691,7 @@ class DenseCorrelations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowRankCorrelations:
-    """Correlations of more columns than rows, V'V.
+    """Correlations R = V'V of more columns than rows, with the factor V.
 
     Attributes
     ----------
@@ -697,7 +706,7 @@ class LowRankCorrelations:
 
     @staticmethod
     def from_moments(moments: ClassMoments, column_norms: Floats) -> LowRankCorrelations:
-        """Decompose the correlations of moments with a thin root, for columns of lengths (p,)."""
+        """Construct V from moments with a thin root, with `column_norms` (p,) the lengths of its columns."""
         if moments.roots is None:
             raise TypeError("The moments have no thin roots.")
         _, singular_values, axes = svd(moments.roots[0] / column_norms, full_matrices=False)
@@ -707,7 +716,7 @@ class LowRankCorrelations:
         )
 
     def distances(
-        self, mean_deviations: Floats, left_out: LeftOutRows, g: float, crossed: Floats | None, count: Floats
+        self, mean_deviations: Floats, left_out: RowsLeftOut, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
         """Compute squared distances to all class means without each row.
 
@@ -715,7 +724,7 @@ class LowRankCorrelations:
         ----------
         mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
-        left_out : LeftOutRows
+        left_out : RowsLeftOut
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional

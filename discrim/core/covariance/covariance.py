@@ -47,10 +47,10 @@ MIN_SLOPE_RATIO = 1e-3
 """Smallest slope, relative to the largest, of the columns that `NearDependency` lists."""
 
 MIN_COLUMNS_TO_SOLVE = 64
-"""Number of columns at or above which solving a triangular system is as fast as using its inverse."""
+"""Number of columns at or above which triangular systems are solved by BLAS, without a stored inverse."""
 
-MIN_ROUNDING_ERRORS_APART = 16.0
-"""Number of rounding errors above which class means differ."""
+MIN_SEPARATION_ROUNDING_ERRORS = 16.0
+"""Difference of class means, in rounding errors, above which a column combination separates classes."""
 
 MAX_CONDITION_OF_INVERSE = 100.0
 """Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
@@ -65,7 +65,7 @@ class Covariance:
     root : (p, p) or (p,) float
         Upper triangular R with R'R the covariance; for a diagonal covariance, the standard deviations.
     factor : (p, p) float or None
-        R^-1, if there are few columns and a product with it is as accurate as solving; else None.
+        R^-1, if there are few columns and a product with it is as accurate as solving with R; else None.
     """
 
     root: Floats
@@ -133,13 +133,14 @@ class Covariance:
     def unwhiten(self, columns: Floats) -> Floats:
         """Return T columns, with T = R^-1.
 
-        This maps coefficients (p, m) of whitened data to coefficients of the data.
+        Coefficients (p, m) of whitened data are converted to coefficients of the data.
         """
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solve(columns, transposed=False)
 
     def _solve(self, columns: Floats, *, transposed: bool) -> Floats:
+        """Return R^-1 times columns (p, m), or R'^-1 times columns if `transposed`."""
         if self.factor is not None:
             return np.asarray((self.factor.T if transposed else self.factor) @ columns)
         # BLAS expects column-major arrays, so the transposed system is solved from the right.
@@ -154,25 +155,23 @@ class Covariance:
         inverse = self.inverse
         return np.asarray(inverse @ inverse.T)
 
-    def divided_by(self, factor: float) -> Covariance:
-        """Return the covariance divided by a positive factor."""
-        unit = np.sqrt(factor)
+    def divided_by(self, divisor: float) -> Covariance:
+        """Return the covariance divided by a positive number."""
+        unit = np.sqrt(divisor)
         return Covariance(self.root / unit, None if self.factor is None else self.factor * unit)
 
 
 def pooled_covariance(moments: ClassMoments, divisor: float, *, diagonal: bool = False) -> Covariance:
-    """Return the pooled covariance within classes.
-
-    The root of the moments, divided by the square root of the divisor, is the root of the covariance. Without
-    a root, the scatter is factorized by Cholesky.
+    """Return the pooled covariance within classes: the pooled scatter over a divisor.
 
     Parameters
     ----------
     moments : ClassMoments
-        Of full rank (see `dependencies`).
+        Moments without linearly dependent columns (see `dependencies`).
     divisor : float
+        Divisor of the scatter, for example N - K.
     diagonal : bool
-        Whether only variances are used.
+        Whether the result is diagonal, with variances only.
 
     Returns
     -------
@@ -192,10 +191,11 @@ def class_covariances(
     Parameters
     ----------
     moments : ClassMoments
-        With a scatter of full rank for each class.
+        Moments with a scatter of full rank for each class.
     divisors : (K,) float
+        Divisors of the scatters.
     diagonal : bool
-        Whether only variances are used.
+        Whether the results are diagonal, with variances only.
 
     Returns
     -------
@@ -215,13 +215,14 @@ def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> f
     ----------
     moments : ClassMoments
     method : str
+        "moment" for the unbiased estimate; any other value for maximum likelihood.
     covariates : int
         Number of covariates, q.
 
     Returns
     -------
     float
-        N - K - q for "moment", else N.
+        N - K - q for "moment", else N, with N the sum of the weights.
     """
     return moments.total - (moments.n_classes + covariates if method == "moment" else 0)
 
@@ -232,7 +233,7 @@ def divisors_by_class(counts: Floats, method: str) -> Floats:
 
 
 def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Covariance:
-    """Return the covariance of scatter k with a divisor."""
+    """Return the covariance from the scatter at position k of the moments, divided by `divisor`."""
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
@@ -242,7 +243,7 @@ def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Cov
 
 
 def scaled_cholesky(matrix: Floats) -> Floats:
-    """Return the upper triangular root (p, p) of a matrix, computed from its correlation matrix.
+    """Return the upper triangular root (p, p) of a covariance matrix, computed from its correlation matrix.
 
     Raises LinAlgError if the matrix is not positive definite.
     """
@@ -270,8 +271,8 @@ class Dependency:
     predictors : tuple of int
         Positions of the earlier columns; empty if the column is constant within classes.
     separates_classes : bool
-        Whether class means differ in the column less this combination, which then separates some classes
-        without error.
+        Whether class means differ in the residual of the column on its predictors. The residual then
+        separates some classes without error.
     """
 
     column: int
@@ -282,15 +283,17 @@ class Dependency:
 def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> bool:
     """Return whether a column of a triangular root is a linear combination of earlier columns.
 
-    This is the case if its residual on them is at most `min_residual` times its length, or at most the
-    rounding error of the QR of the rows; see `dependencies`.
+    This is the case if its residual on the earlier columns is at most `min_residual` times its length, or at
+    most the rounding error of the QR of the rows; see `dependencies`.
 
     Parameters
     ----------
     root : (p, p) float
+        Upper triangular root of a scatter or covariance.
     moments : ClassMoments
-        Moments of the rows, for the rounding error.
+        Moments of the rows, from which the rounding error follows.
     min_residual : float
+        Smallest residual, relative to the length of the column, of an independent column.
 
     Returns
     -------
@@ -323,10 +326,21 @@ class NearDependency(NamedTuple):
 
 
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
-    """Find the columns that earlier columns nearly determine, in class k or (by default) within classes.
+    """Find the columns that earlier columns nearly determine.
 
     The residual of such a column has less than `MAX_NEAR_DEPENDENT_RATIO` of its standard deviation; its
-    variance inflation factor exceeds 1e12. Moments without roots are well-conditioned: the result is empty.
+    variance inflation factor exceeds 1e12.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+    k : int, optional
+        Position of a class; by default the pooled scatter.
+
+    Returns
+    -------
+    list of NearDependency
+        Empty for moments without roots, which are well-conditioned, and for exactly dependent columns.
     """
     group = moments.pooled() if k is None else moments.classes(np.array([k]))
     if group.roots is None:
@@ -354,7 +368,7 @@ def qr_rounding(moments: ClassMoments) -> float:
 
 
 def total_squares(moments: ClassMoments) -> Floats:
-    """Return the sums of squares (p,) about the means of all rows, in the units of z."""
+    """Return the sums of squares (p,) of the columns about the overall means, in the units of z."""
     means = moments.means
     mean_deviations = means - (moments.counts / moments.total) @ means
     return np.asarray(moments.squares.sum(axis=0) + moments.counts @ mean_deviations**2)
@@ -407,16 +421,17 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         or _clearly_independent(group.roots[0] / norms, rounding / norms, qr_error)
     ):
         return []
-    separates = cache(partial(_separates, moments))
+    separation_test = cache(partial(_separation_test, moments))
 
-    def apart(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
-        return k is None and separates()(j, predictors, slopes)
+    def separates_classes(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
+        """Return whether class means differ in the residual of column j; False in a single class."""
+        return k is None and separation_test()(j, predictors, slopes)
 
-    constant_columns = np.flatnonzero(norms <= rounding).tolist()
-    constant = [Dependency(j, (), apart(j, [], np.zeros(0))) for j in constant_columns]
+    constant_positions = np.flatnonzero(norms <= rounding).tolist()
+    constant = [Dependency(j, (), separates_classes(j, [], np.zeros(0))) for j in constant_positions]
     if group.roots is None or diagonal:
         return constant
-    constant_columns_set = {dependency.column for dependency in constant}
+
     unit = np.where(norms > 0, norms, 1.0)
     root = group.roots[0] / unit
     rounding = rounding / unit
@@ -426,7 +441,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     independent: list[int] = []
     dependent = list(constant)
     for j in range(p):
-        if j in constant_columns_set:
+        if j in constant_positions:
             continue
         n_independent = len(independent)
         residual = root[:, j]
@@ -440,7 +455,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
         if residual_norm <= residual_tolerance(slopes, rounding[j], rounding[independent], qr_error):
             predictors = [independent[i] for i in np.flatnonzero(np.abs(slopes) > 1e-6)]
             data_slopes = slopes * unit[j] / unit[independent]
-            dependent.append(Dependency(j, tuple(predictors), apart(j, independent, data_slopes)))
+            is_separating = separates_classes(j, independent, data_slopes)
+            dependent.append(Dependency(j, tuple(predictors), is_separating))
             continue
         basis[:, n_independent] = residual / residual_norm
         triangle[:n_independent, n_independent] = projections
@@ -449,17 +465,18 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     return sorted(dependent, key=lambda dependency: dependency.column)
 
 
-def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
-    """Return a function that tests whether class means differ in a column less a combination of others.
+def _separation_test(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], bool]:
+    """Return a function that tests whether class means differ in the residual of a column on other columns.
 
-    Its arguments are the position of the column, the positions of the others, and their slopes in units of z.
+    Its arguments are the position of the column, the positions of the other columns, and their slopes in
+    units of z.
     """
     means = moments.means[moments.rows > 0]
     mean_differences = means - means[0]
     rounding = EPS * np.sqrt(moments.total) * moments.magnitude
 
-    def apart(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
-        """Return whether class means differ by more than rounding errors.
+    def separates_classes(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
+        """Return whether class means of the residual differ by more than rounding errors.
 
         Parameters
         ----------
@@ -468,13 +485,14 @@ def _separates(moments: ClassMoments) -> Callable[[int, Sequence[int], Floats], 
         predictors : sequence of m int
             Positions of the other columns.
         slopes : (m,) float
+            Slopes of column j on the other columns.
         """
         residual_differences = mean_differences[:, j] - mean_differences[:, predictors] @ slopes
         terms = np.abs(mean_differences[:, j]) + np.abs(mean_differences[:, predictors]) @ np.abs(slopes)
         rounding_errors = rounding[j] + rounding[predictors] @ np.abs(slopes) + np.sqrt(EPS) * terms
-        return bool((np.abs(residual_differences) > MIN_ROUNDING_ERRORS_APART * rounding_errors).any())
+        return bool((np.abs(residual_differences) > MIN_SEPARATION_ROUNDING_ERRORS * rounding_errors).any())
 
-    return apart
+    return separates_classes
 
 
 def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> bool:
@@ -531,9 +549,9 @@ def _solve_triangular(triangle: Floats, column: Floats) -> Floats:
 
 
 class UpdatedRoot:
-    """Root of a scatter that is updated when columns are chosen or dropped.
+    """Root U (r, p) of a scatter that is updated when columns are chosen or dropped.
 
-    U (r, p) is triangular in the chosen columns, the pivots, in the order in which they were chosen.
+    The chosen columns, the pivots, are an upper triangle in the order in which they were chosen.
 
     Examples
     --------
@@ -548,16 +566,16 @@ class UpdatedRoot:
         self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
-        """Return the residuals (r - m, c) of columns on the m chosen ones, up to a rotation."""
+        """Return the residuals (r - m, c) of c columns on the m chosen columns, up to a rotation."""
         return self._root[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
-        """Return the sums of squares (p,) of the residuals of all columns."""
+        """Return the sums of squares (p,) of the residuals of all columns on the chosen columns."""
         residual_rows = self._root[len(self.pivots) :]
         return np.asarray(np.einsum("ij,ij->j", residual_rows, residual_rows))
 
     def leading_rows(self, columns: Codes | list[int]) -> Floats:
-        """Return the first m rows (m, c) of columns, which determine their regression on the chosen ones."""
+        """Return the first m rows (m, c) of c columns, which determine their regression on the pivots."""
         return self._root[: len(self.pivots), columns]
 
     def triangle(self) -> Floats:
@@ -565,7 +583,7 @@ class UpdatedRoot:
         return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
     def solve(self, columns: Floats, *, transposed: bool = False) -> Floats:
-        """Solve the system with the triangle, or its transpose, and right-hand sides (m, c)."""
+        """Solve the system with the triangle, or its transpose, for right-hand sides (m, c)."""
         if not self.pivots:
             return np.zeros_like(columns)
         solution = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
@@ -575,12 +593,12 @@ class UpdatedRoot:
         """Return the inverse (m, m) of the triangle.
 
         The reciprocal of the squared length of a row is the residual sum of squares of its column on the
-        other chosen ones.
+        other chosen columns.
         """
         return np.asarray(scipy.linalg.lapack.dtrtri(self.triangle(), overwrite_c=1)[0])
 
     def add(self, column: int) -> None:
-        """Add a column to the chosen ones."""
+        """Add a column to the chosen columns."""
         n_pivots = len(self.pivots)
         residual_rows = self._root[n_pivots:]
         reflector = residual_rows[:, column].copy()
@@ -595,7 +613,7 @@ class UpdatedRoot:
         self.pivots.append(column)
 
     def drop(self, column: int) -> None:
-        """Remove a column from the chosen ones."""
+        """Remove a column from the chosen columns."""
         first = self.pivots.index(column)
         del self.pivots[first]
         for i, other in enumerate(self.pivots[first:], first):

@@ -31,8 +31,8 @@ from discrim.core.covariance.model import (
     SingleShrinkageModel,
     each_covariance,
 )
-from discrim.core.covariance.principal import one_scatter
-from discrim.core.covariance.shrinkage import CandidateScorer, Powers, Shrinkage, data_units
+from discrim.core.covariance.principal import single_scatter_moments
+from discrim.core.covariance.shrinkage import CandidateScorer, PowerSums, Shrinkage, unit_trace_factors
 from discrim.core.moments.derived_moments import limit_scales_to_median, median_column
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
@@ -58,11 +58,11 @@ class DiagonalCovariance(CovarianceModel):
     )
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return False: each column has its variance."""
+        """Return False, because each column has its own variance."""
         return False
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the constant columns."""
+        """Return the columns that are constant within class k, or within classes if k is None."""
         return dependencies(moments, k, diagonal=True)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -73,8 +73,8 @@ class DiagonalCovariance(CovarianceModel):
             self, moments, (pooled_covariance(moments, float(divisors[0]), diagonal=True),)
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return scores in closed form, column by column."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, which computes column by column."""
         moments = self.rescaled(fitted.moments)
         distances = gaussian.distances_to_means(moments, fitted.covariances)
         divisors = fitted.divisors
@@ -97,7 +97,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     shrinkage_rules = ("given", "strimmer", "loo")
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return False: each column has its variance."""
+        """Return False, because each column has its own variance."""
         return False
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
@@ -125,7 +125,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         g = self.shrinkage.for_class(k)
         if g is None:
             return None
-        group = one_scatter(moments, k)
+        group = single_scatter_moments(moments, k)
         return column_out_of_range(group.squares[0], group.scale, g)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
@@ -136,19 +136,23 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkDiagonalCovariance:
-        """Return a copy with the shrinkages of Opgen-Rhein & Strimmer.
+        """Return a copy with the shrinkages by "strimmer", or the model itself for other rules.
 
         Parameters
         ----------
         rows : iterable of blocks
         moments : ClassMoments
+            Moments of these rows.
         divisors : (1,) or (K,) float
+            Only their number is used: one shrinkage, or one for each class.
         """
         if self.shrinkage.rule != "strimmer":
             return self
         moments = limit_scales_to_median(moments)
-        fourths = shrinkage.column_powers(rows, moments).fourths
-        return self.with_shrinkages(*[strimmer(moments, fourths, k) for k, _ in each_covariance(divisors)])
+        fourths = shrinkage.column_power_sums(rows, moments).fourths
+        return self.with_shrinkages(
+            *[strimmer_shrinkage(moments, fourths, k) for k, _ in each_covariance(divisors)]
+        )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the variances with the shrinkages that were determined before."""
@@ -156,7 +160,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         covariances = []
         shrinkages = []
         for k, divisor in each_covariance(divisors):
-            group = one_scatter(moments, k)
+            group = single_scatter_moments(moments, k)
             g = self.shrinkage.for_class(k) or 0.0
             covariances.append(median_shrunk_covariance(group.squares[0], group.scale, divisor, g))
             shrinkages.append(g)
@@ -178,22 +182,22 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         candidates = np.array(self.shrinkage.grid)
         return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return scores in closed form, column by column."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, which computes column by column."""
         moments = self.rescaled(fitted.moments)
         intensity = fixed_intensity(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
-            powers = shrinkage.column_powers(fitted.rows, moments)
+            powers = shrinkage.column_power_sums(fitted.rows, moments)
             intensity = strimmer_without_row(moments, powers, common=len(fitted.divisors) == 1)
-        return diagonal_left_out(replace(fitted, moments=moments), intensity)
+        return diagonal_leave_one_out_scorer(replace(fitted, moments=moments), intensity)
 
 
 MAX_LOG2_MEDIAN_RATIO = 450
-"""Maximum ratio of a column's standard deviation to the median, in powers of two, if it is fully shrunk."""
+"""Maximum ratio, in powers of two, of the largest to the median standard deviation at a shrinkage of one."""
 
 
 def median_shrunk_covariance(squares: Floats, scale: Floats, divisor: float, g: float) -> Covariance:
-    """Compute the diagonal covariance, in z, of variances shrunk towards their median.
+    """Compute the diagonal covariance, in z, of variances shrunk towards their median in data units.
 
     Parameters
     ----------
@@ -202,6 +206,7 @@ def median_shrunk_covariance(squares: Floats, scale: Floats, divisor: float, g: 
     scale : (p,) float
         Scale of z.
     divisor : float
+        Divisor of the sums of squares.
     g : float
         Shrinkage.
 
@@ -257,9 +262,9 @@ class SquaresWithoutRow:
     Attributes
     ----------
     squares : (p, m) float
-        Of the row's own class, or of all classes, without the row.
+        Sums of squares of the row's own class, or of all classes, without the row.
     full_squares : (p, m) or (p, 1) float
-        With the row.
+        The same sums of squares with the row.
     medians : (m,) float
         Medians of `squares` over the columns.
     codes : (m,) int
@@ -278,7 +283,7 @@ class SquaresWithoutRow:
     deviations: Floats
 
     def shrink(self, g: Floats) -> Floats:
-        """Return sums of squares (p, m) shrunk by g (m,)."""
+        """Return sums of squares (p, m) shrunk towards their medians with shrinkages g (m,)."""
         return np.asarray((1.0 - g) * self.squares + g * self.medians)
 
     def find_inaccurate(self, shrunk_squares: Floats, g: Floats, min_ratio: float) -> NDArray[np.bool_]:
@@ -302,30 +307,32 @@ class SquaresWithoutRow:
         return np.asarray(~has_digits.all(axis=0))
 
 
-DiagonalIntensity = Callable[[SquaresWithoutRow], Floats]
+DiagonalIntensityFunction = Callable[[SquaresWithoutRow], Floats]
 """Function that returns the shrinkages (m,) without each of m rows."""
 
 
-def fixed_intensity(g: float | Floats) -> DiagonalIntensity:
-    """Return a function of fixed shrinkages, one or one (K,) for each class, which ignores the rows."""
+def fixed_intensity(g: float | Floats) -> DiagonalIntensityFunction:
+    """Return the function for fixed shrinkages `g`, one for all classes or one for each class (K,)."""
     by_class = np.atleast_1d(g)
     return lambda rows: by_class[rows.codes if len(by_class) > 1 else np.zeros_like(rows.codes)]
 
 
-def strimmer_without_row(moments: ClassMoments, powers: Powers, *, common: bool) -> DiagonalIntensity:
-    """Return the function that computes the analytic shrinkage without each row.
+def strimmer_without_row(
+    moments: ClassMoments, powers: PowerSums, *, common: bool
+) -> DiagonalIntensityFunction:
+    """Return the function that computes the shrinkage by "strimmer" without each row.
 
     Parameters
     ----------
     moments : ClassMoments
-    powers : Powers
+    powers : PowerSums
         Sums of powers by class and column.
     common : bool
         Whether the variances are pooled over the classes.
 
     Returns
     -------
-    DiagonalIntensity
+    DiagonalIntensityFunction
     """
 
     def intensities(rows: SquaresWithoutRow) -> Floats:
@@ -339,7 +346,7 @@ def strimmer_without_row(moments: ClassMoments, powers: Powers, *, common: bool)
         fourths = np.empty(len(rows.codes))
         for k in np.unique(rows.codes).tolist():
             members = np.flatnonzero(rows.codes == k)
-            class_powers = Powers(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
+            class_powers = PowerSums(powers.seconds[[k]], powers.thirds[[k]], powers.fourths[[k]])
             zero_codes = np.zeros(len(members), dtype=np.intp)
             fourths[members] = class_powers.fourths_without_rows(
                 rows.deviations[:, members],
@@ -359,7 +366,7 @@ def squares_without_row(
     weights: Floats | None,
     divisors: Floats,
 ) -> SquaresWithoutRow:
-    """Compute the sums of squares without each row.
+    """Compute the sums of squares without each of m rows.
 
     Parameters
     ----------
@@ -369,13 +376,14 @@ def squares_without_row(
         Class of each row.
     weights : (m,) float, optional
     divisors : (1,) or (K,) float
+        Divisors of the scatters, one if the variances are pooled.
 
     Returns
     -------
     SquaresWithoutRow
     """
     common = len(divisors) == 1
-    unit = data_units(moments, by_class=False)[0][:, None]
+    unit = unit_trace_factors(moments, by_class=False)[0][:, None]
     u = deviations_from_class_means(moments, x, codes) * unit
     totals = moments.squares.T * unit * unit
     full_squares = totals.sum(axis=1, keepdims=True) if common else totals[:, codes]
@@ -388,9 +396,9 @@ def squares_without_row(
 def leave_one_out_scores(
     fitted: NormalClasses, rows: SquaresWithoutRow, g: Floats, min_ratio: float = MIN_DETERMINANT_RATIO
 ) -> Floats:
-    """Compute scores of rows under the rule without each of them.
+    """Compute the scores of rows under the rule with shrunk variances that is fitted without each of them.
 
-    If each class has its covariance, only the covariance of the row's own class changes.
+    If each class has its own variances, only those of the row's own class change.
 
     Parameters
     ----------
@@ -409,7 +417,7 @@ def leave_one_out_scores(
     moments = fitted.moments
     covariances = fitted.covariances
     divisors = fitted.divisors
-    unit = data_units(moments, by_class=False)[0]
+    unit = unit_trace_factors(moments, by_class=False)[0]
     common = len(covariances) == 1
     codes = rows.codes
     removal = rows.removal
@@ -434,12 +442,15 @@ def leave_one_out_scores(
     return mark_refits(scores, codes, removal, rows.find_inaccurate(shrunk_squares, g, min_ratio))
 
 
-def diagonal_left_out(fitted: NormalClasses, intensity: DiagonalIntensity) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under shrunk variances, with the shrinkages that `intensity` computes."""
+def diagonal_leave_one_out_scorer(
+    fitted: NormalClasses, intensity: DiagonalIntensityFunction
+) -> LeaveOneOutScorer:
+    """Return the leave-one-out scorer for shrunk variances; `intensity` computes the shrinkages."""
     moments = fitted.moments
     divisors = fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
+        """Compute leave-one-out scores (m, K) of rows x (m, p)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             rows = squares_without_row(moments, x, codes, weights, divisors)
             return leave_one_out_scores(fitted, rows, intensity(rows)).T
@@ -447,8 +458,8 @@ def diagonal_left_out(fitted: NormalClasses, intensity: DiagonalIntensity) -> Le
     return scores
 
 
-def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
-    """Return Opgen-Rhein & Strimmer's shrinkage of the variances of a class, or of the pooled ones.
+def strimmer_shrinkage(moments: ClassMoments, fourths: Floats, k: int | None = None) -> float:
+    """Return Opgen-Rhein & Strimmer's shrinkage of the variances of a class, or of the pooled variances.
 
     Parameters
     ----------
@@ -462,8 +473,8 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
     -------
     float
     """
-    group = one_scatter(moments, k)
-    unit = data_units(moments, by_class=False)[0]
+    group = single_scatter_moments(moments, k)
+    unit = unit_trace_factors(moments, by_class=False)[0]
     class_fourths = fourths if k is None else fourths[[k]]
     return float(
         shrinkage.strimmer_intensity(group.squares[0] * unit * unit, class_fourths.sum(), group.total)
@@ -473,7 +484,7 @@ def strimmer(moments: ClassMoments, fourths: Floats, k: int | None = None) -> fl
 def diagonal_candidate_scores(
     moments: ClassMoments, divisors: Floats, log_prior: Floats, grid: Floats
 ) -> CandidateScorer:
-    """Return leave-one-out scores under variances shrunk by each candidate.
+    """Return the function that yields leave-one-out scores under variances shrunk by each candidate.
 
     Parameters
     ----------

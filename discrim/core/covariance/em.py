@@ -65,8 +65,8 @@ MIN_RESIDUAL_RATIO = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Group:
-    """Missingness patterns with the same number q of observed columns.
+class _PatternGroup:
+    """Statistics of B missingness patterns with the same number q of observed columns.
 
     Attributes
     ----------
@@ -92,12 +92,13 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Observed:
+class ObservedStatistics:
     """Sufficient statistics of rows with missing values, for classes that share a covariance.
 
     Attributes
     ----------
-    groups : tuple of _Group
+    groups : tuple of _PatternGroup
+        Statistics by number of observed columns.
     counts : (K,) float
         Sums of weights.
     centres : (K, p) float
@@ -106,7 +107,7 @@ class Observed:
         Powers of two that bring the columns near one: z = (x - centre of the class) * unit.
     """
 
-    groups: tuple[_Group, ...]
+    groups: tuple[_PatternGroup, ...]
     counts: Floats
     centres: Floats
     unit: Floats
@@ -137,12 +138,13 @@ class EMMaximum:
     converged: bool
     collapsed: int | None = None
 
-    def moments(self, observed: Observed, rows: NDArray[np.int64]) -> ClassMoments:
-        """Return moments whose scatter over the counts is the covariance.
+    def moments(self, observed: ObservedStatistics, rows: NDArray[np.int64]) -> ClassMoments:
+        """Return moments with the estimated means, and with a scatter that over the counts is the covariance.
 
         Parameters
         ----------
-        observed : Observed
+        observed : ObservedStatistics
+            Statistics from which the estimates were computed.
         rows : (K,) int
             Numbers of rows with positive weight.
 
@@ -179,7 +181,7 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
     """
     w = np.ones(len(x)) if weights is None else weights
     means, squares = np.zeros((2, k, x.shape[1]))
-    scale = _scale(x - _first_values(x))
+    scale = _power_of_two_scale(x - _first_values(x))
     for c in range(k):
         class_rows = x[codes == c]
         weight = w[codes == c, None]
@@ -200,12 +202,14 @@ def _first_values(x: Floats) -> Floats:
     return np.asarray(x[np.argmax(~np.isnan(x), axis=0), np.arange(x.shape[1])])
 
 
-def _scale(deviations: Floats) -> Floats:
-    """Return powers of two (p,) that bring deviations (n, p) into the range in which squares are finite."""
+def _power_of_two_scale(deviations: Floats) -> Floats:
+    """Return powers of two (p,) that scale deviations (n, p) so that their squares are finite."""
     return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
-def sufficient_statistics(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> Observed:
+def sufficient_statistics(
+    x: Floats, codes: Codes, weights: Floats | None, n_classes: int
+) -> ObservedStatistics:
     """Compute the sufficient statistics of rows with missing values.
 
     Parameters
@@ -219,7 +223,7 @@ def sufficient_statistics(x: Floats, codes: Codes, weights: Floats | None, n_cla
 
     Returns
     -------
-    Observed
+    ObservedStatistics
     """
     w = np.ones(len(x)) if weights is None else weights
     centres = np.empty((n_classes, x.shape[1]))
@@ -235,7 +239,7 @@ def sufficient_statistics(x: Floats, codes: Codes, weights: Floats | None, n_cla
             axis=0
         )
         z[members] = rows - centres[k]
-    scale = _scale(z)
+    scale = _power_of_two_scale(z)
     sizes = np.sqrt(np.nanmean((z * scale) ** 2, axis=0)) / scale
     unit = np.exp2(-np.round(np.log2(np.where(sizes > 0, sizes, 1.0))))
     z *= unit
@@ -243,12 +247,14 @@ def sufficient_statistics(x: Floats, codes: Codes, weights: Floats | None, n_cla
     groups = []
     for q in sorted({len(columns) for columns, _ in row_patterns}):
         patterns_of_size = [(columns, rows) for columns, rows in row_patterns if len(columns) == q]
-        groups.append(_group(patterns_of_size, z, codes, w, n_classes))
+        groups.append(_pattern_group(patterns_of_size, z, codes, w, n_classes))
     counts = np.bincount(codes, w, n_classes).astype(np.float64)
-    return Observed(tuple(groups), counts, centres, unit)
+    return ObservedStatistics(tuple(groups), counts, centres, unit)
 
 
-def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int) -> _Group:
+def _pattern_group(
+    patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes, w: Floats, k: int
+) -> _PatternGroup:
     """Compute the statistics of patterns with the same number q of observed columns.
 
     Parameters
@@ -256,7 +262,9 @@ def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes,
     patterns_of_size : list of (columns, rows)
         Positions of the observed columns and of the rows of each pattern.
     z : (n, p) float
+        Rows about the class centres, in units in which columns are near one.
     codes : (n,) int
+        Class of each row.
     w : (n,) float
         Weights.
     k : int
@@ -264,7 +272,7 @@ def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes,
 
     Returns
     -------
-    _Group
+    _PatternGroup
     """
     p = z.shape[1]
     q = len(patterns_of_size[0][0])
@@ -279,15 +287,17 @@ def _group(patterns_of_size: list[tuple[Codes, Codes]], z: Floats, codes: Codes,
             is_member = classes == c
             means[i, c] = weight[is_member] @ observed_values[is_member] / counts[i, c]
         roots[i] = triangular_root(np.sqrt(weight)[:, None] * (observed_values - means[i, classes]))
-    return _Group(order, counts, means, roots)
+    return _PatternGroup(order, counts, means, roots)
 
 
-def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda steps: None) -> EMMaximum:
+def fit_observed(
+    observed: ObservedStatistics, progress: Callable[[int], None] = lambda steps: None
+) -> EMMaximum:
     """Compute class means and a common covariance by maximum likelihood, by EM with extrapolation.
 
     Parameters
     ----------
-    observed : Observed
+    observed : ObservedStatistics
         Sufficient statistics of the rows.
     progress : callable
         Called with 1 after each iteration.
@@ -339,11 +349,12 @@ def fit_observed(observed: Observed, progress: Callable[[int], None] = lambda st
     return EMMaximum(*second, second_llf + _unit_log_likelihood(observed), steps, False)
 
 
-_State = tuple[Floats, Floats]
+_Estimates = tuple[Floats, Floats]
+"""Class means (K, p) and upper triangular root (p, p) of the covariance, in z."""
 
 
-def _initial_estimates(observed: Observed) -> _State:
-    """Return the means and a diagonal root of standard deviations of the observed values."""
+def _initial_estimates(observed: ObservedStatistics) -> _Estimates:
+    """Return the estimates at which EM starts: means of zero, and a diagonal root of standard deviations."""
     p = len(observed.unit)
     squares = np.zeros(p)
     counts = np.zeros(p)
@@ -355,12 +366,12 @@ def _initial_estimates(observed: Observed) -> _State:
     return np.zeros_like(observed.centres), np.diag(np.sqrt(squares / counts))
 
 
-def _em_iteration(observed: Observed, current: _State) -> tuple[_State, float]:
+def _em_iteration(observed: ObservedStatistics, current: _Estimates) -> tuple[_Estimates, float]:
     """Compute one iteration of EM.
 
     Parameters
     ----------
-    observed : Observed
+    observed : ObservedStatistics
     current : (means, root)
         Current estimates, (K, p) and (p, p).
 
@@ -421,18 +432,19 @@ def _in_table_order(values: Floats, order: Codes) -> Floats:
     return out
 
 
-def _standardized_change(observed: Observed, old: _State, new: _State) -> float:
-    """Compute the largest change of a mean or of the covariance.
+def _standardized_change(observed: ObservedStatistics, old: _Estimates, new: _Estimates) -> float:
+    """Compute the largest change of a whitened mean or of the whitened covariance between two estimates.
 
     Parameters
     ----------
-    observed : Observed
+    observed : ObservedStatistics
     old, new : (means, root)
+        Estimates before and after an iteration.
 
     Returns
     -------
     float
-        In standard errors of complete rows, after whitening.
+        In standard errors that the estimates would have if the rows were complete.
     """
     relative_root = np.linalg.solve(old[1].T, new[1].T)
     change = np.abs(relative_root @ relative_root.T - np.eye(len(relative_root))).max() * np.sqrt(
@@ -442,8 +454,12 @@ def _standardized_change(observed: Observed, old: _State, new: _State) -> float:
     return float(max(change, np.abs(mean_changes).max()))
 
 
-def _dependent_column(observed: Observed, root: Floats) -> int:
-    """Return the position of the dependent column with the fewest observed rows, the last of ties."""
+def _dependent_column(observed: ObservedStatistics, root: Floats) -> int:
+    """Return the position of a column that is linearly dependent under a nearly singular `root`.
+
+    Of all columns that take part in the dependency it is the one with the fewest observed rows, the last of
+    ties.
+    """
     loadings = np.abs(np.linalg.svd(root / np.sqrt((root**2).sum(axis=0)))[2][-1])
     counts = np.zeros(len(root))
     for group in observed.groups:
@@ -452,8 +468,8 @@ def _dependent_column(observed: Observed, root: Floats) -> int:
     return int(np.flatnonzero(candidate_counts == candidate_counts.min())[-1])
 
 
-def _unit_log_likelihood(observed: Observed) -> float:
-    """Return the log-likelihood in the units of the data minus the log-likelihood in z."""
+def _unit_log_likelihood(observed: ObservedStatistics) -> float:
+    """Return the constant that converts a log-likelihood of z to the units of the data."""
     return float(
         sum(
             group.counts.sum(axis=1) @ np.log(observed.unit)[group.order[:, : group.n_observed]].sum(axis=1)
@@ -462,14 +478,14 @@ def _unit_log_likelihood(observed: Observed) -> float:
     )
 
 
-def _as_parameter_vector(state: _State) -> Floats:
+def _as_parameter_vector(state: _Estimates) -> Floats:
     """Return means, elements above the diagonal, and logarithms of the diagonal as a vector."""
     root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
     above = root[np.triu_indices(len(root), 1)]
     return np.concatenate([state[0].ravel(), above, np.log(np.diagonal(root))])
 
 
-def _extrapolate(current: _State, first: _State, second: _State) -> _State:
+def _extrapolate(current: _Estimates, first: _Estimates, second: _Estimates) -> _Estimates:
     """Extrapolate two successive iterations by SQUAREM.
 
     Parameters
@@ -509,6 +525,7 @@ class EMCovariance(FullCovariance):
     steps : int
         Number of EM iterations, summed over the classes if each has its own covariance.
     converged : bool
+        Whether EM converged, for all classes.
     row_llf : float
         Log-likelihood of the observed values conditional on the classes.
     patterns : int
@@ -532,7 +549,7 @@ class EMCovariance(FullCovariance):
 
 @dataclass(frozen=True, slots=True)
 class IncompleteEMCovariance(EMCovariance):
-    """Full covariance of rows with missing values, which is not a function of the moments of the rows."""
+    """Full covariance by EM if some rows have missing values: its likelihood does not follow from moments."""
 
     traits = CovarianceTraits(
         is_full=True, is_moment_estimate=False, is_maximum_likelihood=True, uses_incomplete_rows=True
@@ -542,7 +559,7 @@ class IncompleteEMCovariance(EMCovariance):
         """Return the log-likelihood of class and observed values."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
 
@@ -559,14 +576,17 @@ class IncompleteEMCovariance(EMCovariance):
 def em_covariance(
     steps: int, converged: bool, row_llf: float, patterns: int, incomplete: int
 ) -> EMCovariance:
-    """Return the covariance model of a search; the arguments are the attributes of `EMCovariance`."""
+    """Return the covariance model of a fit by EM, whose class depends on whether rows are incomplete.
+
+    The arguments are the attributes of `EMCovariance`.
+    """
     model = IncompleteEMCovariance if incomplete else EMCovariance
     return model(steps, converged, row_llf, patterns, incomplete)
 
 
 @dataclass(frozen=True, slots=True)
 class SingularDuringSearch:
-    """A covariance that became singular during the search.
+    """Result of a fit by EM in which a covariance became singular.
 
     Attributes
     ----------
@@ -589,12 +609,12 @@ def fit_em(
     common: bool,
     progress: Callable[[int], None] = lambda steps: None,
 ) -> tuple[ClassMoments, EMCovariance] | SingularDuringSearch:
-    """Estimate class means and covariances by maximum likelihood.
+    """Estimate class means and covariances of normal classes by EM from rows with missing values.
 
     Parameters
     ----------
     x : (n, p) float
-        With NaN for missing values.
+        Rows with NaN for missing values.
     codes : (n,) int
         Class of each row.
     weights : (n,) float, optional

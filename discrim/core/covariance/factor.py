@@ -82,7 +82,13 @@ from discrim.core.covariance.model import (
     SeparatedAxes,
     TargetUnits,
 )
-from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal, tied_axes
+from discrim.core.covariance.principal import (
+    PrincipalAxes,
+    ThinCovariance,
+    principal,
+    single_scatter_moments,
+    tied_axes,
+)
 from discrim.core.errors import (
     CoreCollinearError,
     CoreDataError,
@@ -90,7 +96,7 @@ from discrim.core.errors import (
     NoEstimateError,
     SingularEstimateError,
     UnsuitableOptionError,
-    positions,
+    positions_at_fault,
 )
 from discrim.core.moments.derived_moments import root_of_scatter
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
@@ -129,11 +135,12 @@ class FactorOptions:
     form : str
         One of `FORMS`.
     method : {"given", "cattell", "bic"}
-        How the dimensions are determined.
+        How the dimensions are determined: by the user, by the scree test or by BIC.
     dimensions : (K,) int, optional
-        Fixed dimensions of the classes; None if the data determine them.
+        Numbers of signal dimensions of the classes; None until the data determine them.
     threshold : float
-        Threshold of the scree test, relative to the largest fall.
+        Smallest fall of the eigenvalues that counts as signal in the scree test, relative to the largest
+        fall.
     """
 
     form: str
@@ -232,7 +239,7 @@ class FactorAnalyticCovariance(CovarianceModel):
             The variance of the noise is zero, or larger than the signal.
         """
         moments = self.rescaled(moments)
-        factors = estimate_factors(self.target_units.standardized(moments), self.options)
+        factors = estimate_factors(self.target_units.moments_in_target_units(moments), self.options)
         fault = factors.fault()
         if fault is not None:
             raise factor_fault(fault, factors.form)
@@ -246,15 +253,15 @@ class FactorAnalyticCovariance(CovarianceModel):
         ties = self.factors.tied_axes()
         return [SeparatedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form, or by refits if classes have common parameters."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, or a scorer by refits if classes share parameters."""
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.options.form
             work = f"of parameters that the classes of {form} share takes a refit for each row"
             return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
         return self.target_units.leave_one_out_scorer(
-            fitted, lambda standardized: factor_leave_one_out(standardized, factors)
+            fitted, lambda standardized: factor_leave_one_out_scorer(standardized, factors)
         )
 
     @property
@@ -284,7 +291,10 @@ class FactorAnalyticCovariance(CovarianceModel):
     # ---- files
 
     def as_stored(self) -> FactorAnalyticCovariance:
-        """Return the model with the estimated dimensions as fixed ones, which determine the factors."""
+        """Return the model with the estimated dimensions as fixed dimensions.
+
+        With the moments they determine the factors.
+        """
         dimensions = self.options.dimensions if self.factors is None else self.factors.dimensions
         return replace(self, options=replace(self.options, dimensions=dimensions), factors=None)
 
@@ -299,27 +309,28 @@ class FactorAnalyticCovariance(CovarianceModel):
             raise InvalidStateError("its dimensions differ, but its form has a common dimension")
 
 
-def factor_fault(fault: Fault, form: str) -> NoEstimateError:
-    """Return the error for a class whose covariance of this form does not exist."""
-    k = positions(fault.class_position if fault.class_position >= 0 else None)
+def factor_fault(fault: FactorFault, form: str) -> NoEstimateError:
+    """Return the error that describes a fault: a class whose covariance of this form does not exist."""
+    k = positions_at_fault(fault.class_position if fault.class_position >= 0 else None)
     if fault.reason == "order":
         return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
     return SingularEstimateError("no_noise", class_positions=k, dimension=fault.dimension, rank=fault.rank)
 
 
 def eigenvalue_falls(eigenvalues: Floats, p: int) -> Floats:
-    """Return the differences of adjacent eigenvalues.
+    """Return the differences of adjacent eigenvalues, including the fall to zero if r < p.
 
     Parameters
     ----------
     eigenvalues : (..., r) float
         Eigenvalues in decreasing order.
     p : int
-        Number of columns. If r < p, the fall of the last eigenvalue to zero is included.
+        Number of columns.
 
     Returns
     -------
     (..., r - 1) or (..., r) float
+        Differences l_j - l_(j+1).
     """
     if eigenvalues.shape[-1] < p:
         eigenvalues = np.concatenate([eigenvalues, np.zeros((*eigenvalues.shape[:-1], 1))], axis=-1)
@@ -327,14 +338,14 @@ def eigenvalue_falls(eigenvalues: Floats, p: int) -> Floats:
 
 
 def dimensions_by_scree(eigenvalues: Floats, max_dimensions: Codes, p: int, threshold: float) -> Codes:
-    """Choose dimensions by the scree test.
+    """Choose the number of signal dimensions of m scatters by the scree test.
 
     Parameters
     ----------
     eigenvalues : (m, r) float
         Eigenvalues in decreasing order.
     max_dimensions : (m,) int
-        Largest dimensions allowed.
+        Largest number of dimensions of each scatter.
     p : int
         Number of columns.
     threshold : float
@@ -360,14 +371,14 @@ def dimensions_by_scree(eigenvalues: Floats, max_dimensions: Codes, p: int, thre
 def dimensions_by_bic(
     eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats, *, shared: bool
 ) -> Codes:
-    """Choose dimensions by BIC.
+    """Choose the number of signal dimensions of m scatters by BIC.
 
     Parameters
     ----------
     eigenvalues : (m, r) float
         Eigenvalues of scatters in decreasing order.
     max_dimensions : (m,) int
-        Largest dimensions allowed, one less than the rank.
+        Largest number of dimensions of each scatter, one less than its rank.
     p : int
         Number of columns.
     counts : (m,) float
@@ -392,7 +403,7 @@ def dimensions_by_bic(
 
 
 def bic_by_dimension(eigenvalues: Floats, span_dimensions: Codes, counts: Floats, *, shared: bool) -> Floats:
-    """Compute BIC for each number of dimensions, up to terms that do not depend on it.
+    """Compute BIC for each number of signal dimensions, up to terms that do not depend on this number.
 
     Parameters
     ----------
@@ -408,7 +419,7 @@ def bic_by_dimension(eigenvalues: Floats, span_dimensions: Codes, counts: Floats
     Returns
     -------
     (m, r) float
-        BIC of 1, ..., r dimensions; not finite if a dimension leaves zero noise.
+        BIC of 1, ..., r dimensions; not finite if the noise is zero.
     """
     d = np.arange(1, eigenvalues.shape[1] + 1)
     n = counts[:, None]
@@ -430,7 +441,7 @@ MIN_EIGENVALUE_RATIO = 1e-8
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FactorFault:
     """Reason why the covariance of a class does not exist.
 
     Attributes
@@ -450,17 +461,17 @@ class Fault:
 
 
 def has_common_axes(form: str) -> bool:
-    """Return whether all classes have the same covariance in this form."""
+    """Return whether all classes have the same signal axes in this form, and with them one covariance."""
     return "Qk" not in form
 
 
 def has_common_dimension(form: str) -> bool:
-    """Return whether all classes have the same dimension in this form."""
+    """Return whether all classes have the same number of signal dimensions in this form."""
     return not form.endswith("Dk")
 
 
 def is_separable_by_class(form: str) -> bool:
-    """Return whether variances and axes of a class depend on the rows of this class only."""
+    """Return whether variances and axes of a class depend in this form on the rows of this class only."""
     return form.startswith("Ak") and "BkQk" in form
 
 
@@ -469,7 +480,7 @@ def has_one_signal_variance(form: str) -> bool:
     return "j" not in form
 
 
-def free_parameters(form: str, dimensions: Codes, p: int) -> int:
+def count_free_parameters(form: str, dimensions: Codes, p: int) -> int:
     """Count the free parameters of the covariances, not including the dimensions.
 
     Parameters
@@ -477,7 +488,7 @@ def free_parameters(form: str, dimensions: Codes, p: int) -> int:
     form : str
         One of `FORMS`.
     dimensions : (K,) int
-        Dimensions of the signals.
+        Numbers of signal dimensions.
     p : int
         Number of columns.
 
@@ -505,24 +516,24 @@ class Factors:
     options : FactorOptions
         Options of the model.
     dimensions : (K,) int
-        Dimensions of the signals.
-    spectra : tuple of Principal
+        Numbers of signal dimensions.
+    spectra : tuple of PrincipalAxes
         One for each class, or one for the pooled scatter. They contain all eigenvalues of the scatter of
         y = z * unit, with one unit for all classes, and the axes of the signal.
     ranks : (K,) or (1,) int
         Ranks of the scatters.
     counts : (K,) float
         Number of observations, or sum of weights, of the classes.
-    per_unit : float
+    unit_ratio : float
         Ratio of y to the data, or, with standardized columns, to the data divided by standard deviations.
     """
 
     options: FactorOptions
     dimensions: Codes
-    spectra: tuple[Principal, ...]
+    spectra: tuple[PrincipalAxes, ...]
     ranks: Codes
     counts: Floats
-    per_unit: float
+    unit_ratio: float
 
     @property
     def form(self) -> str:
@@ -542,23 +553,35 @@ class Factors:
     @property
     def explained(self) -> Floats:
         """Share (K,) of the total variance of each class on its signal axes."""
-        proportions = [s.eigenvalues[:d].sum() / s.eigenvalues.sum() for s, d in self._pairs()]
+        proportions = [
+            s.eigenvalues[:d].sum() / s.eigenvalues.sum() for s, d in self._spectra_with_dimensions()
+        ]
         return np.array(proportions * (len(self.dimensions) // len(proportions)))
 
     def tied_axes(self) -> list[tuple[int, int, tuple[int, int]]]:
-        """Return position, dimension and tied axes of spectra whose dimension separates equal eigenvalues."""
-        ties = [(k, d, tied_axes(s.eigenvalues, d)) for k, (s, d) in enumerate(self._pairs())]
+        """Return the spectra whose number of dimensions separates axes of equal eigenvalues.
+
+        Returns
+        -------
+        list of (int, int, (int, int))
+            Position of the spectrum, number of dimensions, and numbers from one of the first and the last
+            axis of equal eigenvalues.
+        """
+        ties = [
+            (k, d, tied_axes(s.eigenvalues, d)) for k, (s, d) in enumerate(self._spectra_with_dimensions())
+        ]
         return [(k, d, tie) for k, d, tie in ties if tie is not None]
 
-    def _pairs(self) -> list[tuple[Principal, int]]:
+    def _spectra_with_dimensions(self) -> list[tuple[PrincipalAxes, int]]:
         return list(zip(self.spectra, self.dimensions.tolist(), strict=False))
 
     def variances(self, divisors: Floats) -> tuple[list[Floats], Floats]:
-        """Compute the variances of y = z * unit.
+        """Compute the signal and noise variances of y = z * unit.
 
         Parameters
         ----------
         divisors : (K,) float
+            Divisors of the scatters of the classes.
 
         Returns
         -------
@@ -570,8 +593,11 @@ class Factors:
         k = len(self.dimensions)
         p = self.n_columns
         scatter_divisors = divisors if len(self.spectra) == k else divisors.sum(keepdims=True)
-        signals = [s.eigenvalues[:d] / n for (s, d), n in zip(self._pairs(), scatter_divisors, strict=True)]
-        noise_sums = np.array([s.eigenvalues[d:].sum() for s, d in self._pairs()])
+        signals = [
+            s.eigenvalues[:d] / n
+            for (s, d), n in zip(self._spectra_with_dimensions(), scatter_divisors, strict=True)
+        ]
+        noise_sums = np.array([s.eigenvalues[d:].sum() for s, d in self._spectra_with_dimensions()])
         d = self.dimensions[: len(scatter_divisors)]
         if "Bk" in self.form:
             noise = noise_sums / (scatter_divisors * (p - d))
@@ -592,10 +618,10 @@ class Factors:
     def in_data(self, variances: Floats) -> Floats:
         """Convert variances of y to the units of the data; values out of range become infinite or zero."""
         with np.errstate(over="ignore", under="ignore"):
-            return np.asarray(variances / self.per_unit / self.per_unit)
+            return np.asarray(variances / self.unit_ratio / self.unit_ratio)
 
     def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
-        """Return the covariance of each class for divisors (K,)."""
+        """Return the covariance of each class, with divisors (K,) of the scatters of the classes."""
         signals, noise = self.variances(divisors)
         covariances = [
             ThinCovariance.on_axes(replace(s, eigenvalues=a), a, b)
@@ -603,18 +629,18 @@ class Factors:
         ]
         return tuple(covariances * (len(self.dimensions) // len(covariances)))
 
-    def fault(self) -> Fault | None:
-        """Return the reason why a covariance does not exist, for the first such class, or None."""
+    def fault(self) -> FactorFault | None:
+        """Return the reason why a covariance does not exist, for the first such class; None if all exist."""
         dimensions = self.dimensions[: len(self.ranks)].tolist()
         for code, (d, rank) in enumerate(zip(dimensions, self.ranks.tolist(), strict=True)):
             if d >= rank:
-                return Fault("rank", -1 if has_common_axes(self.form) else code, d, rank)
+                return FactorFault("rank", -1 if has_common_axes(self.form) else code, d, rank)
         if is_separable_by_class(self.form) or has_common_axes(self.form):
             return None
         signals, noise = self.variances(self.counts)
         for code, (a, b) in enumerate(zip(signals, noise.tolist(), strict=True)):
             if a.min() < b:
-                return Fault("order", code, len(a), int(self.ranks[code]))
+                return FactorFault("order", code, len(a), int(self.ranks[code]))
         return None
 
     def free_parameters(self) -> int:
@@ -622,13 +648,13 @@ class Factors:
         n_estimated = 0
         if self.options.method != "given":
             n_estimated = 1 if has_common_dimension(self.form) else len(self.dimensions)
-        return free_parameters(self.form, self.dimensions, self.n_columns) + n_estimated
+        return count_free_parameters(self.form, self.dimensions, self.n_columns) + n_estimated
 
 
 def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
-    """Compute the spectra of the scatters and choose the dimensions.
+    """Compute the spectra of the scatters and choose the numbers of signal dimensions.
 
-    The result may have a `fault`, in which case its covariances are invalid.
+    If `fault` of the result is not None, its covariances do not exist.
 
     Parameters
     ----------
@@ -643,7 +669,7 @@ def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
     """
     is_common = has_common_axes(options.form)
     class_positions: list[int | None] = [None] if is_common else list(range(moments.n_classes))
-    spectra_and_ranks = [spectrum_of(moments, k) for k in class_positions]
+    spectra_and_ranks = [spectrum_and_rank(moments, k) for k in class_positions]
     ranks = np.array([rank for _, rank in spectra_and_ranks])
     # A common unit for all classes, in which the traces sum to one.
     traces = np.array([_trace_of_spectrum(spectrum) for spectrum, _ in spectra_and_ranks])
@@ -664,7 +690,7 @@ def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
     return Factors(options, dimensions, tuple(axes), ranks, moments.counts, per_unit)
 
 
-def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
+def spectrum_and_rank(moments: ClassMoments, k: int | None) -> tuple[PrincipalAxes, int]:
     """Compute the principal axes and the numerical rank of a scatter.
 
     Parameters
@@ -675,16 +701,16 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
 
     Returns
     -------
-    spectrum : Principal
+    spectrum : PrincipalAxes
     rank : int
         Number of eigenvalues larger than rounding error, at most the degrees of freedom.
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     p = moments.n_columns
     df = int((group.rows - (group.rows > 0)).sum())
     if not group.squares.any():
         unit = group.common_unit
-        return Principal(np.zeros(min(1, p)), np.eye(1, p), unit, group.total, df), 0
+        return PrincipalAxes(np.zeros(min(1, p)), np.eye(1, p), unit, group.total, df), 0
     spectrum = principal(group)
     if group.roots is None and spectrum.eigenvalues[-1] <= MIN_EIGENVALUE_RATIO * spectrum.eigenvalues[0]:
         spectrum = principal(replace(group, roots=root_of_scatter(group.scatters[0])[None]))
@@ -695,24 +721,27 @@ def spectrum_of(moments: ClassMoments, k: int | None) -> tuple[Principal, int]:
     return spectrum, min(rank, df)
 
 
-def _trace_of_spectrum(spectrum: Principal) -> float:
-    """Return the trace by which a spectrum was divided, in the common unit of the columns, or zero."""
+def _trace_of_spectrum(spectrum: PrincipalAxes) -> float:
+    """Return the trace by which a spectrum was divided, in the common unit of the columns.
+
+    Returns zero if all eigenvalues are zero.
+    """
     if not spectrum.eigenvalues.any():
         return 0.0
     return float(1.0 / spectrum.unit.max() ** 2)
 
 
 def _choose_dimensions(
-    moments: ClassMoments, options: FactorOptions, spectra: list[Principal], ranks: Codes
+    moments: ClassMoments, options: FactorOptions, spectra: list[PrincipalAxes], ranks: Codes
 ) -> NDArray[np.intp]:
-    """Choose the dimensions from the eigenvalues.
+    """Choose the number of signal dimensions of each class from the eigenvalues of the scatters.
 
     Parameters
     ----------
     moments : ClassMoments
     options : FactorOptions
         Options of the model.
-    spectra : list of Principal
+    spectra : list of PrincipalAxes
         Spectrum of each class, or of the pooled scatter.
     ranks : (K,) or (1,) int
         Ranks of the scatters.
@@ -728,7 +757,7 @@ def _choose_dimensions(
     max_dimensions = np.maximum(ranks - 1, 1)
     if has_common_dimension(options.form):
         if not has_common_axes(options.form):
-            eigenvalues = [spectrum_of(moments, None)[0].eigenvalues]
+            eigenvalues = [spectrum_and_rank(moments, None)[0].eigenvalues]
             max_dimensions = max_dimensions.min(keepdims=True)
         counts = counts.sum(keepdims=True)
     padded = np.zeros((len(eigenvalues), max(len(spectrum) for spectrum in eigenvalues)))
@@ -741,7 +770,7 @@ def _choose_dimensions(
 def choose_dimensions(
     options: FactorOptions, eigenvalues: Floats, max_dimensions: Codes, p: int, counts: Floats
 ) -> Codes:
-    """Choose dimensions by the criterion of the options, the scree test or BIC.
+    """Choose the number of signal dimensions of m scatters by the scree test or BIC, according to options.
 
     Parameters
     ----------
@@ -750,7 +779,7 @@ def choose_dimensions(
     eigenvalues : (m, r) float
         Eigenvalues in decreasing order.
     max_dimensions : (m,) int
-        Largest dimensions allowed.
+        Largest number of dimensions of each scatter.
     p : int
         Number of columns.
     counts : (m,) float
@@ -767,13 +796,13 @@ def choose_dimensions(
     return dimensions_by_scree(eigenvalues, max_dimensions, p, options.threshold)
 
 
-MAX_STEPS = 100
+MAX_EIGENVALUE_ITERATIONS = 100
 """Maximum number of iterations for the eigenvalues; a few suffice unless intervals are halved."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DowndatedEigenvalues:
-    """The q largest eigenvalues u_j of m matrices diag(l) - z z'.
+    """The q largest eigenvalues u_j of m matrices diag(l) - z z', as differences from l.
 
     Attributes
     ----------
@@ -794,7 +823,7 @@ class DowndatedEigenvalues:
 
 
 def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> DowndatedEigenvalues:
-    """Compute the q largest eigenvalues of the matrices diag(l) - z z'.
+    """Compute the q largest eigenvalues of m matrices diag(l) - z z' by rational interpolation.
 
     Parameters
     ----------
@@ -811,8 +840,8 @@ def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> Downda
 
     Examples
     --------
-    >>> held = downdate_eigenvalues(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
-    >>> largest, last = (np.array([3.0, 1.0]) - held.shifts)[0].tolist()
+    >>> downdated = downdate_eigenvalues(np.array([3.0, 1.0]), np.array([[1.0, 0.5]]), 2)
+    >>> largest, last = (np.array([3.0, 1.0]) - downdated.shifts)[0].tolist()
     >>> round(largest + last, 12), round(largest * last, 12)
     (2.5, 0.5)
     """
@@ -830,7 +859,7 @@ def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> Downda
     is_above = np.arange(r)[:, None] <= np.arange(q)
     is_last = np.arange(q) == r - 1
     active = np.arange(m)
-    for _ in range(MAX_STEPS):
+    for _ in range(MAX_EIGENVALUE_ITERATIONS):
         delta = shifts[active]
         differences = pole_differences + delta[:, None, :]
         terms = squares[active][:, :, None] / differences
@@ -859,12 +888,12 @@ def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> Downda
 def _next_iterate(
     first: Floats, second: Floats, above: tuple[Floats, Floats], below: tuple[Floats, Floats], is_last: Floats
 ) -> Floats:
-    """Compute the next iterate from a rational interpolation with two poles.
+    """Compute the next differences l_j - u_j by a rational interpolation with two poles.
 
     Parameters
     ----------
     first, second : (m, q) float
-        Distances of the current iterates from the upper and the lower pole.
+        Differences of the upper and the lower pole from the current iterates; the second are negative.
     above, below : pair of (m, q) float
         Values and slopes of the sums over the poles above and below.
     is_last : (q,) bool
@@ -895,10 +924,10 @@ MAX_SCATTER_ELEMENTS = 2**21
 """Maximum number of elements of leave-one-out scatters in memory at once."""
 
 MAX_NOISE_ERROR = 1e-10
-"""Relative error of the noise variance at or above which a row is left to a refit."""
+"""Relative error of the noise variance at or above which a row requires a refit."""
 
 MIN_ROWS_PER_EIGENVALUE = 3
-"""The largest eigenvalues are computed individually if at most one in so many is required."""
+"""Smallest ratio of all to required eigenvalues for which only the required ones are computed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -936,7 +965,7 @@ class _LeaveOneOutFactors:
         Fit to all rows.
     code : int
         Position of the class.
-    spectrum : Principal
+    spectrum : PrincipalAxes
         Principal axes of its scatter.
     rank : int
         Rank of its scatter.
@@ -944,17 +973,18 @@ class _LeaveOneOutFactors:
 
     factors: Factors
     code: int
-    spectrum: Principal
+    spectrum: PrincipalAxes
     rank: int
 
     @property
     def threshold(self) -> float:
+        """Smallest fall that counts as signal in the scree test, relative to the largest fall."""
         return self.factors.options.threshold
 
     def n_leading_eigenvalues(self) -> int:
-        """Return how many leading eigenvalues are required without a row.
+        """Return how many of the largest eigenvalues have to be computed without a row.
 
-        All are required by the criterion "bic", if eigenvalues are tied, or if a few are not cheaper.
+        All eigenvalues are required by BIC, if eigenvalues are tied, or if a few are not faster.
         """
         eigenvalues = self.spectrum.eigenvalues
         method = self.factors.options.method
@@ -971,12 +1001,14 @@ class _LeaveOneOutFactors:
         return q if MIN_ROWS_PER_EIGENVALUE * q <= r else r
 
     def max_falls(self) -> Floats:
-        """Return upper bounds (rank,) of the fall after each eigenvalue if a row is left out."""
+        """Return upper bounds (rank,) of the difference of adjacent eigenvalues if a row is left out."""
         lower = np.append(self.spectrum.eigenvalues[2 : self.rank], [0.0, 0.0])
         return np.asarray(self.spectrum.eigenvalues[: self.rank] - lower[: self.rank])
 
     def split(self, coordinates: Floats, ranks: Codes, removal: Removal, q: int) -> _SignalNoiseSplit:
-        """Split from the q largest eigenvalues; use all eigenvalues for rows for which these do not suffice.
+        """Split the scatters without each row into signal and noise from their q largest eigenvalues.
+
+        All eigenvalues are computed for rows for which these do not suffice.
 
         Parameters
         ----------
@@ -1018,7 +1050,7 @@ class _LeaveOneOutFactors:
     def split_leading(
         self, coordinates: Floats, ranks: Codes, removal: Removal, q: int
     ) -> tuple[_SignalNoiseSplit, NDArray[np.bool_]]:
-        """Split from the q largest eigenvalues.
+        """Split the scatters without each row into signal and noise from their q largest eigenvalues.
 
         Parameters
         ----------
@@ -1035,7 +1067,7 @@ class _LeaveOneOutFactors:
         -------
         split : _SignalNoiseSplit
         is_valid : (m,) bool
-            Rows for which the q eigenvalues suffice.
+            Whether the q eigenvalues suffice for a row.
         """
         rank = self.rank
         eigenvalues = self.spectrum.eigenvalues[: self.rank]
@@ -1064,7 +1096,7 @@ class _LeaveOneOutFactors:
         ), is_valid
 
     def split_all(self, coordinates: Floats, ranks: Codes, removal: Removal) -> _SignalNoiseSplit:
-        """Split from all eigenvalues.
+        """Split the scatters without each row into signal and noise from all their eigenvalues.
 
         Parameters
         ----------
@@ -1141,17 +1173,28 @@ class _LeaveOneOutFactors:
         return -0.5 * (logdet + removal.distance_factor * d2), ~((error < MAX_NOISE_ERROR) & (d < ranks))
 
 
-def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeaveOneOutScorer:
-    """Return leave-one-out scores for classes that share no parameters.
+def factor_leave_one_out_scorer(fitted: NormalClasses, factors: Factors) -> LeaveOneOutScorer:
+    """Return the leave-one-out scorer for classes that do not share parameters.
 
     Only the covariance of the row's own class changes if a row is left out.
+
+    Parameters
+    ----------
+    fitted : NormalClasses
+    factors : Factors
+        Fit to all rows.
+
+    Returns
+    -------
+    LeaveOneOutScorer
     """
     moments = fitted.moments
     divisors = fitted.divisors
     log_prior = fitted.log_prior
     rule = gaussian.class_plugin_rule(moments, fitted.covariances, log_prior)
-    each_class = [
-        _LeaveOneOutFactors(factors, code, *spectrum_of(moments, code)) for code in range(moments.n_classes)
+    factors_by_class = [
+        _LeaveOneOutFactors(factors, code, *spectrum_and_rank(moments, code))
+        for code in range(moments.n_classes)
     ]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -1172,13 +1215,13 @@ def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeaveOneOut
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])
         needs_refit = np.zeros(len(codes), dtype=bool)
-        for class_rows in each_class:
-            code = class_rows.code
-            spectrum = class_rows.spectrum
-            rank = class_rows.rank
+        for class_factors in factors_by_class:
+            code = class_factors.code
+            spectrum = class_factors.spectrum
+            rank = class_factors.rank
             members = np.flatnonzero(codes == code)
             coordinates = spectrum.project(deviations_from_class_means(moments, x[members], code))
-            q = class_rows.n_leading_eigenvalues()
+            q = class_factors.n_leading_eigenvalues()
             step = max(MAX_SCATTER_ELEMENTS // max(len(coordinates) * min(q, len(coordinates)), 1), 1)
             for start in range(0, len(members), step):
                 chunk = members[start : start + step]
@@ -1186,8 +1229,8 @@ def factor_leave_one_out(fitted: NormalClasses, factors: Factors) -> LeaveOneOut
                 chunk_removals = compute_removal(moments.counts[codes[chunk]], w, divisors[codes[chunk]])
                 is_whole = np.ones(len(chunk), dtype=bool) if w is None else w <= 1
                 ranks = rank - (is_whole & (spectrum.df <= rank))
-                split = class_rows.split(coordinates[:, start : start + step], ranks, chunk_removals, q)
-                log_scores[code, chunk], needs_refit[chunk] = class_rows.log_densities(
+                split = class_factors.split(coordinates[:, start : start + step], ranks, chunk_removals, q)
+                log_scores[code, chunk], needs_refit[chunk] = class_factors.log_densities(
                     split, ranks, chunk_removals, float(divisors[code])
                 )
         log_scores[codes, np.arange(len(codes))] += log_prior[codes]

@@ -38,3 +38,4 @@ COVARIANCE_MODELS: tuple[type[CovarianceModel], ...] = (
     SubspaceCovariance,
     SAVECovariance,
 )
+"""All covariance models that a file can contain."""

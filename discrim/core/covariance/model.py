@@ -59,12 +59,14 @@ class NormalClasses:
     moments : ClassMoments
         The moments from which `CovarianceModel.estimate` computed the covariances.
     covariances : tuple of Covariance
-        One, or one for each class.
+        One for all classes, or one for each class, in the coordinates of the moments.
     divisors : (1,) or (K,) float
+        Numbers by which the scatters were divided to obtain the covariances, for example N - K.
     log_prior : (K,) float
+        Logarithms of the prior probabilities.
     rows : iterable, optional
-        All rows of the fit, divided by `column_units`, if a shrinkage is estimated again without each row.
-        By default the shrinkage is kept.
+        All rows of the fit, divided by `column_units`, from which a shrinkage is estimated again without each
+        row. By default the shrinkage is kept.
     """
 
     moments: ClassMoments
@@ -76,7 +78,7 @@ class NormalClasses:
 
 @dataclass(frozen=True, slots=True)
 class SeparatedAxes:
-    """Number of retained axes that splits a set of axes with equal eigenvalues.
+    """Number of axes that a model retains, and the axes with equal eigenvalues that this number separates.
 
     Attributes
     ----------
@@ -85,7 +87,8 @@ class SeparatedAxes:
     count : int
         Number of retained axes.
     tie : (int, int) or None
-        First and last of the axes of equal eigenvalues, from one.
+        Numbers, from one, of the first and the last axis with the same eigenvalue, of which only some are
+        retained; None if the number does not separate such axes.
     max_count : int or None
         Largest number of axes that can be chosen, if it is less than the number of axes.
     """
@@ -116,7 +119,10 @@ class CovarianceEstimates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TargetUnits:
-    """Units in which the shrinkage target is spherical (proportional to the identity): those of the data."""
+    """Units in which a shrinkage target is spherical (proportional to the identity): the units of the data.
+
+    `StandardizedTargetUnits` is the alternative. `in_data` tells them apart.
+    """
 
     in_data: ClassVar[bool] = True
 
@@ -128,15 +134,15 @@ class TargetUnits:
         """Return the moments with the scales limited to the range in which the target matters."""
         return limit_scales(moments)
 
-    def standardized(self, moments: ClassMoments) -> ClassMoments:
+    def moments_in_target_units(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments in the units of the target."""
         return moments
 
     def leave_one_out_scorer(
-        self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
+        self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in the units of the target, which are fixed."""
-        return scores(replace(fitted, moments=limit_scales(fitted.moments)))
+        """Return the leave-one-out scorer that `build_scorer` creates for classes in the target's units."""
+        return build_scorer(replace(fitted, moments=limit_scales(fitted.moments)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,16 +159,19 @@ class StandardizedTargetUnits(TargetUnits):
         """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
-    def standardized(self, moments: ClassMoments) -> ClassMoments:
+    def moments_in_target_units(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments of columns divided by their standard deviations."""
         return standardize_moments(moments)
 
     def leave_one_out_scorer(
-        self, fitted: NormalClasses, scores: Callable[[NormalClasses], LeaveOneOutScorer]
+        self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return leave-one-out scores of rows divided by the standard deviations of all rows."""
+        """Return the leave-one-out scorer that `build_scorer` creates for standardized columns.
+
+        All rows, including those left out, are divided by the standard deviations of the whole fit.
+        """
         return standardized_leave_one_out(
-            fitted.moments, lambda moments: scores(replace(fitted, moments=moments))
+            fitted.moments, lambda moments: build_scorer(replace(fitted, moments=moments))
         )
 
 
@@ -190,7 +199,8 @@ class CovarianceTraits:
         It is the full covariance of complete observations by their moments. Only this model can be combined
         with covariates and with supervised axes.
     is_moment_estimate : bool
-        Means and covariances are moments of complete observations, and have their sampling distribution.
+        Means and covariances are moments of complete observations, and have the sampling distribution of
+        moments.
     is_maximum_likelihood : bool
         It maximizes the likelihood among the models of its class, except for the divisor.
     has_reduced_likelihood : bool
@@ -205,7 +215,8 @@ class CovarianceTraits:
     allows_subspace : bool
         It can be the covariance of scores on principal axes.
     few_rows_suffice : bool
-        If each class has fewer observations than columns, a scatter root with as many rows suffices.
+        The model can be computed from scatter roots with one row per observation, which are stored if each
+        class has fewer observations than columns.
     """
 
     is_regular: bool = False
@@ -225,7 +236,7 @@ class CovarianceTraits:
 
     @property
     def has_distances(self) -> bool:
-        """Whether it is the full covariance by moments, whose distances have a standard distribution."""
+        """Whether it is a full covariance by moments, whose distances have a known sampling distribution."""
         return self.is_full and self.is_moment_estimate
 
 
@@ -257,7 +268,19 @@ class CovarianceModel(ABC):
     # ---- options
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
-        """Return the model with options by class in the order of the classes; raise if they do not fit."""
+        """Return the model with options by class label in the order of the classes.
+
+        Parameters
+        ----------
+        levels : sequence
+            Labels of the classes.
+        n_columns : int
+
+        Raises
+        ------
+        CoreError
+            The options are not suitable for these classes or this number of columns.
+        """
         return self
 
     def unfitted(self) -> Self:
@@ -273,7 +296,7 @@ class CovarianceModel(ABC):
         return self
 
     def for_class(self, k: int | None) -> CovarianceModel:
-        """Return the model of class k alone, or of the pooled covariance."""
+        """Return the model with the parameters of class k only; None returns the pooled model."""
         return self
 
     @property
@@ -304,7 +327,7 @@ class CovarianceModel(ABC):
         return self
 
     def in_data_units(self) -> CovarianceModel:
-        """Return the model of columns that are divided by `column_units` already."""
+        """Return the model to use if the columns have already been divided by `column_units`."""
         return self
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
@@ -313,14 +336,15 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         moments : ClassMoments
-            Divided by `column_units`.
+            Moments of columns divided by `column_units`.
         divisors : (1,) or (K,) float
+            Divisors of the scatters.
         log_prior : (K,) float
 
         Returns
         -------
         CandidateScorer
-            Function of rows that yields scores (K, m) for each candidate.
+            Function of m rows that yields the scores (K, m) for each candidate; no candidates by default.
         """
         return lambda x, codes, weights: iter(())
 
@@ -328,14 +352,18 @@ class CovarianceModel(ABC):
 
     @classmethod
     def required_moments(cls, full: ScatterType, *, thin: bool = False) -> ScatterType:
-        """Return the second moments that are accumulated.
+        """Return which second moments of the rows have to be accumulated for this model.
 
         Parameters
         ----------
         full : {"pooled", "class"}
-            Second moments of a full covariance.
+            Second moments that a full covariance would require.
         thin : bool
-            Whether to accumulate a root of the scatter with few rows, if the model accepts one.
+            Whether a scatter root with one row per observation is preferred, if the model accepts it.
+
+        Returns
+        -------
+        {"diagonal", "pooled", "class", "thin", "thin class"}
         """
         if not cls.traits.needs_products:
             return "diagonal"
@@ -348,11 +376,32 @@ class CovarianceModel(ABC):
         return not self.traits.is_regular
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the columns because of which the covariance of class k (None: pooled) does not exist."""
-        return constant_if_all(moments, k) if self.traits.is_regular else dependencies(moments, k)
+        """Return the dependent columns because of which the covariance does not exist; empty if it exists.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        k : int, optional
+            Position of a class; by default the pooled covariance.
+        """
+        return (
+            dependencies_if_all_constant(moments, k) if self.traits.is_regular else dependencies(moments, k)
+        )
 
     def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Return a column whose squared distances overflow, and that of the median variance; or None."""
+        """Find a column whose squared distances overflow because its variance is shrunk.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+        k : int or None
+            Position of the class; None for the pooled variances.
+
+        Returns
+        -------
+        (int, int) or None
+            Positions of this column and of the column with the median variance; None if there is no overflow.
+        """
         return None
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
@@ -381,54 +430,81 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         rows : iterable of blocks
-            Divided by `column_units`.
+            Rows divided by `column_units`.
         moments : ClassMoments
             Moments of these rows.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
         """
         return self
 
     @abstractmethod
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances from moments that pass `check`; raise NoEstimateError if there are none.
+        """Estimate the covariances from moments for which `check` returns an empty list.
 
         Parameters
         ----------
         moments : ClassMoments
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
+
+        Returns
+        -------
+        CovarianceEstimates
+
+        Raises
+        ------
+        NoEstimateError
+            The estimate does not exist.
         """
 
     def separated_axes(self) -> list[SeparatedAxes]:
-        """Return the choices of a number of axes that split axes of equal eigenvalues, for warnings."""
+        """Return the retained numbers of axes with the ties that they separate, for warnings."""
         return []
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores; NaN if a refit without the row has to compute them.
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return a function of rows that computes the scores of each row under the fit without it.
 
-        Raises NotSupportedError without a closed form, if refits would be too slow.
+        Scores are NaN for rows that require a refit. Raises NotSupportedError if a closed form does not exist
+        and refits would be too slow.
         """
-        return scores_by_refits(self, fitted.moments)
+        return refit_scorer(self, fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out requires too many refits, or is not defined."""
-        if type(self).leave_one_out is CovarianceModel.leave_one_out:
-            scores_by_refits(self, moments)
+        if type(self).leave_one_out_scorer is CovarianceModel.leave_one_out_scorer:
+            refit_scorer(self, moments)
 
     @property
     def refits_each_row(self) -> bool:
         """Whether leaving rows out requires a fit, or a search, for each of them."""
-        return type(self).leave_one_out is CovarianceModel.leave_one_out
+        return type(self).leave_one_out_scorer is CovarianceModel.leave_one_out_scorer
 
     # ---- likelihood and sampling distribution
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of free parameters; raise NotSupportedError without a likelihood."""
-        raise no_likelihood(self.name)
+        """Return the number of free parameters of the covariances.
+
+        Parameters
+        ----------
+        n_columns : int
+        n_covariances : int
+            1 for a covariance of all classes, or the number of classes.
+
+        Raises
+        ------
+        NotSupportedError
+            The model does not maximize a likelihood.
+        """
+        raise no_likelihood_error(self.name)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the log-likelihood of class and row; raise NotSupportedError without a likelihood."""
+        """Return the joint log-likelihood of classes and rows at the maximum-likelihood divisors.
+
+        Raises NotSupportedError if the model does not maximize a likelihood.
+        """
         if not self.traits.is_maximum_likelihood:
-            raise no_likelihood(self.name)
+            raise no_likelihood_error(self.name)
         moments = fitted.moments
         divisors = fitted.divisors
         counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
@@ -439,7 +515,7 @@ class CovarianceModel(ABC):
     # ---- files
 
     def as_stored(self) -> Self:
-        """Return the model as a file stores it, with all parameters that its moments do not determine."""
+        """Return the model as a file stores it, with all parameters that cannot be computed from moments."""
         return self
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
@@ -468,6 +544,7 @@ class SingleShrinkageModel(CovarianceModel):
     Attributes
     ----------
     shrinkage : Shrinkage
+        Amount of shrinkage, and the rule that determines it.
     """
 
     __slots__ = ("shrinkage",)
@@ -488,7 +565,7 @@ class SingleShrinkageModel(CovarianceModel):
         return (self.shrinkage,)
 
     def for_class(self, k: int | None) -> Self:
-        """Return the model of class k alone, or of the pooled covariance."""
+        """Return the model with the shrinkage of class k only; None returns the pooled model."""
         g = self.shrinkage.for_class(k)
         return self if g is None else self.with_shrinkages(g)
 
@@ -497,13 +574,16 @@ class SingleShrinkageModel(CovarianceModel):
         return replace(self, shrinkage=self.shrinkage.with_values(values))
 
 
-def scores_by_refits(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutScorer:
-    """Return a scorer of NaN, which makes the caller refit; raise NotSupportedError for too many rows."""
+def refit_scorer(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutScorer:
+    """Return a scorer that returns NaN for every row, so that the caller refits without each of them.
+
+    Raises NotSupportedError if there are too many rows for refits.
+    """
     work = f"of a covariance by {model.name} takes a refit for each row"
     return refit_each_row(int(moments.rows.sum()), moments.n_classes, work)
 
 
-def no_likelihood(name: str) -> CoreNotSupportedError:
+def no_likelihood_error(name: str) -> CoreNotSupportedError:
     """Return the error for a covariance that does not maximize a likelihood."""
     return CoreNotSupportedError("no_likelihood_of_covariance", name=name)
 
@@ -532,17 +612,17 @@ class FullCovariance(CovarianceModel):
         )
         return CovarianceEstimates(self, moments, covariances)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return leave-one-out scores in closed form, from distances under the fit to all rows."""
-        return full_left_out(fitted)
+        return full_leave_one_out_scorer(fitted)
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of variances and covariances."""
         return n_covariances * n_columns * (n_columns + 1) // 2
 
 
-def full_left_out(fitted: NormalClasses) -> FullLeaveOneOut:
-    """Return leave-one-out scores under full covariances, one or one for each class."""
+def full_leave_one_out_scorer(fitted: NormalClasses) -> FullLeaveOneOut:
+    """Return the leave-one-out scorer for full covariances, one for all classes or one for each class."""
     moments = fitted.moments
     covariances = fitted.covariances
     divisors = fitted.divisors
@@ -557,13 +637,19 @@ def full_left_out(fitted: NormalClasses) -> FullLeaveOneOut:
 
 
 def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
-    """Return the position of the class of each covariance (None for a pooled one) with its divisor."""
+    """Return a pair for each covariance: position of its class (None if it is pooled), and divisor.
+
+    `divisors` has the shape (1,) for a pooled covariance, or (K,).
+    """
     if len(divisors) == 1:
         return [(None, float(divisors[0]))]
     return list(enumerate(divisors.tolist()))
 
 
-def constant_if_all(moments: ClassMoments, k: int | None) -> list[Dependency]:
-    """Return all columns if none varies within class k (None: within the classes), else an empty list."""
+def dependencies_if_all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
+    """Return all columns as dependencies if every column is constant, else an empty list.
+
+    Columns are compared within class k, or within all classes if k is None.
+    """
     constant = dependencies(moments, k, diagonal=True)
     return constant if len(constant) == moments.n_columns else []

@@ -40,11 +40,11 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     TargetUnits,
-    constant_if_all,
+    dependencies_if_all_constant,
     each_covariance,
 )
-from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.errors import SingularEstimateError, positions
+from discrim.core.covariance.principal import PrincipalAxes, ThinCovariance, principal, single_scatter_moments
+from discrim.core.errors import SingularEstimateError, positions_at_fault
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats
@@ -89,12 +89,12 @@ class NonlinearCovariance(CovarianceModel):
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return linearly dependent columns; if p exceeds the degrees of freedom, all if none varies."""
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
-        return constant_if_all(moments, k) if is_wide else dependencies(moments, k)
+        return dependencies_if_all_constant(moments, k) if is_wide else dependencies(moments, k)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
         moments = self.rescaled(moments)
-        standardized = self.target_units.standardized(moments)
+        standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(
             self,
             moments,
@@ -115,7 +115,7 @@ class NonlinearCovariance(CovarianceModel):
             Both (p,), in decreasing order of the sample eigenvalues, in the units of the data or of
             standardized columns.
         """
-        standardized = self.target_units.standardized(self.rescaled(moments))
+        standardized = self.target_units.moments_in_target_units(self.rescaled(moments))
         pairs = []
         for k, divisor in each_covariance(divisors):
             axes, shrunk = shrunk_axes(standardized, k)
@@ -125,13 +125,13 @@ class NonlinearCovariance(CovarianceModel):
             pairs.append((sample / square, shrunk / square))
         return pairs
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores; standardized columns keep the standard deviations of all rows."""
-        return self.target_units.leave_one_out_scorer(fitted, nonlinear_leave_one_out)
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the leave-one-out scorer; standardized columns keep the standard deviations of all rows."""
+        return self.target_units.leave_one_out_scorer(fitted, nonlinear_leave_one_out_scorer)
 
 
 def degrees_of_freedom(moments: ClassMoments, k: int | None) -> float:
-    """Return the degrees of freedom n_k - 1 of class k, or N - K of all classes together (None)."""
+    """Return the degrees of freedom n_k - 1 of class k, or N - K of all classes if k is None."""
     return moments.total - moments.n_classes if k is None else float(moments.counts[k]) - 1.0
 
 
@@ -141,8 +141,9 @@ def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -
     Parameters
     ----------
     moments : ClassMoments
-        Of linearly independent columns.
+        Moments without linearly dependent columns, unless there are more columns than degrees of freedom.
     divisor : float
+        Divisor of the scatter.
     k : int or None
         Position of the class; None for the pooled covariance.
 
@@ -158,18 +159,18 @@ def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -
     return Covariance.from_root(triangular_root(np.sqrt(variances)[:, None] * axes.axes / axes.unit))
 
 
-def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats]:
+def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[PrincipalAxes, Floats]:
     """Compute the principal axes of a scatter and the shrunk eigenvalues.
 
     Parameters
     ----------
     moments : ClassMoments
     k : int or None
-        Class, or None for the pooled scatter.
+        Position of the class; None for the pooled scatter.
 
     Returns
     -------
-    axes : Principal
+    axes : PrincipalAxes
         The r axes of positive eigenvalues.
     shrunk : (p,) float
         Shrunk eigenvalues of the scatter of trace one. Those after the first r are equal.
@@ -184,18 +185,18 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[Principal, Floats
     df = degrees_of_freedom(moments, k) if r == p else r
     if df < MIN_DF:
         raise SingularEstimateError(
-            "few_degrees_of_freedom", class_positions=positions(k), df=df, least=MIN_DF
+            "few_degrees_of_freedom", class_positions=positions_at_fault(k), df=df, least=MIN_DF
         )
     return axes, shrink_eigenvalues(axes.eigenvalues, p, df)
 
 
-def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
+def positive_axes(moments: ClassMoments, k: int | None) -> PrincipalAxes:
     """Return the principal axes of a scatter with positive eigenvalues.
 
     With at least p degrees of freedom these are all p axes. Otherwise there are at most as many axes as
     degrees of freedom, and fewer if rows are repeated.
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     axes = principal(group)
     if axes.axes is None or axes.df >= axes.n_columns:
         return axes
@@ -206,7 +207,7 @@ def positive_axes(moments: ClassMoments, k: int | None) -> Principal:
 
 
 def shrink_without_row(
-    axes: Principal, deviation: Floats, downdate_factor: float, df: float
+    axes: PrincipalAxes, deviation: Floats, downdate_factor: float, df: float
 ) -> tuple[Floats, Floats] | None:
     """Shrink the eigenvalues of a scatter from which a row is removed.
 
@@ -216,12 +217,12 @@ def shrink_without_row(
 
     Parameters
     ----------
-    axes : Principal
+    axes : PrincipalAxes
         Principal axes of the scatter with their r positive eigenvalues.
     deviation : (r,) float
         Deviation e of the row from the mean of its class, on the axes.
     downdate_factor : float
-        Factor c of e e'; infinite if the row is alone in a direction, which is lost without it.
+        Factor c of e e'. Infinity marks a row without which the scatter has one dimension less.
     df : float
         Degrees of freedom without the row.
 
@@ -246,14 +247,16 @@ def shrink_without_row(
     return shrink_eigenvalues(singular_values[:rank] ** 2, p, df), rotation
 
 
-def nonlinear_leave_one_out(fitted: NormalClasses) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under covariances by nonlinear shrinkage, one or one for each class."""
+def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
+    """Return the leave-one-out scorer for covariances by nonlinear shrinkage, pooled or by class."""
     moments, divisors = fitted.moments, fitted.divisors
     common = len(divisors) == 1
     all_axes = [positive_axes(moments, k) for k, _ in each_covariance(divisors)]
     dfs = [degrees_of_freedom(moments, k) for k, _ in each_covariance(divisors)]
-    wide = [axes.extend_to(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes]
-    centres = wide[0].project(moments.means.T)
+    extended_axes = [
+        axes.extend_to(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes
+    ]
+    centres = extended_axes[0].project(moments.means.T)
     rule = None if common else gaussian.class_plugin_rule(moments, fitted.covariances, fitted.log_prior)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -278,7 +281,7 @@ def nonlinear_leave_one_out(fitted: NormalClasses) -> LeaveOneOutScorer:
         for i, (code, k) in enumerate(zip(codes.tolist(), covariance_index.tolist(), strict=True)):
             axes = all_axes[k]
             r = len(axes.eigenvalues)
-            e = wide[k].project(z[:, [i]])
+            e = extended_axes[k].project(z[:, [i]])
             downdate_factor = (
                 np.inf if axes.is_saturated and is_whole[i] else float(removals.downdate_factor[i])
             )

@@ -1,6 +1,6 @@
 """Principal axes of scatters, canonical axes of class means, and covariances on a few axes plus a sphere.
 
-`principal`, `canonical` and `ThinCovariance` are used by the shrunk, factor-analytic and projected
+`principal`, `canonical_axes` and `ThinCovariance` are used by the shrunk, factor-analytic and projected
 covariances and by the canonical discriminants of LDA.
 
 *Principal axes.* The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes
@@ -32,7 +32,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 
-TIED = 1e-8
+TIE_TOLERANCE = 1e-8
 """Relative difference up to which eigenvalues count as equal."""
 
 
@@ -46,7 +46,8 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
     count : int
         Number of axes that are kept.
     floor : float
-        Eigenvalues are compared relative to the larger one, or to this number if it is larger still.
+        Smallest reference value: eigenvalues are equal if their difference is at most `TIE_TOLERANCE` times
+        the larger of them, or times `floor` if it is larger than both.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
     """
     larger = eigenvalues[:-1]
     smaller = eigenvalues[1:]
-    is_equal = larger - smaller <= TIED * np.maximum(larger, floor)
+    is_equal = larger - smaller <= TIE_TOLERANCE * np.maximum(larger, floor)
     if not 0 < count < len(eigenvalues) or not is_equal[count - 1]:
         return None
     falls = np.flatnonzero(~is_equal) + 1
@@ -72,7 +73,7 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canonical:
-    """Canonical axes in the coordinates of the moments.
+    """Canonical axes of class means, in the coordinates z of the moments.
 
     Attributes
     ----------
@@ -94,12 +95,12 @@ class Canonical:
 
 
 def weighted_centre(means: Floats, weights: Floats) -> Floats:
-    """Return the weighted mean (p,) of class means (K, p), exact in columns in which these are equal."""
+    """Return the mean (p,) of class means (K, p) with weights (K,), exact in columns of equal means."""
     anchor = means[int(np.argmax(weights))]
     return np.asarray(anchor + weights @ (means - anchor) / weights.sum())
 
 
-def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
+def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
     """Compute the canonical axes of class means.
 
     Parameters
@@ -137,7 +138,10 @@ def canonical(means: Floats, covariance: Covariance, weights: Floats, factor: fl
 
 
 def positive_signs(standardized: Floats) -> Floats:
-    """Return signs (r,) that make the largest coefficient of each column positive, the first of near ties."""
+    """Return signs (r,) that make the largest coefficient of each column of an array (p, r) positive.
+
+    Among coefficients of nearly the same size the first becomes positive.
+    """
     sizes = np.abs(standardized)
     if not sizes.size:
         return np.ones(standardized.shape[1])
@@ -146,7 +150,7 @@ def positive_signs(standardized: Floats) -> Floats:
 
 
 def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floats) -> Floats:
-    """Compute the signs of canonical axes that R's MASS and scikit-learn return.
+    """Compute the signs that give canonical axes the orientation of R's MASS and scikit-learn.
 
     Both keep the signs of LAPACK's singular value decomposition of the weighted means in the principal axes
     within classes of the standardized columns. If K exceeds p these signs depend on that basis, therefore the
@@ -178,8 +182,8 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Principal:
-    """Eigenvalues and eigenvectors of a scatter that is scaled to trace one.
+class PrincipalAxes:
+    """Principal axes: eigenvalues and eigenvectors of a scatter that is scaled to trace one.
 
     Attributes
     ----------
@@ -188,9 +192,9 @@ class Principal:
     axes : (r, p) float or None
         Eigenvectors of the scatter of y = z * unit; None for a diagonal scatter, whose axes are the columns.
     unit : (p,) float
-        Factors that are equal for all columns in the units of the data.
+        Factors from z to y, which has the units of the data up to one factor for all columns.
     count : float
-        Sum of weights.
+        Sum of weights of the rows.
     df : int
         Degrees of freedom: rows less classes.
     """
@@ -221,7 +225,7 @@ class Principal:
 
     @property
     def squared_sphere_distance(self) -> float:
-        """Squared Frobenius distance |W - I/p|^2 from the sphere."""
+        """Squared Frobenius distance |W - I/p|^2 of the scatter W from the sphere I/p."""
         # Summed term by term: a difference of traces would lose all digits near the sphere.
         p = self.n_columns
         return float(((self.eigenvalues - 1.0 / p) ** 2).sum()) + self.complement_dim / p**2
@@ -231,8 +235,8 @@ class Principal:
         y = z * self.unit[:, None]
         return y if self.axes is None else np.asarray(self.axes @ y)
 
-    def extend_to(self, z: Floats) -> Principal:
-        """Return the same scatter with more axes, of eigenvalue zero, which span columns z (p, m) too."""
+    def extend_to(self, z: Floats) -> PrincipalAxes:
+        """Return the same scatter with axes of eigenvalue zero added, so that the axes span z (p, m)."""
         if self.axes is None or not self.complement_dim:
             return self
         y = z * self.unit[:, None]
@@ -248,8 +252,8 @@ class Principal:
         )
 
 
-def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """Return the moments of class k, or (k None) the moments with one pooled scatter."""
+def single_scatter_moments(moments: ClassMoments, k: int | None) -> ClassMoments:
+    """Return moments with one scatter: the moments of class k, or, if k is None, with the pooled scatter."""
     if k is not None:
         return moments.classes(np.array([k]))
     if moments.scatter_type == "diagonal":
@@ -257,7 +261,7 @@ def one_scatter(moments: ClassMoments, k: int | None) -> ClassMoments:
     return moments.pooled()
 
 
-def principal(moments: ClassMoments, k: int | None = None) -> Principal:
+def principal(moments: ClassMoments, k: int | None = None) -> PrincipalAxes:
     """Compute the principal axes of a scatter.
 
     Parameters
@@ -268,10 +272,10 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
 
     Returns
     -------
-    Principal
+    PrincipalAxes
         Without axes if the scatter is diagonal.
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     unit = group.common_unit
     if group.scatter_type == "diagonal":
         eigenvalues = group.scatters[0] * unit * unit
@@ -285,12 +289,12 @@ def principal(moments: ClassMoments, k: int | None = None) -> Principal:
         axes = vectors.T[::-1]
     total = eigenvalues.sum()
     df = int((group.rows - (group.rows > 0)).sum())
-    return Principal(eigenvalues / total, axes, unit / np.sqrt(total), group.total, df)
+    return PrincipalAxes(eigenvalues / total, axes, unit / np.sqrt(total), group.total, df)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThinCovariance(Covariance):
-    """Covariance with r axes, and one variance in the orthogonal complement of the axes.
+    """Covariance given by r axes, and by one variance in the orthogonal complement of the axes.
 
     Attributes
     ----------
@@ -302,24 +306,24 @@ class ThinCovariance(Covariance):
         Orthonormal axes of y = z * unit.
     unit : (p,) float
         Factors by which z is multiplied.
-    sphere : float
+    complement_sd : float
         Standard deviation of y in the complement; if zero, distances ignore the complement.
     """
 
     axes: Floats
     unit: Floats
-    sphere: float
+    complement_sd: float
 
     @staticmethod
-    def on_axes(spectrum: Principal, variances: Floats, sphere: float) -> ThinCovariance:
+    def on_axes(spectrum: PrincipalAxes, variances: Floats, complement_variance: float) -> ThinCovariance:
         """Construct the covariance from variances on principal axes.
 
         Parameters
         ----------
-        spectrum : Principal
+        spectrum : PrincipalAxes
         variances : (r,) float
             Variances of y = z * unit on the axes.
-        sphere : float
+        complement_variance : float
             Variance of y in the complement of the axes.
 
         Returns
@@ -331,22 +335,23 @@ class ThinCovariance(Covariance):
         sd = np.sqrt(variances)
         root = sd[:, None] * spectrum.axes / spectrum.unit
         factor = (spectrum.axes / sd[:, None] * spectrum.unit).T
-        return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(sphere)))
+        return ThinCovariance(root, factor, spectrum.axes, spectrum.unit, float(np.sqrt(complement_variance)))
 
     @property
     def _complement_dim(self) -> int:
+        """Dimension of the orthogonal complement of the axes, p - r."""
         return int(self.axes.shape[1] - len(self.axes))
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance; if the sphere is zero, on the axes only."""
+        """Log-determinant of the covariance; if the complement has no variance, on the axes only."""
         sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         on_axes = float(2.0 * np.log(sds).sum())
-        if not self.sphere:
+        if not self.complement_sd:
             return on_axes
         return (
             on_axes
-            + 2.0 * self._complement_dim * float(np.log(self.sphere))
+            + 2.0 * self._complement_dim * float(np.log(self.complement_sd))
             - 2.0 * float(np.log(self.unit).sum())
         )
 
@@ -355,7 +360,7 @@ class ThinCovariance(Covariance):
         """Standard deviations (p,)."""
         complement_squares = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
         return np.asarray(
-            np.sqrt((self.root**2).sum(axis=0) + complement_squares * (self.sphere / self.unit) ** 2)
+            np.sqrt((self.root**2).sum(axis=0) + complement_squares * (self.complement_sd / self.unit) ** 2)
         )
 
     def matrix(self) -> Floats:
@@ -366,34 +371,42 @@ class ThinCovariance(Covariance):
         """Return the covariance matrix times columns (p, m)."""
         on_axes = self.root.T @ (self.root @ columns)
         y = (columns.T / self.unit).T
-        return np.asarray(on_axes + (self.sphere**2 * (y - self.axes.T @ (self.axes @ y)).T / self.unit).T)
+        return np.asarray(
+            on_axes + (self.complement_sd**2 * (y - self.axes.T @ (self.axes @ y)).T / self.unit).T
+        )
 
     def whiten(self, columns: Floats) -> Floats:
-        """Return r + p coordinates of unit covariance of columns (p, m), on the axes and of residuals."""
+        """Return whitened coordinates (r + p, m) of columns (p, m): r on the axes, and p of the residuals.
+
+        If the complement has no variance, only the r coordinates on the axes are returned.
+        """
         on_axes = self.inverse.T @ columns
-        if not self.sphere:
+        if not self.complement_sd:
             return np.asarray(on_axes)
         y = (columns.T * self.unit).T
-        return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.sphere])
+        return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.complement_sd])
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return coefficients (p, m) of the data from coefficients of the whitened coordinates."""
+        """Return coefficients (p, m) of the data for coefficients (r + p, m) or (r, m) of whitened data."""
         r = len(self.axes)
         coefficients = self.inverse @ columns[:r]
-        if not self.sphere:
+        if not self.complement_sd:
             return np.asarray(coefficients)
         residuals = columns[r:] - self.axes.T @ (self.axes @ columns[r:])
-        return np.asarray(coefficients + (residuals.T * self.unit).T / self.sphere)
+        return np.asarray(coefficients + (residuals.T * self.unit).T / self.complement_sd)
 
     def precision(self) -> Floats:
         """Return the inverse of the covariance matrix (p, p)."""
         return self.unwhiten(self.whiten(np.eye(len(self.unit))))
 
-    def divided_by(self, factor: float) -> ThinCovariance:
-        """Return the covariance divided by a positive factor."""
-        unit = np.sqrt(factor)
+    def divided_by(self, divisor: float) -> ThinCovariance:
+        """Return the covariance divided by a positive number."""
+        unit = np.sqrt(divisor)
         return replace(
-            self, root=self.root / unit, factor=self.inverse * unit, sphere=float(self.sphere / unit)
+            self,
+            root=self.root / unit,
+            factor=self.inverse * unit,
+            complement_sd=float(self.complement_sd / unit),
         )
 
 
@@ -417,25 +430,25 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
     [[10.0]]
     """
     if isinstance(covariance, ThinCovariance):
-        return _thin_of_columns(covariance, keep)
+        return _marginal_thin_covariance(covariance, keep)
     if covariance.is_diagonal:
         return Covariance.from_root(covariance.root[keep])
     return Covariance.from_root(triangular_root(covariance.root[:, keep]))
 
 
-def _thin_of_columns(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
+def _marginal_thin_covariance(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
     """Return the covariance of the columns at positions `keep` (q,)."""
     unit = covariance.unit[keep]
     axes = covariance.axes[:, keep]
     sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))
-    excess_sd = np.sqrt(np.maximum((sd - covariance.sphere) * (sd + covariance.sphere), 0.0))
+    excess_sd = np.sqrt(np.maximum((sd - covariance.complement_sd) * (sd + covariance.complement_sd), 0.0))
     _, singular_values, rotated_axes = svd(excess_sd[:, None] * axes, full_matrices=False)
-    if not covariance.sphere:
-        # If the sphere is zero, the complement of the axes is ignored here too.
+    if not covariance.complement_sd:
+        # If the complement has no variance, it is ignored here too.
         is_nonzero = singular_values > EPS * max(axes.shape) * singular_values.max(initial=0.0)
         singular_values = singular_values[is_nonzero]
         rotated_axes = rotated_axes[is_nonzero]
-    sds = np.hypot(singular_values, covariance.sphere)[:, None]
+    sds = np.hypot(singular_values, covariance.complement_sd)[:, None]
     return ThinCovariance(
-        sds * rotated_axes / unit, (rotated_axes / sds * unit).T, rotated_axes, unit, covariance.sphere
+        sds * rotated_axes / unit, (rotated_axes / sds * unit).T, rotated_axes, unit, covariance.complement_sd
     )

@@ -61,7 +61,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     SeparatedAxes,
-    constant_if_all,
+    dependencies_if_all_constant,
     each_covariance,
 )
 from discrim.core.covariance.principal import ThinCovariance
@@ -79,7 +79,7 @@ from discrim.core.errors import (
     NoEstimateError,
     SingularEstimateError,
     UnsuitableOptionError,
-    positions,
+    positions_at_fault,
 )
 from discrim.core.moments import row_sums
 from discrim.core.moments.derived_moments import limit_scales
@@ -234,7 +234,7 @@ class DistributionOnAxes:
         return None if distribution is None else DistributionOnAxes(scores, distribution)
 
     def squared(self, x: Floats) -> Floats:
-        """Return the squared distances (m,) of rows x (m, p)."""
+        """Return the squared distances (m,) of rows x (m, p) from the distribution."""
         return self.distribution.squared(self.scores.transform(x))
 
     def leave_one_out_scores(self, x: Floats, weights: Floats | None) -> Floats:
@@ -262,8 +262,8 @@ class SubspaceCovariance(CovarianceModel):
     inner : CovarianceModel
         Covariance model of the scores.
     options : int, float or str
-        Number of axes, smallest proportion of the total variance on the axes, or the method that chooses the
-        n_axes: "cv" or "loo".
+        The user's choice of the number of axes: the number (int), the smallest proportion of the total
+        variance on the axes (float), or "cv" or "loo" to choose it by cross-validation or leave-one-out.
     standardized : bool
         Whether columns are divided by their standard deviations over all rows.
     count : int, optional
@@ -271,11 +271,11 @@ class SubspaceCovariance(CovarianceModel):
     variance_share : float
         Proportion of the total variance on the axes.
     total : int
-        Number of all axes.
+        Number of axes of positive variance, from which the leading axes are taken.
     is_slow : bool
         Whether leaving rows out relearns the axes and takes more than seconds.
     indicators : tuple of bool, length p, optional
-        Indicators of levels, for the axes of multiple correspondence analysis.
+        Whether each column is the indicator of a level, for the axes of multiple correspondence analysis.
     tie : (int, int), optional
         First and last of the axes of equal eigenvalues, if the number of axes separates them.
     """
@@ -331,14 +331,14 @@ class SubspaceCovariance(CovarianceModel):
         return self.inner.shrinkages
 
     def for_class(self, k: int | None) -> SubspaceCovariance:
-        """Return the model of class k alone, or of the pooled covariance."""
+        """Return the model with the parameters of class k only; None returns the pooled model."""
         return replace(self, inner=self.inner.for_class(k))
 
     # ---- requirements
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return all columns if none of them varies, else an empty list."""
-        return constant_if_all(moments, k)
+        """Return all columns as dependencies if every column is constant, else an empty list."""
+        return dependencies_if_all_constant(moments, k)
 
     @property
     def depends_on_units(self) -> bool:
@@ -358,10 +358,11 @@ class SubspaceCovariance(CovarianceModel):
 
     @property
     def _level_indicators(self) -> Indicators | None:
+        """The indicator columns, if any, in the form that `total_principal_axes` accepts."""
         return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
     def n_axes(self, spectrum: TotalAxes) -> int:
-        """Return the number of axes to keep; raise NoEstimateError if there are fewer."""
+        """Return how many of the axes of a spectrum are kept; raise NoEstimateError if it has fewer."""
         n_available = len(spectrum.eigenvalues)
         if self.count is not None or not isinstance(self.options, float):
             count = self.count if self.count is not None else int(self.options)
@@ -388,7 +389,7 @@ class SubspaceCovariance(CovarianceModel):
             Position of the class; None for the pooled covariance.
         """
         return SingularEstimateError(
-            "singular_scores", class_positions=positions(k), wanted=n_requested, df=df
+            "singular_scores", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
     def scores(self, moments: ClassMoments) -> Scores:
@@ -415,7 +416,7 @@ class SubspaceCovariance(CovarianceModel):
         """
         scores = self.scores(moments)
         moments = scores.spectrum.comparable_moments(moments)
-        estimates = self.within(scores.moments, divisors)
+        estimates = self.estimate_inner(scores.moments, divisors)
         count = len(scores.axes)
         spectrum = scores.spectrum
         variance_share = float(spectrum.eigenvalues[:count].sum())
@@ -435,8 +436,8 @@ class SubspaceCovariance(CovarianceModel):
             fitted_model, moments, tuple(scores.covariance_of_columns(c) for c in estimates.covariances)
         )
 
-    def within(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances of the scores.
+    def estimate_inner(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
+        """Estimate the covariances of the scores by the inner covariance model.
 
         Parameters
         ----------
@@ -462,11 +463,11 @@ class SubspaceCovariance(CovarianceModel):
         return self.inner.estimate(moments, divisors)
 
     def separated_axes(self) -> list[SeparatedAxes]:
-        """Return the number of axes if it separates axes of equal eigenvalues."""
+        """Return the number of axes with the tie that it separates, if any; empty before estimation."""
         return [] if self.count is None else [SeparatedAxes(None, self.count, self.tie, None)]
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores, with axes learned without each row, or fixed if that takes long.
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the leave-one-out scorer, with axes computed without each row, or fixed if that takes long.
 
         Raises NotSupportedError if it takes long and there are more columns than rows.
         """
@@ -478,24 +479,27 @@ class SubspaceCovariance(CovarianceModel):
         if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.scatter_type):
             raise relearning_too_slow("Leave-one-out", fitted.moments)
         scores = Scores.from_spectrum(fitted.moments, spectrum, self.n_axes(spectrum))
-        estimates = self.within(scores.moments, fitted.divisors)
+        estimates = self.estimate_inner(scores.moments, fitted.divisors)
         fitted_scores = replace(
             fitted, moments=estimates.moments, covariances=estimates.covariances, rows=None
         )
-        left_out = estimates.covariance_model.leave_one_out(fitted_scores)
+        inner_scorer = estimates.covariance_model.leave_one_out_scorer(fitted_scores)
         log_unit = 0.0
         if len(estimates.covariances) > 1:
             log_unit = 0.5 * scores.logdet_constant
-        return lambda x, codes, weights: left_out(scores.transform(x), codes, weights) - log_unit
+        return lambda x, codes, weights: inner_scorer(scores.transform(x), codes, weights) - log_unit
 
     def relearns_axes(self, moments: ClassMoments, rank: int) -> bool:
-        """Return whether leaving a row out learns the axes again, for moments with `rank` axes."""
+        """Return whether axes are computed again without each row, for moments with `rank` axes.
+
+        This is the case for at most `MAX_RELEARNED_ROWS` rows, if it does not take too long.
+        """
         rows = moments.rows.sum()
         limit = MAX_WIDE_WORK if rank >= rows - 1 else MAX_QUICK_WORK
         return rows <= MAX_RELEARNED_ROWS and self._is_quick(moments, rank, limit, MAX_PRODUCTS)
 
     def _is_quick(self, moments: ClassMoments, rank: int, limit: float, product_limit: float) -> bool:
-        """Check that leave-one-out decompositions and products stay within limits.
+        """Return whether the work of computing the axes without each row is within limits.
 
         Parameters
         ----------
@@ -503,9 +507,9 @@ class SubspaceCovariance(CovarianceModel):
         rank : int
             Number of axes.
         limit : float
-            Limit of rows times rank cubed.
+            Maximum of rows times rank cubed, the work of the decompositions.
         product_limit : float
-            Limit of the multiplications for new units.
+            Maximum number of multiplications for the new units of standardized columns.
 
         Returns
         -------
@@ -520,20 +524,25 @@ class SubspaceCovariance(CovarianceModel):
         return rows * rank**3 <= limit and products <= product_limit
 
     def leave_one_out_axes(self, moments: ClassMoments, spectrum: TotalAxes) -> LeaveOneOutAxes:
-        """Return the leave-one-out moments for the axes of a fit."""
+        """Return the object that computes moments and axes without each row, from all axes of a fit."""
         return LeaveOneOutAxes.from_spectrum(
             moments, spectrum, standardize=self.standardized, indicators=self._level_indicators
         )
 
     def _scores_with_relearned_axes(
-        self, fitted: NormalClasses, without: LeaveOneOutAxes, x: Floats, codes: Codes, weights: Floats | None
+        self,
+        fitted: NormalClasses,
+        leave_one_out_axes: LeaveOneOutAxes,
+        x: Floats,
+        codes: Codes,
+        weights: Floats | None,
     ) -> Floats:
-        """Compute leave-one-out scores with axes learned without each row.
+        """Compute leave-one-out scores with axes computed without each row.
 
         Parameters
         ----------
         fitted : NormalClasses
-        without : LeaveOneOutAxes
+        leave_one_out_axes : LeaveOneOutAxes
             Leave-one-out moments.
         x : (m, p) float
         codes : (m,) int
@@ -543,18 +552,18 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         (m, K) float
-            NaN for rows without a rule, or with too large rounding errors.
+            NaN for rows without which there is no rule, or rounding errors are too large.
         """
         model = self.for_refit()
         scores_of_rows = np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
-        for i, row in enumerate(without.rows(x, codes, weights)):
+        for i, row in enumerate(leave_one_out_axes.rows(x, codes, weights)):
             if row is None:
                 continue
             with suppress(NoEstimateError, np.linalg.LinAlgError):
                 scores = row.scores(model.n_axes(row.spectrum))
                 divisors = row.divisors(fitted.divisors)
-                estimates = model.within(scores.moments, divisors)
+                estimates = model.estimate_inner(scores.moments, divisors)
                 y = scores.transform(row.y)
                 if not row.has_digits(len(scores.axes), estimates.covariances, divisors):
                     continue
@@ -562,7 +571,7 @@ class SubspaceCovariance(CovarianceModel):
                 # Densities are converted to the units of the fit, and linear scores to log densities.
                 if len(estimates.covariances) > 1:
                     q = len(scores.axes)
-                    constant = scores.spectrum.log_factor(q) + q * np.log(without.factor) - units
+                    constant = scores.spectrum.log_factor(q) + q * np.log(leave_one_out_axes.factor) - units
                 else:
                     constant = _linear_score_constant(estimates, values, fitted.log_prior, y)
                 scores_of_rows[i] = values + constant
@@ -570,7 +579,7 @@ class SubspaceCovariance(CovarianceModel):
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out is slow, in the covariance model of the scores or in learning the axes."""
+        """Whether leaving rows out is slow, for the inner covariance model or for computing the axes."""
         return self.is_slow or self.inner.refits_each_row
 
     # ---- files
@@ -585,22 +594,26 @@ class SubspaceCovariance(CovarianceModel):
 
 
 MAX_QUICK_WORK = 2.0**28
-"""Rows times rank cubed up to which learning the axes without each row takes seconds at most."""
+"""Rows times rank cubed up to which computing the axes without each row takes seconds at most."""
 
 MAX_WIDE_WORK = 2.0**31
 """Maximum of rows times rank cubed with more columns than rows, for which axes cannot be fixed."""
 
 MAX_RELEARNED_ROWS = 1000
-"""Number of rows up to which the axes are learned without each row."""
-
+"""Number of rows up to which the axes are computed again without each row."""
 
 MAX_QUICK_PRODUCTS = 2.0**33
+"""Number of multiplications for new units that take about a second."""
+
 MAX_PRODUCTS = 2.0**38
-"""Multiplications for new units that take about a second, and maximum number of multiplications."""
+"""Maximum number of multiplications for new units."""
 
 
 def relearning_too_slow(feature: str, moments: ClassMoments) -> NotSupportedError:
-    """Return the error for a computation that would learn the axes without each row and takes too long."""
+    """Return the error for a feature that would compute the axes without each row, which takes too long.
+
+    `feature` is the name of the feature in the message.
+    """
     return CoreNotSupportedError("axes_without_each_row", what=feature, n_rows=moments.rows.sum())
 
 
@@ -648,7 +661,7 @@ class AxesWithoutRow:
         return Scores.from_spectrum(self.moments, self.spectrum, count)
 
     def divisors(self, divisors: Floats) -> Floats:
-        """Return the divisors (1,) or (K,) without the row."""
+        """Return divisors without the row, from divisors (1,) or (K,) of the scatters of all rows."""
         divisors_without_row = divisors.copy()
         divisors_without_row[self.code if len(divisors_without_row) > 1 else 0] -= self.weight
         return divisors_without_row
@@ -660,7 +673,7 @@ class AxesWithoutRow:
         return scores
 
     def has_digits(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
-        """Check that the variances on the first axes are large relative to rounding errors.
+        """Return whether the variances on the first axes are large relative to rounding errors.
 
         Parameters
         ----------
@@ -681,19 +694,22 @@ class AxesWithoutRow:
 
 
 def min_scatter_eigenvalue(covariances: Sequence[Covariance], divisors: Floats) -> float:
-    """Return a lower bound of the eigenvalues of the scatters, the covariances times their divisors."""
+    """Return a lower bound of the eigenvalues of all scatters, which are covariances times divisors."""
     # The trace of an inverse is at least its largest eigenvalue.
     return min(float(d / (c.inverse**2).sum()) for c, d in zip(covariances, divisors, strict=False))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LeaveOneOutAxes:
-    """Leave-one-out moments of a fit, in coordinates of lower dimension if there are more columns than rows.
+    """Computation of the moments and principal axes of a fit without each row.
+
+    The coordinates are the scores on all axes of the fit if there are more columns than rows, else the
+    columns.
 
     Attributes
     ----------
-    all_scores : Scores
-        Change of coordinates: to all axes of the fit, or to the columns.
+    coordinates : Scores
+        Transformation of the rows to these coordinates.
     totals : ColumnTotals
         Totals of the columns over all rows.
     squares : (r,) float
@@ -710,7 +726,7 @@ class LeaveOneOutAxes:
         Divisors of the columns before the projection.
     """
 
-    all_scores: Scores
+    coordinates: Scores
     totals: ColumnTotals
     squares: Floats
     standardized: bool
@@ -723,11 +739,12 @@ class LeaveOneOutAxes:
     def from_spectrum(
         moments: ClassMoments, spectrum: TotalAxes, *, standardize: bool, indicators: Indicators | None
     ) -> LeaveOneOutAxes:
-        """Construct the leave-one-out moments.
+        """Construct the computation for a fit.
 
         Parameters
         ----------
         moments : ClassMoments
+            Moments of all rows.
         spectrum : TotalAxes
             All principal axes of the moments.
         standardize : bool
@@ -759,7 +776,7 @@ class LeaveOneOutAxes:
         return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators)
 
     def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
-        """Compute the moments without each of some rows.
+        """Compute the moments and axes without each of m rows of the fit, one row at a time.
 
         Parameters
         ----------
@@ -774,7 +791,7 @@ class LeaveOneOutAxes:
             None for a row that is left to a refit.
         """
         row_weights = np.ones(len(codes)) if weights is None else weights
-        coordinates = self.all_scores.transform(x)
+        coordinates = self.coordinates.transform(x)
         deviations = deviations_from_class_means(self.totals.total, x, 0).T
         row_values = zip(coordinates, deviations, codes.tolist(), row_weights.tolist(), strict=True)
         for y, deviation, code, row_weight in row_values:
@@ -803,7 +820,7 @@ class LeaveOneOutAxes:
         remaining, removed_weight, is_alone = self._moments_without_row(y, code, row_weight)
         squares = self.squares
         if self.units is not None:
-            axes = self.all_scores.spectrum.axes * (self.units / standard_units(totals, self.indicators))
+            axes = self.coordinates.spectrum.axes * (self.units / standard_units(totals, self.indicators))
             rotation = np.asarray(np.linalg.cholesky(axes @ axes.T), dtype=np.float64)
             y = (y - remaining.origin) @ rotation
             remaining = moments_of_scores(remaining, rotation.T)
@@ -834,7 +851,7 @@ class LeaveOneOutAxes:
         is_alone : bool
             Whether the row is the only one of its class.
         """
-        moments = self.all_scores.moments
+        moments = self.coordinates.moments
         removed_weight = min(row_weight, 1.0)
         count = float(moments.counts[code])
         is_alone = count - removed_weight <= EPS * count
@@ -895,22 +912,24 @@ def scores_by_axis_count(
     log_prior: Floats,
     y: Floats,
     axis_counts: Codes,
-    noise: float = 0.0,
+    rounding_error: float = 0.0,
 ) -> Floats:
-    """Score rows by rules on several numbers of axes.
+    """Score rows by the rule on each of several numbers of axes.
 
     Parameters
     ----------
     model : SubspaceCovariance
+        Its inner model estimates the covariances on the axes.
     moments : ClassMoments
         Moments of the scores on the largest number of axes.
     divisors : (1,) or (K,) float
+        Divisors of the scatters.
     log_prior : (K,) float
     y : (m, q) float
         Scores of the rows on the largest number of axes.
     axis_counts : (G,) int
         Numbers of axes in increasing order.
-    noise : float
+    rounding_error : float
         Size of the rounding errors of the scatters.
 
     Returns
@@ -920,19 +939,24 @@ def scores_by_axis_count(
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     if model.inner.traits.is_full:
-        return _scores_of_nested_axes(moments, divisors, log_prior, y, axis_counts, noise)
+        return _scores_of_nested_axes(moments, divisors, log_prior, y, axis_counts, rounding_error)
     for i, count in enumerate(axis_counts.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):
-            estimates = model.within(moments.columns(np.arange(count)), divisors)
-            if min_scatter_eigenvalue(estimates.covariances, divisors) * MAX_RELATIVE_ERROR >= noise:
+            estimates = model.estimate_inner(moments.columns(np.arange(count)), divisors)
+            if min_scatter_eigenvalue(estimates.covariances, divisors) * MAX_RELATIVE_ERROR >= rounding_error:
                 scores[i] = rule_from_estimates(estimates, log_prior).scores(y[:, :count])
     return scores
 
 
 def _scores_of_nested_axes(
-    moments: ClassMoments, divisors: Floats, log_prior: Floats, y: Floats, axis_counts: Codes, noise: float
+    moments: ClassMoments,
+    divisors: Floats,
+    log_prior: Floats,
+    y: Floats,
+    axis_counts: Codes,
+    rounding_error: float,
 ) -> Floats:
-    """Score rows by full covariances on all numbers of axes at once, by cumulative sums.
+    """Score rows by full covariances on each of several numbers of axes, by cumulative sums over the axes.
 
     Parameters
     ----------
@@ -944,7 +968,7 @@ def _scores_of_nested_axes(
         Scores of the rows.
     axis_counts : (G,) int
         Numbers of axes in increasing order.
-    noise : float
+    rounding_error : float
         Size of the rounding errors of the scatters.
 
     Returns
@@ -955,7 +979,7 @@ def _scores_of_nested_axes(
     by_class = len(divisors) > 1
     group_moments = moments if by_class else moments.pooled()
     means = moments.class_means
-    roots = [_leading_root(group_moments, k if by_class else 0, noise) for k in range(len(divisors))]
+    roots = [_leading_root(group_moments, k if by_class else 0, rounding_error) for k in range(len(divisors))]
     feasible_counts = axis_counts[axis_counts <= min(map(len, roots))]
     if not len(feasible_counts):
         return scores
@@ -981,7 +1005,7 @@ def solve_triangular(rows: Floats, root: Floats) -> Floats:
     return np.asarray(scipy.linalg.blas.dtrsm(1.0, root, rows, side=1))
 
 
-def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
+def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Floats:
     """Factorize the largest leading block of a scatter that is regular.
 
     Parameters
@@ -989,8 +1013,8 @@ def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
     moments : ClassMoments
     k : int
         Position of the scatter.
-    noise : float
-        Size of its rounding errors; squares on the diagonal of the root are large relative to it.
+    rounding_error : float
+        Size of its rounding errors; squared diagonal elements of the root have to be large relative to it.
 
     Returns
     -------
@@ -1007,13 +1031,13 @@ def _leading_root(moments: ClassMoments, k: int, noise: float) -> Floats:
         unit = np.where(sd > 0, sd, 1.0)
         root, failed = scipy.linalg.lapack.dpotrf(moments.scatters[k] / unit / unit[:, None], clean=1)
         root, n_regular = root * unit, failed - 1 if failed > 0 else len(root)
-    is_singular = np.diagonal(root)[:n_regular] ** 2 * MAX_RELATIVE_ERROR < noise
+    is_singular = np.diagonal(root)[:n_regular] ** 2 * MAX_RELATIVE_ERROR < rounding_error
     n_regular = int(np.argmax(is_singular)) if is_singular.any() else n_regular
     return np.asarray(root[:n_regular, :n_regular])
 
 
 def misclassified_by_count(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Count the misclassified rows of each class.
+    """Count the misclassified rows of each class for G numbers of axes.
 
     Parameters
     ----------
@@ -1038,7 +1062,9 @@ def misclassified_by_count(scores: Floats, codes: Codes, weights: Floats | None)
 
 
 def candidate_axis_counts(max_count: int) -> Codes:
-    """Return the numbers of axes to compare if each requires a fit: 1 to 20, then in steps of ten percent.
+    """Return the numbers of axes to compare if each requires a fit, up to `max_count`.
+
+    They are 1 to 20, followed by steps of ten percent.
 
     Examples
     --------

@@ -16,9 +16,14 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     each_covariance,
-    full_left_out,
+    full_leave_one_out_scorer,
 )
-from discrim.core.covariance.principal import ThinCovariance, one_scatter, principal, weighted_centre
+from discrim.core.covariance.principal import (
+    ThinCovariance,
+    principal,
+    single_scatter_moments,
+    weighted_centre,
+)
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -33,7 +38,7 @@ class PseudoInverseCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales in the range of the largest columns."""
+        """Return the moments with column scales limited to a range in which the data units matter."""
         return limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -45,9 +50,9 @@ class PseudoInverseCovariance(CovarianceModel):
             tuple(pseudo_inverse_covariance(moments, d, k) for k, d in each_covariance(divisors)),
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form, with the formulas of the full covariance."""
-        scores = full_left_out(replace(fitted, moments=self.rescaled(fitted.moments)))
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, with the formulas of the full covariance."""
+        scores = full_leave_one_out_scorer(replace(fitted, moments=self.rescaled(fitted.moments)))
         # Hide the `FullLeaveOneOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
 
@@ -59,6 +64,7 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
     ----------
     moments : ClassMoments
     divisor : float
+        Divisor of the scatter.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
@@ -67,7 +73,7 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
     ThinCovariance
     """
     spectrum = principal(moments, k)
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
     relative = (
@@ -83,17 +89,19 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
 
 
 def ignored_complement(covariance: Covariance, moments: ClassMoments) -> tuple[int, float]:
-    """Return the rank, and the proportion of the squared mean differences in the ignored complement.
+    """Return the rank of a covariance, and how much of the class differences its distances ignore.
 
     Parameters
     ----------
     covariance : Covariance
+        Covariance in the coordinates of the moments.
     moments : ClassMoments
 
     Returns
     -------
     rank : int
     ignored : float
+        Proportion of the squared deviations of the class means that is in the complement of the axes.
     """
     rank = len(covariance.root)
     if not isinstance(covariance, ThinCovariance):

@@ -48,7 +48,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     FullCovariance,
     NormalClasses,
-    no_likelihood,
+    no_likelihood_error,
 )
 from discrim.core.covariance.student import MAX_PLANE_RESIDUAL, NU_RANGE, StudentEstimates
 from discrim.core.errors import CoreNotSupportedError, InvalidStateError
@@ -60,16 +60,16 @@ from discrim.core.numerics.special import chi2_cdf, chi2_isf
 from discrim.core.rules.leave_one_out import MAX_REFITS, LeaveOneOutScorer, refit_each_row
 
 MAX_SEARCHED_ROWS = 1000
-"""Rows in the search; up to twice as many are searched completely."""
+"""Approximate number of rows that are searched for starts; fewer than twice as many are all searched."""
 
-RIDGE = 1e-8
-"""Ridge added to the covariance of few rows, relative to its largest variance if this exceeds one."""
+RIDGE_RATIO = 1e-8
+"""Ridge added to the covariance of few rows, relative to its largest variance or to one if it is smaller."""
 
 MAX_PAIRWISE_VALUE = 1e30
 """Limit of the values, in robust units, for the pairwise scales in single precision."""
 
 MAX_ELEMENTAL_WORK = 1e7
-"""Multiplications (sets x rows x columns^2) for random subsets of p + 1 rows."""
+"""Number of multiplications (sets x rows x columns^2) that limits the random subsets of p + 1 rows."""
 
 MAX_START_ELEMENTS = 2**20
 """Maximum number of elements (sets x rows x columns) in memory at once."""
@@ -78,12 +78,16 @@ MAX_COLUMNS_TO_INVERT = 16
 """Number of columns up to which distances for several starts are computed by one product."""
 
 N_FIRST_STEPS = 2
+"""Number of concentration steps from each start."""
+
 N_NEXT_STEPS = 8
-"""Numbers of concentration steps from all starts, and from the best of them."""
+"""Number of further concentration steps from the best starts."""
 
 N_IMPROVED = 30
+"""Number of random subsets that are improved by further steps."""
+
 N_REFINED = 4
-"""Numbers of random subsets that are improved further, and of results that are refined on all rows."""
+"""Number of results on the searched rows from which concentration on all rows starts."""
 
 MAX_SAME_START_DIFFERENCE = 1e-6
 """Difference of log-determinants below which two starts count as the same result."""
@@ -101,7 +105,7 @@ def starting_subsets(z: Floats, h: int) -> list[Mask]:
     Parameters
     ----------
     z : (n, p) float
-        Rows about their median, in robust units.
+        Rows minus the median of each column, divided by a robust scale of each column.
     h : int
         Size of the subsets.
 
@@ -122,18 +126,18 @@ def starting_subsets(z: Floats, h: int) -> list[Mask]:
         _concentrate_starts(sample, _robust_start_subsets(sample), sample_h, N_FIRST_STEPS)[0]
     )
     subsets, logdets = _concentrate_starts(sample, np.concatenate(best_subsets), sample_h, N_NEXT_STEPS)
-    starts = [nearest(size, h)]
+    starts = [nearest_mask(size, h)]
     last = -np.inf
     for s in np.argsort(logdets, kind="stable"):
         if logdets[s] > last + MAX_SAME_START_DIFFERENCE and len(starts) <= N_REFINED:
             last = logdets[s]
-            mean, half = _subset_moments(sample[subsets[[s]]])
-            starts.append(nearest(_start_distances(z, mean, half)[0], h))
+            mean, lower_root = _subset_moments(sample[subsets[[s]]])
+            starts.append(nearest_mask(_start_distances(z, mean, lower_root)[0], h))
     return [*starts[1:], starts[0]]
 
 
-def nearest(d2: Floats, h: int) -> Mask:
-    """Return a mask (n,) of the h smallest of the squared distances (n,); the first of ties at the limit."""
+def nearest_mask(d2: Floats, h: int) -> Mask:
+    """Return a mask (n,) of the h smallest squared distances d2 (n,); of ties the first are chosen."""
     last = np.partition(d2, h - 1)[h - 1]
     subset = np.asarray(d2 < last)
     subset[np.flatnonzero(d2 == last)[: h - int(subset.sum())]] = True
@@ -141,13 +145,19 @@ def nearest(d2: Floats, h: int) -> Mask:
 
 
 def median_deviation(x: Floats, h: int) -> Floats:
-    """Return the h-th smallest absolute deviation (p,) from the median; zero if h rows have one value."""
+    """Return the h-th smallest absolute deviation (p,) of x (n, p) from the column medians.
+
+    It is zero if h rows have the same value.
+    """
     # A C-ordered transpose makes each column contiguous for the partition.
     return _median_deviations(np.array(x.T, order="C"), h)
 
 
 def _median_deviations(columns: Floats, h: int) -> Floats:
-    """Return the h-th smallest absolute deviation from the median of each column (p, n), overwriting them."""
+    """Return the h-th smallest absolute deviation (p,) from the median of each row of `columns` (p, n).
+
+    `columns` is overwritten.
+    """
     n = columns.shape[1]
     # Partitioning at one position is many times faster in NumPy than at two.
     columns.partition(n // 2, axis=1)
@@ -159,9 +169,9 @@ def _median_deviations(columns: Floats, h: int) -> Floats:
 
 
 def _robust_start_subsets(z: Floats) -> Codes:
-    """Return the halves of the rows (s, n/2) that are nearest by each of the robust correlations.
+    """Return starting subsets (s, n/2 + 1): the rows nearest the median under several robust covariances.
 
-    Rows z (n, p) are in order of size.
+    Rows z (n, p) are in order of size. The covariances are listed under *Starts* in the module docstring.
     """
     n, p = z.shape
     norms = np.sqrt((z**2).sum(axis=1, keepdims=True))
@@ -186,13 +196,16 @@ def _robust_start_subsets(z: Floats) -> Codes:
             standardized = coordinates_on_axes / scales
             median = np.median(standardized @ axes.T, axis=0) @ axes
             for coordinates in (standardized - median, coordinates_on_axes * scales):
-                subset = nearest((coordinates**2).sum(axis=1), half)
+                subset = nearest_mask((coordinates**2).sum(axis=1), half)
                 subsets.append(np.flatnonzero(subset))
     return np.array(subsets, dtype=np.intp).reshape(-1, half)
 
 
 def _pairwise_covariances(z: Floats, half: int) -> Floats:
-    """Return covariances (p, p) from the scales of sums and differences (Gnanadesikan & Kettenring, 1972)."""
+    """Return robust covariances (p, p) of z (n, p) from the scales of sums and differences of columns.
+
+    The scale is the median deviation at `half` rows (Gnanadesikan & Kettenring, 1972).
+    """
     covariances = np.eye(z.shape[1])
     # Single precision suffices for the directions of a start.
     columns = np.clip(z.T, -MAX_PAIRWISE_VALUE, MAX_PAIRWISE_VALUE).astype(np.float32, order="C")
@@ -208,18 +221,18 @@ def _pairwise_covariances(z: Floats, half: int) -> Floats:
     return covariances
 
 
-def _concentrate_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
-    """Apply concentration steps to several subsets; a subset that does not change is not continued.
+def _concentrate_starts(z: Floats, starts: Codes, h: int, steps: int) -> tuple[Codes, Floats]:
+    """Apply concentration steps to several subsets until they do not change or a number of steps is reached.
 
     Parameters
     ----------
     z : (n, p) float
-    sets : (s, m) int
+    starts : (s, m) int
         Positions of the rows of each start.
     h : int
         Size of the resulting subsets.
     steps : int
-        Number of concentration steps.
+        Maximum number of concentration steps.
 
     Returns
     -------
@@ -227,16 +240,16 @@ def _concentrate_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Cod
     logdets : (s,) float
         Half the log-determinants of their covariances.
     """
-    all_subsets = np.empty((len(sets), h), dtype=np.intp)
-    logdets = np.empty(len(sets))
-    for chunk in slices(len(sets), max(MAX_START_ELEMENTS // z.size, 1)):
+    all_subsets = np.empty((len(starts), h), dtype=np.intp)
+    logdets = np.empty(len(starts))
+    for chunk in slices(len(starts), max(MAX_START_ELEMENTS // z.size, 1)):
         subsets = all_subsets[chunk]
-        active = np.arange(len(sets[chunk]))
-        before = sets[chunk]
+        active = np.arange(len(starts[chunk]))
+        before = starts[chunk]
         for _ in range(steps):
             refresh_progress()
-            means, halves = _subset_moments(z[before])
-            new_subsets = np.argpartition(_start_distances(z, means, halves), h - 1, axis=1)[:, :h]
+            means, lower_roots = _subset_moments(z[before])
+            new_subsets = np.argpartition(_start_distances(z, means, lower_roots), h - 1, axis=1)[:, :h]
             subsets[active] = new_subsets = np.sort(new_subsets, axis=1)
             active = (
                 active[(new_subsets != before).any(axis=1)] if before.shape == new_subsets.shape else active
@@ -244,8 +257,8 @@ def _concentrate_starts(z: Floats, sets: Codes, h: int, steps: int) -> tuple[Cod
             before = subsets[active]
             if not len(active):
                 break
-        _, halves = _subset_moments(z[subsets])
-        logdets[chunk] = np.log(np.diagonal(halves, axis1=1, axis2=2)).sum(axis=1)
+        _, lower_roots = _subset_moments(z[subsets])
+        logdets[chunk] = np.log(np.diagonal(lower_roots, axis1=1, axis2=2)).sum(axis=1)
     return all_subsets, logdets
 
 
@@ -265,19 +278,19 @@ def _subset_moments(rows: Floats) -> tuple[Floats, Floats]:
     rows = rows - means
     covariances = np.swapaxes(rows, 1, 2) @ rows
     covariances /= rows.shape[1]
-    ridges = RIDGE * np.maximum(np.diagonal(covariances, axis1=1, axis2=2).max(axis=1), 1.0)
+    ridges = RIDGE_RATIO * np.maximum(np.diagonal(covariances, axis1=1, axis2=2).max(axis=1), 1.0)
     covariances += ridges[:, None, None] * np.eye(rows.shape[2])
     return means, np.asarray(np.linalg.cholesky(covariances), dtype=np.float64)
 
 
-def _start_distances(z: Floats, means: Floats, halves: Floats) -> Floats:
+def _start_distances(z: Floats, means: Floats, lower_roots: Floats) -> Floats:
     """Compute squared distances of rows, with the accuracy that the choice of starts requires.
 
     Parameters
     ----------
     z : (n, p) float
     means : (s, 1, p) float
-    halves : (s, p, p) float
+    lower_roots : (s, p, p) float
         Lower triangular roots of covariances.
 
     Returns
@@ -285,16 +298,19 @@ def _start_distances(z: Floats, means: Floats, halves: Floats) -> Floats:
     (s, n) float
     """
     if z.shape[1] <= MAX_COLUMNS_TO_INVERT:
-        inverses = np.linalg.inv(halves)
+        inverses = np.linalg.inv(lower_roots)
         whitened = inverses @ z.T - inverses @ np.swapaxes(means, 1, 2)
         return np.asarray(np.einsum("spn,spn->sn", whitened, whitened))
-    return np.array([_squared_distances(z, mean, half) for mean, half in zip(means, halves, strict=True)])
+    return np.array(
+        [_squared_distances(z, mean, lower_root) for mean, lower_root in zip(means, lower_roots, strict=True)]
+    )
 
 
 REWEIGHTING_QUANTILE = 0.975
 """Quantile of the chi-square distribution up to which rows are kept."""
 
 SEARCH_TITLE = "minimum determinant"
+"""Title of the progress bar."""
 
 MAX_TIED_DIFFERENCE = 1e-9
 """Difference of log-determinants up to which the earlier start is preferred."""
@@ -302,7 +318,7 @@ MAX_TIED_DIFFERENCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactFit:
-    """At least half of the rows lie in a hyperplane, therefore the smallest determinant is zero.
+    """Result of a search in which the smallest determinant is zero: half of the rows lie in a hyperplane.
 
     Attributes
     ----------
@@ -333,7 +349,7 @@ class MCDRows:
     is_kept : (n,) bool
         Rows within the quantile of the raw estimate.
     factor : float
-        Consistency factor of the covariance of the kept rows, whose divisor is their number less one.
+        Consistency factor by which the covariance of the kept rows, with divisor n - 1, is multiplied.
     """
 
     subset: Mask
@@ -405,13 +421,13 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     if h == n:
         starts: Iterable[Mask] = [np.ones(n, dtype=bool)]
     elif p == 1:
-        starts = [_closest(z[:, 0], h)]
+        starts = [_exact_subset_of_column(z[:, 0], h)]
     else:
         starts = starting_subsets(z, h)
     cores: list[_ConcentratedSubset] = []
-    passed: set[bytes] = set()
+    visited: set[bytes] = set()
     for subset in starts:
-        concentrated = _concentrate(z, subset, h, passed)
+        concentrated = _concentrate(z, subset, h, visited)
         if isinstance(concentrated, ExactFit):
             return concentrated
         if concentrated is not None:
@@ -420,13 +436,12 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     return _reweight(z, next(core for core in cores if core.logdet <= min_logdet + MAX_TIED_DIFFERENCE), h)
 
 
-def _closest(z: Floats, h: int) -> Mask:
-    """Find the h adjacent values with the smallest variance: the exact MCD subset of one column.
+def _exact_subset_of_column(z: Floats, h: int) -> Mask:
+    """Find the h values with the smallest variance: the exact MCD subset of a single column.
 
-    With h above n/2 they always contain the middle row. Squares are summed from there to both sides,
-    therefore an outlier affects only the sums that contain it. They are computed about the median first, and
-    again about the mean of the neighbours found, for which the sum of squares is the variance without
-    correction.
+    They are adjacent in sorted order and contain the middle value, because h exceeds n/2. Squares are summed
+    from there to both sides, therefore an outlier affects only the sums that contain it. They are computed
+    about the median first, and again about the mean of the values found, which avoids cancellation.
 
     Parameters
     ----------
@@ -452,7 +467,10 @@ def _closest(z: Floats, h: int) -> Mask:
 
 
 def _window_squares(sorted_values: Floats, h: int) -> Floats:
-    """Return sums of squares (n - h + 1,) about their mean of all runs of h neighbours in sorted (n,)."""
+    """Return the sum of squares about its mean of each window of h adjacent sorted values (n,).
+
+    The result has the shape (n - h + 1,).
+    """
     middle_index = len(sorted_values) // 2
     sums, squares = (
         np.concatenate([np.cumsum(powers[middle_index - 1 :: -1])[::-1], [0.0]])[: len(sorted_values) - h + 1]
@@ -462,26 +480,26 @@ def _window_squares(sorted_values: Floats, h: int) -> Floats:
     return np.asarray(squares - sums**2 / h)
 
 
-def _squared_distances(z: Floats, mean: Floats, half: Floats) -> Floats:
-    # The transpose has the column-major order of BLAS, and nothing is copied.
-    """Compute squared distances of rows.
+def _squared_distances(z: Floats, mean: Floats, lower_root: Floats) -> Floats:
+    """Compute squared distances of rows from a mean.
 
     Parameters
     ----------
     z : (n, p) float
     mean : (p,) or (1, p) float
-    half : (p, p) float
+    lower_root : (p, p) float
         Lower triangular root of the covariance.
 
     Returns
     -------
     (n,) float
     """
-    return column_squares(scipy.linalg.blas.dtrsm(1.0, half.T, (z - mean).T, trans_a=1, overwrite_b=1))
+    # The transpose has the column-major order of BLAS, and nothing is copied.
+    return column_squares(scipy.linalg.blas.dtrsm(1.0, lower_root.T, (z - mean).T, trans_a=1, overwrite_b=1))
 
 
 def _concentrate(
-    z: Floats, subset: Mask, h: int, passed: set[bytes]
+    z: Floats, subset: Mask, h: int, visited: set[bytes]
 ) -> _ConcentratedSubset | ExactFit | None:
     """Iterate concentration steps until the subset does not change.
 
@@ -492,21 +510,21 @@ def _concentrate(
         Start.
     h : int
         Size of the subsets.
-    passed : set of bytes
-        Subsets of earlier searches; extended in place.
+    visited : set of bytes
+        Packed masks of the subsets that earlier searches met; extended in place.
 
     Returns
     -------
     _ConcentratedSubset, ExactFit or None
-        None if the search meets a subset of an earlier one.
+        None if the search reaches a subset of an earlier search, with which it would continue.
     """
     min_logdet = np.inf
     while True:
         refresh_progress()
         subset_key = np.packbits(subset).tobytes()
-        if subset_key in passed:
+        if subset_key in visited:
             return None
-        passed.add(subset_key)
+        visited.add(subset_key)
         subset_rows = z[subset]
         mean = subset_rows.mean(axis=0)
         root = triangular_root(subset_rows - mean) / np.sqrt(h - 1)
@@ -517,7 +535,7 @@ def _concentrate(
             return ExactFit(tuple(columns.tolist()), _rows_on_hyperplane(z, mean, root, int(columns[0])))
         d2 = _squared_distances(z, mean, root.T)
         logdet = 2 * float(np.log(np.abs(np.diagonal(root))).sum())
-        next_subset = nearest(d2, h)
+        next_subset = nearest_mask(d2, h)
         if (next_subset == subset).all() or logdet >= min_logdet:
             return _ConcentratedSubset(subset, d2, logdet)
         subset = next_subset
@@ -525,13 +543,15 @@ def _concentrate(
 
 
 def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
-    """Select the rows within the quantile of the raw estimate.
+    """Select the rows within the quantile `REWEIGHTING_QUANTILE` of the raw estimate.
 
     Parameters
     ----------
     z : (n, p) float
     core : _ConcentratedSubset
+        Subset with the smallest determinant.
     h : int
+        Size of the subset.
 
     Returns
     -------
@@ -543,7 +563,7 @@ def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
 
 
 def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
-    """Find the rows in the hyperplane on which column j is a combination of earlier columns.
+    """Find the rows in the hyperplane in which column j is a linear combination of earlier columns.
 
     Parameters
     ----------
@@ -564,14 +584,14 @@ def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
 
 
 def _consistency_factor(proportion: float, p: int) -> float:
-    """Return the ratio of the full normal covariance to the covariance of the central proportion of rows."""
+    """Return the factor that makes the covariance of the central `proportion` of normal rows consistent."""
     return 1.0 if proportion >= 1 else float(proportion / chi2_cdf(chi2_isf(1 - proportion, p), p + 2))
 
 
 def class_mcd(
     x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Compute the MCD estimate of each class.
+    """Compute the MCD estimates of the mean and the covariance of each class.
 
     Parameters
     ----------
@@ -721,9 +741,9 @@ class StudentTCovariance(RobustCovariance):
     Attributes
     ----------
     nu : float
-        Degrees of freedom.
+        Degrees of freedom; zero before they are estimated.
     estimated_nu : bool
-        Whether the degrees of freedom are estimated.
+        Whether the degrees of freedom are estimated instead of specified by the user.
     inflated : bool
         Whether the covariances are nu / (nu - 2) times the scale matrices, or the scale matrices.
     steps : int
@@ -762,8 +782,8 @@ class StudentTCovariance(RobustCovariance):
         """Return the log-likelihood of class and row under t distributions, at its maximum."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return missing scores, because leaving out a row requires a new fit."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return a scorer of missing scores, because leaving out a row requires a refit."""
         moments = fitted.moments
         self.check_leave_one_out(moments)
         return refit_each_row(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
@@ -809,13 +829,13 @@ class MCDCovariance(RobustCovariance):
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
-        raise no_likelihood(self.method)
+        raise no_likelihood_error(self.method)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
-        raise no_likelihood(self.method)
+        raise no_likelihood_error(self.method)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Raise NotSupportedError, because a search for each row would be too slow."""
         raise _too_many_searches(fitted.moments)
 
@@ -833,7 +853,7 @@ class MCDCovariance(RobustCovariance):
 
 
 def _too_many_searches(moments: ClassMoments) -> CoreNotSupportedError:
-    """Return the error for leave-one-out that would require too many searches."""
+    """Return the error for leaving rows out one by one if each requires a search."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
 
@@ -851,11 +871,13 @@ def fit_t(
     ----------
     blocks : iterable of blocks
     start : ClassMoments
-        Pooled or by class, of full rank.
+        Moments of the rows, of full rank, at which the search starts: pooled for a common covariance, or by
+        class.
     nu : float or None
         Degrees of freedom; None to estimate them by maximum likelihood.
     inflated : bool
-        Whether covariances are the ones of the t distributions, which requires nu > 2, or the scale matrices.
+        Whether the result has the covariances of the t distributions, which requires nu > 2, instead of the
+        scale matrices.
     initial : StudentEstimates, optional
         Result of an earlier search from which to start; used with a specified nu.
 
@@ -867,7 +889,7 @@ def fit_t(
         If a scale matrix became singular, `search.collapsed` is the class.
     """
     search = (
-        student.best_nu(blocks, start)
+        student.fit_student_and_nu(blocks, start)
         if nu is None
         else student.fit_student(blocks, start, nu, initial=initial)
     )

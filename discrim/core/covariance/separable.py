@@ -34,8 +34,8 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     each_covariance,
 )
-from discrim.core.covariance.principal import one_scatter
-from discrim.core.errors import CoreDataError, SingularEstimateError, positions
+from discrim.core.covariance.principal import single_scatter_moments
+from discrim.core.errors import CoreDataError, SingularEstimateError, positions_at_fault
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import ScatterType, triangular_root
@@ -65,7 +65,7 @@ class SeparableCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True, is_maximum_likelihood=True)
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> SeparableCovariance:
-        """Return the model; raise DataError if the number of columns is not the size of the matrix."""
+        """Return the model unchanged; raise CoreDataError if `n_columns` is not the size of the matrix."""
         if n_columns != self.rows * self.columns:
             raise CoreDataError(
                 "matrix_of_other_size",
@@ -79,7 +79,7 @@ class SeparableCovariance(CovarianceModel):
 
     @classmethod
     def required_moments(cls, full: ScatterType, *, thin: bool = False) -> ScatterType:
-        """Return the full second moments, for few rows too."""
+        """Return `full`, because the estimate requires full second moments also for few rows."""
         return full
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -100,7 +100,7 @@ class SeparableCovariance(CovarianceModel):
 def separable_roots(
     moments: ClassMoments, shape: tuple[int, int], k: int | None = None
 ) -> tuple[Floats, Floats]:
-    """Estimate the separable covariance of a scatter.
+    """Estimate roots of the factors U and V of the separable covariance by maximum likelihood.
 
     Parameters
     ----------
@@ -114,7 +114,8 @@ def separable_roots(
     -------
     u : (r, r) float
     v : (c, c) float
-        Upper triangular roots of U and V, for columns in units of the `common_unit` of the moments.
+        Upper triangular roots of U and V. Their Kronecker product is a root of an estimate of the scatter, in
+        units of the `common_unit` of the moments.
 
     Raises
     ------
@@ -130,10 +131,10 @@ def separable_roots(
     True
     """
     r, c = shape
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     df = int((group.rows - (group.rows > 0)).sum())
     singular = SingularEstimateError(
-        "no_separable_covariance", class_positions=positions(k), n_rows=r, n_columns=c, df=df
+        "no_separable_covariance", class_positions=positions_at_fault(k), n_rows=r, n_columns=c, df=df
     )
     if moments.n_columns != r * c or df * c < r or df * r < c:
         raise singular
@@ -167,11 +168,12 @@ def _rows_of_scatter(group: ClassMoments) -> Floats:
 
 
 def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
-    """Return the triangular root of the cross-products of whitened matrices.
+    """Return the triangular root R, R'R = sum_i B_i B_i', of whitened matrices B_i.
 
     Parameters
     ----------
     matrices : (m, a, b) float
+        Matrices before whitening.
     root : (b, b) float
         Triangular root that whitens the rows of the matrices.
 
@@ -187,6 +189,6 @@ def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
 
 
 def _is_singular(root: Floats, n_rows: int) -> bool:
-    """Return whether a triangular root, from `n_rows` rows, has a diagonal element within rounding errors."""
+    """Return whether a diagonal element of a triangular root of `n_rows` rows is zero up to rounding."""
     norms = np.sqrt((root**2).sum(axis=0))
     return not (np.diagonal(root) > EPS * n_rows * norms).all()

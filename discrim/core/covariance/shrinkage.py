@@ -34,7 +34,7 @@ from typing import Literal
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS
-from discrim.core.covariance.principal import Principal
+from discrim.core.covariance.principal import PrincipalAxes
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import RowBlocks
@@ -47,6 +47,7 @@ ShrinkageRule = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
 """Rules that determine a shrinkage."""
 
 SHRINKAGE_RULES: tuple[ShrinkageRule, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
+"""All values of `ShrinkageRule`."""
 
 CandidateScorer = Callable[[Floats, Codes, Floats | None], Iterator[Floats]]
 """Function of x (m, p), codes (m,) and weights (m,) or None that yields leave-one-out scores (K, m) for each
@@ -64,6 +65,7 @@ class Shrinkage:
     Attributes
     ----------
     rule : {"given", "oas", "ledoit-wolf", "loo", "strimmer"}
+        "given" by the user, by an analytic rule, or "loo" for the candidate of smallest leave-one-out error.
     values : tuple of float
         Values in [0, 1], one or one for each class; empty if they are not determined yet.
     grid : tuple of float
@@ -90,13 +92,13 @@ class Shrinkage:
         return replace(self, values=tuple(float(g) for g in values))
 
     def unfitted(self) -> Shrinkage:
-        """Return a copy without values that the rule determined."""
+        """Return a copy without values that the rule determined; a choice by "loo" without grid is kept."""
         return (
             self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.with_values(())
         )
 
     def for_refit(self) -> Shrinkage:
-        """Return a copy for other moments, without values that follow from moments."""
+        """Return a copy for a refit to other moments, without values of "oas", which follow from moments."""
         return self.with_values(()) if self.rule == "oas" else self
 
     @property
@@ -105,7 +107,7 @@ class Shrinkage:
         return self.rule in ("ledoit-wolf", "loo", "strimmer")
 
     def is_none(self, n_columns: int) -> bool:
-        """Return whether a value is so small that a singular covariance stays singular."""
+        """Return whether the smallest value is so close to zero that a singular covariance stays singular."""
         return bool(self.values) and min(self.values) <= n_columns * EPS
 
 
@@ -113,8 +115,13 @@ FOURTHS_ROUNDING = 16 * EPS
 """Relative size up to which a difference of sums of fourth powers is rounding error."""
 
 
-def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Return factors of z, (K, p) or (1, p), for scatters of trace one in the units of the data."""
+def unit_trace_factors(moments: ClassMoments, *, by_class: bool) -> Floats:
+    """Return factors (K, p) or (1, p) that scale z so that scatters have trace one.
+
+    The scaled columns have the units of the data up to one factor for all columns. The scatter is that of
+    each
+    class if `by_class`, else the pooled one.
+    """
     ratio = moments.common_unit
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
     # Factor by factor: the square of a ratio may underflow.
@@ -122,21 +129,23 @@ def data_units(moments: ClassMoments, *, by_class: bool) -> Floats:
     return np.asarray(ratio / np.sqrt(totals)[:, None])
 
 
-def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Compute sums of |d|^4 over the rows, for scatters of trace one.
+def fourth_power_sums(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> Floats:
+    """Compute sums F of |d|^4 over the rows, with deviations d scaled so that scatters have trace one.
 
     Parameters
     ----------
     blocks : iterable of blocks
     moments : ClassMoments
+        Moments of the rows.
     by_class : bool
+        Whether each class has its own sum and scale.
 
     Returns
     -------
     (K,) or (1,) float
     """
     k = moments.n_classes
-    units = np.broadcast_to(data_units(moments, by_class=by_class), (k, moments.n_columns))
+    units = np.broadcast_to(unit_trace_factors(moments, by_class=by_class), (k, moments.n_columns))
     fourths = np.zeros(k)
     for x, codes, weights in blocks:
         squares = ((deviations_from_class_means(moments, x, codes) * units[codes].T) ** 2).sum(axis=0)
@@ -145,7 +154,7 @@ def row_fourths(blocks: RowBlocks, moments: ClassMoments, *, by_class: bool) -> 
 
 
 def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Floats, p: int) -> Floats:
-    """Compute Ledoit & Wolf's shrinkage.
+    """Compute the shrinkage towards a sphere by Ledoit & Wolf's rule.
 
     Parameters
     ----------
@@ -183,7 +192,7 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
 
 
 def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) -> Floats:
-    """Compute Opgen-Rhein & Strimmer's shrinkage.
+    """Compute the shrinkage of variances towards their median by Opgen-Rhein & Strimmer's rule.
 
     Parameters
     ----------
@@ -211,7 +220,7 @@ MIN_REMAINING_FOURTHS = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Powers:
+class PowerSums:
     """Sums of powers of deviations by class, from which the sums without a row follow.
 
     Attributes
@@ -240,7 +249,7 @@ class Powers:
         weight : (m,) float
             Weights that are left out.
         counts : (m,) float
-            Weights of their classes.
+            Total weights of their classes, with the row.
 
         Returns
         -------
@@ -271,24 +280,25 @@ class Powers:
         return np.where(fourths > MIN_REMAINING_FOURTHS * total, fourths, np.nan)
 
 
-def powers_on_axes(
-    blocks: RowBlocks, moments: ClassMoments, spectra: Principal | Sequence[Principal]
-) -> Powers | list[Powers]:
-    """Compute sums of powers on principal axes in one pass.
+def power_sums_on_axes(
+    blocks: RowBlocks, moments: ClassMoments, spectra: PrincipalAxes | Sequence[PrincipalAxes]
+) -> PowerSums | list[PowerSums]:
+    """Compute sums of powers of the deviations on principal axes in one pass over rows.
 
     Parameters
     ----------
     blocks : iterable of blocks
     moments : ClassMoments
-    spectra : Principal or sequence of K Principal
+        Moments of the rows.
+    spectra : PrincipalAxes or sequence of K PrincipalAxes
         Axes of the pooled scatter, or of each class.
 
     Returns
     -------
-    Powers or list of K Powers
+    PowerSums or list of K PowerSums
     """
     k = moments.n_classes
-    axes = [spectra] * k if isinstance(spectra, Principal) else list(spectra)
+    axes = [spectra] * k if isinstance(spectra, PrincipalAxes) else list(spectra)
     seconds = [np.zeros((len(class_axes.eigenvalues),) * 2) for class_axes in axes]
     thirds = [np.zeros(len(class_axes.eigenvalues)) for class_axes in axes]
     fourths = np.zeros(k)
@@ -302,14 +312,17 @@ def powers_on_axes(
             seconds[c] += (e * frequencies) @ e.T
             thirds[c] += e @ (frequencies * q)
             fourths[c] += frequencies @ q**2
-    if isinstance(spectra, Principal):
-        return Powers(np.stack(seconds), np.stack(thirds), fourths)
-    return [Powers(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
+    if isinstance(spectra, PrincipalAxes):
+        return PowerSums(np.stack(seconds), np.stack(thirds), fourths)
+    return [PowerSums(seconds[c][None], thirds[c][None], fourths[[c]]) for c in range(k)]
 
 
-def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
-    """Return sums of powers by class and column, in units in which the pooled scatter has trace one."""
-    unit = data_units(moments, by_class=False)[0][:, None]
+def column_power_sums(blocks: RowBlocks, moments: ClassMoments) -> PowerSums:
+    """Compute sums of powers of the deviations by class and column in one pass over rows.
+
+    Columns are scaled so that the pooled scatter has trace one. `moments` are the moments of the rows.
+    """
+    unit = unit_trace_factors(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)
     seconds = np.zeros(shape)
     thirds = np.zeros(shape)
@@ -323,17 +336,18 @@ def column_powers(blocks: RowBlocks, moments: ClassMoments) -> Powers:
             seconds[k] += member_deviations**2 @ frequencies
             thirds[k] += member_deviations**3 @ frequencies
             fourths[k] += member_deviations**4 @ frequencies
-    return Powers(seconds, thirds, fourths)
+    return PowerSums(seconds, thirds, fourths)
 
 
 def misclassified_by_candidate(
     scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None
 ) -> Floats:
-    """Find rows that are misclassified by the rule without them.
+    """Find rows that are misclassified by the rule fitted without them, for each candidate of the shrinkage.
 
     Parameters
     ----------
     scorer : CandidateScorer
+        Yields the leave-one-out scores for each candidate.
     x : (m, p) float
     codes : (m,) int
         True classes.
@@ -342,7 +356,7 @@ def misclassified_by_candidate(
     Returns
     -------
     (G, m) float
-        One or zero for each candidate of the shrinkage; NaN if scores are missing.
+        1 if the row is misclassified, else 0; NaN if scores are missing.
     """
     errors = []
     for scores in scorer(x, codes, weights):

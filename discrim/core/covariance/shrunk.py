@@ -26,7 +26,7 @@ leaves W - c d d', c = w n_g / (n_g - w), whose trace and distance from the sphe
 Therefore each row has its own shrinkage g, and the shrunk scatter without it is U (A - b e e') U' with the
 diagonal A = (1 - g) L + g t/p I and b = (1 - g) c: the Sherman-Morrison formula gives its distances, and the
 matrix determinant lemma its log-determinant ln|A| + ln(1 - b e'A^-1 e). A sphere is the case g = 1. A fixed
-shrinkage is kept; the one by Ledoit & Wolf follows from `shrinkage.Powers`. In the principal axes every
+shrinkage is kept; the one by Ledoit & Wolf follows from `shrinkage.PowerSums`. In the principal axes every
 shrinkage is diagonal, so each row is projected once and scored under all candidates.
 
 *More columns than rows.* Then e and U refer to the span of the rows; in the complement A is g t/p =: s, and
@@ -59,11 +59,11 @@ from discrim.core.covariance.model import (
     NormalClasses,
     SingleShrinkageModel,
     TargetUnits,
-    constant_if_all,
+    dependencies_if_all_constant,
     each_covariance,
 )
-from discrim.core.covariance.principal import Principal, ThinCovariance, one_scatter, principal
-from discrim.core.covariance.shrinkage import MIN_RATIO_FOR_LABELS, CandidateScorer, Powers, Shrinkage
+from discrim.core.covariance.principal import PrincipalAxes, ThinCovariance, principal, single_scatter_moments
+from discrim.core.covariance.shrinkage import MIN_RATIO_FOR_LABELS, CandidateScorer, PowerSums, Shrinkage
 from discrim.core.errors import CoreCollinearError, CoreDataError
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
@@ -86,6 +86,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     Attributes
     ----------
     shrinkage : Shrinkage
+        Amount of shrinkage g, and the rule that determines it.
     target_units : TargetUnits
         Units in which the target is a sphere.
     """
@@ -102,7 +103,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         return replace(self, target_units=TARGET_UNITS[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether the shrinkage is zero."""
+        """Return whether columns have to be linearly independent, because the shrinkage is zero."""
         return self.shrinkage.is_none(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
@@ -112,7 +113,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         g = None if thin else self.shrinkage.for_class(k)
         if g is not None and self.shrinkage.with_values((g,)).is_none(moments.n_columns):
             return dependencies(moments, k)
-        return constant_if_all(moments, k)
+        return dependencies_if_all_constant(moments, k)
 
     @property
     def depends_on_units(self) -> bool:
@@ -120,32 +121,35 @@ class ShrunkCovariance(SingleShrinkageModel):
         return self.target_units.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
-        """Return a copy with Ledoit & Wolf's shrinkages, if this is the rule.
+        """Return a copy with the shrinkages by Ledoit & Wolf's rule, or the model itself for other rules.
 
         Parameters
         ----------
         rows : iterable of blocks
         moments : ClassMoments
+            Moments of these rows.
         divisors : (1,) or (K,) float
+            Only their number is used: one shrinkage, or one for each class.
         """
         if self.shrinkage.rule != "ledoit-wolf":
             return self
         moments = limit_scales(moments)
-        fourths = shrinkage.row_fourths(rows, moments, by_class=len(divisors) > 1).tolist()
+        fourths = shrinkage.fourth_power_sums(rows, moments, by_class=len(divisors) > 1).tolist()
         shrinkages = [
-            ledoit_wolf(moments, f, k) for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
+            ledoit_wolf_shrinkage(moments, f, k)
+            for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
         ]
         return self.with_shrinkages(*shrinkages)
 
     def rescaled(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales in the range of the sphere, unless the shrinkage is zero."""
+        """Return the moments with column scales limited to the range of the target, if there is shrinkage."""
         is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
         return moments if is_unshrunk else self.target_units.limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances with shrinkages that were determined before, or by `oas`."""
         moments = self.rescaled(moments)
-        standardized = self.target_units.standardized(moments)
+        standardized = self.target_units.moments_in_target_units(moments)
         estimates = [
             shrunk_covariance(standardized, d, self.shrinkage.for_class(k), k)
             for k, d in each_covariance(divisors)
@@ -172,23 +176,25 @@ class ShrunkCovariance(SingleShrinkageModel):
             return common_candidate_scores(moments, float(divisors[0]), log_prior, grid)
         return separate_candidate_scores(moments, divisors, log_prior, grid)
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form, on the principal axes of the scatters."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, which uses the principal axes of the scatters."""
         if not self.target_units.in_data:
-            return self.target_units.leave_one_out_scorer(fitted, self.in_data_units().leave_one_out)
+            return self.target_units.leave_one_out_scorer(fitted, self.in_data_units().leave_one_out_scorer)
         moments = self.rescaled(fitted.moments)
         divisors = fitted.divisors
         rows = fitted.rows
         axes = [principal(moments, k) for k, _ in each_covariance(divisors)]
-        intensities: list[Intensity] = [self._without(k) for k, _ in each_covariance(divisors)]
+        intensities: list[IntensityFunction] = [
+            self._intensity_function(k) for k, _ in each_covariance(divisors)
+        ]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
-            powers = shrinkage.powers_on_axes(rows, moments, axes[0] if len(axes) == 1 else axes)
+            powers = shrinkage.power_sums_on_axes(rows, moments, axes[0] if len(axes) == 1 else axes)
             intensities = [
-                ledoit_wolf_without_rows(p) for p in ([powers] if isinstance(powers, Powers) else powers)
+                ledoit_wolf_without_rows(p) for p in ([powers] if isinstance(powers, PowerSums) else powers)
             ]
-        return sphere_left_out(replace(fitted, moments=moments), intensities)
+        return shrunk_leave_one_out_scorer(replace(fitted, moments=moments), intensities)
 
-    def _without(self, k: int | None) -> Intensity:
+    def _intensity_function(self, k: int | None) -> IntensityFunction:
         """Return the function that computes the shrinkage of class k, or the pooled one, without a row."""
         g = self.shrinkage.for_class(k)
         if g is None or self.shrinkage.rule == "oas":
@@ -208,21 +214,21 @@ def oas(moments: ClassMoments, k: int | None = None) -> float:
     >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     if group.n_columns == 1:
         return 0.0
     distance = _squared_sphere_distance(group)
     return 1.0 if distance is None else float(oas_intensity(np.array(distance), group.total, group.n_columns))
 
 
-def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
-    """Return Ledoit & Wolf's shrinkage.
+def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = None) -> float:
+    """Return Ledoit & Wolf's shrinkage of the covariance of a class, or of the pooled covariance.
 
     Parameters
     ----------
     moments : ClassMoments
     fourth : float
-        Sum of fourth powers; see `shrinkage.row_fourths`.
+        Sum of fourth powers; see `shrinkage.fourth_power_sums`.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
@@ -230,7 +236,7 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
     -------
     float
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     if group.n_columns == 1:
         return 0.0
     distance = _squared_sphere_distance(group)
@@ -242,7 +248,7 @@ def ledoit_wolf(moments: ClassMoments, fourth: float, k: int | None = None) -> f
 
 
 def _squared_sphere_distance(moments: ClassMoments) -> float | None:
-    """Return the squared distance |S - I/p|^2 of the one scatter, at trace one; None if nothing varies."""
+    """Return |S - I/p|^2 with S the only scatter of the moments over its trace; None if the trace is zero."""
     if moments.scatter_type == "thin":
         return principal(moments).squared_sphere_distance if moments.squares.any() else None
     ratio = moments.common_unit
@@ -258,12 +264,12 @@ def _squared_sphere_distance(moments: ClassMoments) -> float | None:
 
 
 def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
-    """Compute the OAS shrinkage.
+    """Compute the oracle approximating shrinkage (OAS).
 
     Parameters
     ----------
     distance : (...) float
-        |S - I/p|^2 for an S of trace one.
+        |S - I/p|^2 for a covariance S of trace one.
     count : float or (...) float
         Number of rows.
     p : int
@@ -272,6 +278,7 @@ def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     Returns
     -------
     (...) float
+        Shrinkages in [0, 1].
     """
     if p == 1:
         return np.zeros_like(distance)
@@ -290,17 +297,20 @@ def shrunk_covariance(
     Parameters
     ----------
     moments : ClassMoments
-        Of full rank if the shrinkage is zero.
+        Without linearly dependent columns if the shrinkage is zero.
     divisor : float
+        Divisor of the scatter.
     shrinkage : float, optional
-        By default `oas`.
+        By default the result of `oas`.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
     Returns
     -------
     covariance : Covariance
+        In the coordinates of the moments.
     shrinkage : float
+        The shrinkage that was used.
 
     Raises
     ------
@@ -309,7 +319,7 @@ def shrunk_covariance(
     CoreCollinearError
         All columns are constant.
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     if group.scatter_type == "thin":
         _mean_square(group)
         axes = principal(group)
@@ -356,12 +366,15 @@ def spherical_covariance(moments: ClassMoments, divisor: float, k: int | None = 
     CoreCollinearError
         All columns are constant.
     """
-    group = one_scatter(moments, k)
+    group = single_scatter_moments(moments, k)
     return Covariance.from_root(np.sqrt(_mean_square(group) / divisor) / group.common_unit)
 
 
 def _mean_square(moments: ClassMoments) -> float:
-    """Return tr(W)/p of the one scatter, in the common unit of the columns."""
+    """Return tr(W)/p for moments with one scatter W, in the common unit of the columns.
+
+    Raises CoreCollinearError if it is zero.
+    """
     ratio = moments.common_unit
     squares = moments.squares[0]
     # Factor by factor: the square of a ratio may underflow.
@@ -373,7 +386,7 @@ def _mean_square(moments: ClassMoments) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RemovedRows:
-    """Rows that are left out one at a time.
+    """m rows that are left out one at a time.
 
     Attributes
     ----------
@@ -384,6 +397,7 @@ class RemovedRows:
     removal : Removal
         Weights that are left out.
     weights : (m,) float or None
+        Weights of the rows in the fit; None if all are one.
     """
 
     e: Floats
@@ -396,8 +410,8 @@ class RemovedRows:
         """Traces (m,) of the scatter without each row."""
         return np.asarray(1.0 - self.removal.downdate_factor * (self.e**2).sum(axis=0))
 
-    def squared_sphere_distance(self, spectrum: Principal) -> Floats:
-        """Return the squared distances (m,) from the sphere of the scatter without each row, at trace one."""
+    def squared_sphere_distance(self, spectrum: PrincipalAxes) -> Floats:
+        """Return |S - I/p|^2 (m,), with S the scatter without each row, divided by its trace."""
         p = spectrum.n_columns
         c = self.removal.downdate_factor
         squares = (self.e**2).sum(axis=0)
@@ -410,12 +424,12 @@ class RemovedRows:
         return np.asarray(squared_distances / self.trace**2)
 
 
-Intensity = Callable[[Principal, RemovedRows], Floats]
+IntensityFunction = Callable[[PrincipalAxes, RemovedRows], Floats]
 """Function that returns the shrinkages (m,) of a scatter without each of m rows."""
 
 
-def oas_without_rows(spectrum: Principal, rows: RemovedRows) -> Floats:
-    """Return the shrinkage by `oas` without each row; one if the covariance is spherical."""
+def oas_without_rows(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
+    """Return the shrinkage (m,) by OAS without each row; one for the spectrum of a spherical covariance."""
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
     return oas_intensity(
@@ -423,10 +437,11 @@ def oas_without_rows(spectrum: Principal, rows: RemovedRows) -> Floats:
     )
 
 
-def ledoit_wolf_without_rows(powers: Powers) -> Intensity:
+def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
     """Return the function that computes Ledoit & Wolf's shrinkage without each row, from sums of powers."""
 
-    def intensities(spectrum: Principal, rows: RemovedRows) -> Floats:
+    def intensities(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
+        """Return the shrinkages (m,) without each row."""
         removal = rows.removal
         r = powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
@@ -448,12 +463,16 @@ def ledoit_wolf_without_rows(powers: Powers) -> Intensity:
 class ScatterWithoutRows:
     """Shrunk scatter without each of m rows: diagonal - downdate_factor e e' on the principal axes.
 
+    e is the deviation of the row from its class mean.
+
     Attributes
     ----------
     diagonal : (r, m) float
+        Diagonal A of the theory, the shrunk eigenvalues with the sphere without the row.
     complement_variance : (m,) float
-        Variance in the complement of the axes.
+        Value in the complement of the axes.
     downdate_factor : (m,) float
+        Factor b of e e' in the theory.
     determinant_ratio : (m,) float
         1 - downdate_factor * weighted_squares; the determinant is multiplied by it.
     weighted_squares : (m,) float
@@ -478,18 +497,18 @@ class ScatterWithoutRows:
 
 
 def scatter_without_rows(
-    spectrum: Principal, rows: RemovedRows, g: Floats, min_ratio: float = MIN_DETERMINANT_RATIO
+    spectrum: PrincipalAxes, rows: RemovedRows, g: Floats, min_ratio: float = MIN_DETERMINANT_RATIO
 ) -> ScatterWithoutRows:
     """Compute the shrunk scatter without each row.
 
     Parameters
     ----------
-    spectrum : Principal
+    spectrum : PrincipalAxes
     rows : RemovedRows
     g : (m,) float
         Shrinkages.
     min_ratio : float
-        Remaining determinant or trace, relative to all rows, up to which a row is inaccurate.
+        Determinant or trace without a row, relative to all rows, up to which it is inaccurate.
 
     Returns
     -------
@@ -524,15 +543,17 @@ def scatter_without_rows(
     )
 
 
-def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under one or several covariances shrunk towards a sphere.
+def shrunk_leave_one_out_scorer(
+    fitted: NormalClasses, intensities: Sequence[IntensityFunction]
+) -> LeaveOneOutScorer:
+    """Return the leave-one-out scorer for covariances shrunk towards a sphere, pooled or by class.
 
     Parameters
     ----------
     fitted : NormalClasses
         With diagonal moments for spherical covariances.
-    intensities : sequence of callables
-        Shrinkage of each covariance without a row.
+    intensities : sequence of IntensityFunction
+        For each covariance the function that computes its shrinkage without each row.
 
     Returns
     -------
@@ -542,22 +563,23 @@ def sphere_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> 
     divisors = fitted.divisors
     log_prior = fitted.log_prior
     if len(divisors) == 1:
-        return common_left_out(moments, float(divisors[0]), log_prior, intensities[0])
-    return separate_left_out(fitted, intensities)
+        return common_leave_one_out_scorer(moments, float(divisors[0]), log_prior, intensities[0])
+    return separate_leave_one_out_scorer(fitted, intensities)
 
 
-def common_left_out(
-    moments: ClassMoments, divisor: float, log_prior: Floats, intensity: Intensity = oas_without_rows
+def common_leave_one_out_scorer(
+    moments: ClassMoments, divisor: float, log_prior: Floats, intensity: IntensityFunction = oas_without_rows
 ) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under one covariance for all classes.
+    """Return the leave-one-out scorer for one shrunk covariance of all classes.
 
     Parameters
     ----------
     moments : ClassMoments
     divisor : float
+        Divisor of the pooled scatter.
     log_prior : (K,) float
-    intensity : callable
-        Shrinkage without a row.
+    intensity : IntensityFunction
+        Computes the shrinkage without each row.
 
     Returns
     -------
@@ -576,24 +598,27 @@ def common_left_out(
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             scatters = scatter_without_rows(spectrum, rows, intensity(spectrum, rows))
-            log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
+            log_scores = common_leave_one_out_scores(centres, rows, scatters, divisor, log_prior)
         return mark_refits(log_scores, codes, removals, scatters.is_inaccurate).T
 
     return scores
 
 
-def common_scores(
+def common_leave_one_out_scores(
     centres: Floats, rows: RemovedRows, scatters: ScatterWithoutRows, divisor: float, log_prior: Floats
 ) -> Floats:
-    """Compute scores of rows under the rule without each of them.
+    """Compute the scores of rows under one covariance for all classes, each without itself.
 
     Parameters
     ----------
     centres : (r, K) float
         Class means on the axes.
     rows : RemovedRows
+        The m rows.
     scatters : ScatterWithoutRows
+        Shrunk scatters without each row.
     divisor : float
+        Divisor of the scatter of all rows.
     log_prior : (K,) float
 
     Returns
@@ -616,16 +641,18 @@ def common_scores(
     return np.asarray(log_prior[:, None] - 0.5 * divisor * rows.removal.divisor_ratio * d2)
 
 
-def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -> LeaveOneOutScorer:
-    """Return leave-one-out scores under a covariance for each class.
+def separate_leave_one_out_scorer(
+    fitted: NormalClasses, intensities: Sequence[IntensityFunction]
+) -> LeaveOneOutScorer:
+    """Return the leave-one-out scorer for a shrunk covariance of each class.
 
     Only the covariance of the row's own class changes if a row is left out.
 
     Parameters
     ----------
     fitted : NormalClasses
-    intensities : sequence of K callables
-        Shrinkage of each class without a row.
+    intensities : sequence of K IntensityFunction
+        For each class the function that computes its shrinkage without each row.
 
     Returns
     -------
@@ -657,7 +684,7 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
             rows = RemovedRows(spectrum.project(z[:, members]), codes[members], class_removal, class_weights)
             with np.errstate(divide="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, intensities[k](spectrum, rows))
-                log_scores[k, members] = log_prior[k] + own_log_densities(
+                log_scores[k, members] = log_prior[k] + own_class_log_densities(
                     spectrum, rows, scatters, divisors[k]
                 )
             needs_refit[members] = scatters.is_inaccurate
@@ -666,14 +693,14 @@ def separate_left_out(fitted: NormalClasses, intensities: Sequence[Intensity]) -
     return scores
 
 
-def own_log_densities(
-    spectrum: Principal, rows: RemovedRows, scatters: ScatterWithoutRows, divisor: float
+def own_class_log_densities(
+    spectrum: PrincipalAxes, rows: RemovedRows, scatters: ScatterWithoutRows, divisor: float
 ) -> Floats:
-    """Compute log densities of rows of a class under its covariance without each of them.
+    """Compute the log densities of rows of one class under its shrunk covariance without each of them.
 
     Parameters
     ----------
-    spectrum : Principal
+    spectrum : PrincipalAxes
         Principal axes of the scatter of the class.
     rows : RemovedRows
         The m rows, all of this class.
@@ -735,7 +762,7 @@ def common_candidate_scores(
         for g in grid.tolist():
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 scatters = scatter_without_rows(spectrum, rows, np.full(len(codes), g), MIN_RATIO_FOR_LABELS)
-                log_scores = common_scores(centres, rows, scatters, divisor, log_prior)
+                log_scores = common_leave_one_out_scores(centres, rows, scatters, divisor, log_prior)
             log_scores[:, scatters.is_inaccurate] = np.nan
             yield log_scores
 
@@ -796,7 +823,9 @@ def separate_candidate_scores(
                     scatters = scatter_without_rows(
                         spectrum, removed[c], np.full(len(members), g), MIN_RATIO_FOR_LABELS
                     )
-                    log_scores[c, members] = own_log_densities(spectrum, removed[c], scatters, divisors[c])
+                    log_scores[c, members] = own_class_log_densities(
+                        spectrum, removed[c], scatters, divisors[c]
+                    )
                     is_inaccurate[members] = scatters.is_inaccurate
             log_scores += log_prior[:, None]
             log_scores[:, is_inaccurate] = np.nan
@@ -805,13 +834,14 @@ def separate_candidate_scores(
     return scores
 
 
-def _complement_squares(spectrum: Principal, z: Floats, e: Floats) -> Floats:
-    """Compute the squared length of rows in the complement of the axes.
+def _complement_squares(spectrum: PrincipalAxes, z: Floats, e: Floats) -> Floats:
+    """Compute the squared lengths of deviations in the orthogonal complement of the axes.
 
     Parameters
     ----------
-    spectrum : Principal
+    spectrum : PrincipalAxes
     z : (p, m) float
+        Deviations of rows from a class mean.
     e : (r, m) float
         Coordinates of z on the axes.
 
@@ -825,13 +855,13 @@ def _complement_squares(spectrum: Principal, z: Floats, e: Floats) -> Floats:
 
 
 def _log_densities(
-    spectrum: Principal, squares: Floats, complement_squares: Floats, divisor: float, g: float
+    spectrum: PrincipalAxes, squares: Floats, complement_squares: Floats, divisor: float, g: float
 ) -> Floats:
     """Compute log densities under a shrunk covariance, up to a constant.
 
     Parameters
     ----------
-    spectrum : Principal
+    spectrum : PrincipalAxes
     squares : (r, m) float
         Squared coordinates on the axes.
     complement_squares : (m,) float

@@ -37,7 +37,7 @@ from discrim.core.errors import (
     NoEstimateError,
     SingularEstimateError,
     UnsuitableOptionError,
-    positions,
+    positions_at_fault,
 )
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
@@ -46,7 +46,9 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer, refit_each_row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedAxes(TotalAxes):
-    """Axes of sliced average variance estimation; `lengths` are shares of the sum of the eigenvalues of M.
+    """Axes of sliced average variance estimation.
+
+    `eigenvalues` are the eigenvalues of M as proportions of their sum.
 
     Attributes
     ----------
@@ -55,20 +57,20 @@ class SlicedAxes(TotalAxes):
     directions : (p, p) float
         Directions in rows, of y = z * unit, with variance one over all rows. The largest coefficient is
         positive.
-    sizes : (p,) float
+    orthogonal_lengths : (p,) float
         Length of the component of each direction that is orthogonal to earlier directions.
     """
 
     kernel_eigenvalues: Floats
     directions: Floats
-    sizes: Floats
+    orthogonal_lengths: Floats
 
     def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
     def loadings(self, scale: Floats) -> Floats:
-        """Return the directions (p, p) in terms of the columns; `scale` (p,) is the scale of z."""
+        """Return the directions (p, p) in the units of the data; `scale` (p,) is the scale of z."""
         return np.asarray(self.directions * self.unit * scale)
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
@@ -77,7 +79,10 @@ class SlicedAxes(TotalAxes):
         return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))
 
     def covariance_of(self, covariance: Covariance, count: int) -> Floats:
-        """Return the covariance (q, q) of the scores on `count` directions, from a covariance of z."""
+        """Return the covariance (q, q) of the scores on the first q = `count` directions.
+
+        `covariance` is the covariance of z.
+        """
         scaled_directions = self.directions[:count] * self.unit
         return np.asarray(scaled_directions @ covariance.matrix() @ scaled_directions.T)
 
@@ -88,7 +93,7 @@ class SlicedAxes(TotalAxes):
 
     def log_factor(self, count: int) -> float:
         """Return the log-determinant of the change from scores of variance one to orthonormal axes."""
-        return -float(np.log(self.sizes[:count]).sum())
+        return -float(np.log(self.orthogonal_lengths[:count]).sum())
 
 
 def sliced_axes(moments: ClassMoments) -> SlicedAxes:
@@ -103,7 +108,7 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
         raise SingularEstimateError("singular_total", n_rows=int(moments.rows.sum()), n_columns=p)
     kernel = np.zeros((p, p))
     for k in np.flatnonzero(moments.counts > 0):
-        deficit = np.eye(p) - _whitened(moments, int(k), sd, root)
+        deficit = np.eye(p) - _whitened_class_covariance(moments, int(k), sd, root)
         kernel += moments.counts[k] / moments.total * (deficit @ deficit.T)
     kernel_eigenvalues, vectors = np.linalg.eigh(kernel)
     eigenvalues = np.maximum(kernel_eigenvalues[::-1], 0.0)
@@ -151,8 +156,8 @@ def _lower_root(total: ClassMoments, sd: Floats) -> Floats | None:
     return None if is_singular else np.ascontiguousarray(root.T)
 
 
-def _whitened(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats:
-    """Return the covariance of a class, whitened by the total covariance.
+def _whitened_class_covariance(moments: ClassMoments, k: int, sd: Floats, root: Floats) -> Floats:
+    """Compute the covariance of a class, with divisor n_k, whitened by the total covariance.
 
     Parameters
     ----------
@@ -185,7 +190,6 @@ class SAVECovariance(SubspaceCovariance):
     """Covariance model for the scores on the leading axes of sliced average variance estimation."""
 
     name = "sliced"
-    by = "save"
     is_supervised = True
 
     @property
@@ -216,11 +220,11 @@ class SAVECovariance(SubspaceCovariance):
             Position of the class.
         """
         return SingularEstimateError(
-            "singular_scores_of_ncomp", class_positions=positions(k), wanted=n_requested, df=df
+            "singular_scores_of_ncomp", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return missing scores, for refits to compute: the axes depend on all rows and their classes."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return a scorer of missing scores, because axes that depend on the classes require a refit."""
         work = "of reduced axes takes a refit for each row"
         return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
 

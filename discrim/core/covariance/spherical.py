@@ -13,7 +13,7 @@ from discrim.core.covariance.model import (
     TargetUnits,
     each_covariance,
 )
-from discrim.core.covariance.shrunk import oas_without_rows, sphere_left_out, spherical_covariance
+from discrim.core.covariance.shrunk import oas_without_rows, shrunk_leave_one_out_scorer, spherical_covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
@@ -37,20 +37,20 @@ class SphericalCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the mean of the variances."""
+        """Estimate the common variance: the mean of the variances of the columns."""
         moments = self.rescaled(moments)
-        standardized = self.target_units.standardized(moments)
+        standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(
             self,
             moments,
             tuple(spherical_covariance(standardized, d, k) for k, d in each_covariance(divisors)),
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form, with the formulas for a shrinkage of one."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer, with the formulas for a shrinkage of one."""
         intensities = [oas_without_rows] * len(fitted.divisors)
         return self.target_units.leave_one_out_scorer(
-            fitted, lambda standardized: sphere_left_out(standardized, intensities)
+            fitted, lambda standardized: shrunk_leave_one_out_scorer(standardized, intensities)
         )
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:

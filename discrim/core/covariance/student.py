@@ -1,6 +1,7 @@
 """Class means and scales of multivariate t distributions, by maximum likelihood.
 
-`discrim.core.covariance.robust.fit_t` calls `fit_student` for fixed and `best_nu` for estimated degrees of
+`discrim.core.covariance.robust.fit_t` calls `fit_student` for fixed and `fit_student_and_nu` for estimated
+degrees of
 freedom.
 
 Theory. Row i of class k has density proportional to |S|^-1/2 (1 + d_i/nu)^-(nu+p)/2, with d_i its squared
@@ -41,10 +42,11 @@ from discrim.core.numerics.special import student_log_constants
 TOLERANCE = 1e-12
 """Change in a step, in units of the scale, at or below which the search has converged."""
 
-ROUNDED_STEP = 1e-8
-"""Change below which a step that is not smaller than the previous one is rounding error."""
+MAX_ROUNDING_CHANGE = 1e-8
+"""Change up to which a step that is not smaller than the previous step consists of rounding errors."""
 
-MOST_STEPS = 2000
+MAX_STEPS = 2000
+"""Maximum number of iterations."""
 
 NU_RANGE = (1.0, 256.0)
 """Range of the estimated degrees of freedom; below its start the likelihood may have several maxima."""
@@ -56,7 +58,7 @@ MIN_SCALE_RATIO = 1e-15
 """Scale of a column, relative to its standard deviation, at which it has collapsed to zero."""
 
 WHITENED_TOLERANCE = 1e-11
-"""Change, in units of the first scale, at which the search on whitened rows ends."""
+"""Change in a step, in units of the scale, at or below which the search on whitened rows ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,9 @@ class StudentEstimates:
     change : float
         Change in the last step, in units of the scale.
     converged : bool
+        Whether the search converged.
     slowest : int or None
-        Class that changed most in the last step; None if it was the common scale.
+        Position of the class that changed most in the last step; None if the common scale changed most.
     collapsed : int or None
         Class whose scale became singular (0 for a common scale), because too many of its rows lie in a
         hyperplane.
@@ -93,7 +96,10 @@ class StudentEstimates:
     collapsed: int | None = None
 
     def scatters(self) -> ClassMoments:
-        """Return moments whose scatters, divided by the counts (by class, or of all rows), are the scales."""
+        """Return the moments with scatters that, divided by the counts, are the scale matrices.
+
+        The counts are those of the classes, or for a common scale matrix the count of all rows.
+        """
         counts = self.moments.counts if len(self.covariances) > 1 else self.moments.counts.sum(keepdims=True)
         roots = np.stack(
             [c.root * np.sqrt(n) for c, n in zip(self.covariances, counts.tolist(), strict=True)]
@@ -104,12 +110,14 @@ class StudentEstimates:
 def squared_distances_to_own_means(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
-    """Compute squared distances of rows to the means of their own classes.
+    """Compute the squared distances of rows to the means of their own classes.
 
     Parameters
     ----------
     moments : ClassMoments
+        Moments with the class means.
     covariances : tuple of one or K Covariance
+        Scale matrices, in the coordinates of the moments.
     x : (m, p) float
     codes : (m,) int
         Class of each row.
@@ -130,11 +138,12 @@ def squared_distances_to_own_means(
 
 @dataclass(frozen=True, slots=True)
 class _ReweightedBlocks:
-    """Blocks whose weights are multiplied by the weights u of the t distributions.
+    """Blocks of rows whose weights are multiplied by the weights u of the t distributions.
 
     Attributes
     ----------
     blocks : iterable of blocks
+        Rows with frequencies f.
     estimates : StudentEstimates
         Estimates that determine u.
     """
@@ -185,13 +194,13 @@ def fit_student(
     with Progress(0, "t distributions") as progress:
         if isinstance(blocks, list):
             current = _search_on_whitened_rows(blocks, current)
-        while current.steps < MOST_STEPS and not current.converged:
+        while current.steps < MAX_STEPS and not current.converged:
             next_state = _em_step(blocks, current, start)
             progress(1)
             if next_state.collapsed is not None:
                 return next_state
             change, slowest = _largest_change(current, next_state)
-            has_converged = change <= TOLERANCE or ROUNDED_STEP >= change >= current.change
+            has_converged = change <= TOLERANCE or MAX_ROUNDING_CHANGE >= change >= current.change
             current = replace(
                 next_state, steps=current.steps + 1, change=change, converged=has_converged, slowest=slowest
             )
@@ -231,9 +240,9 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) 
         maximum = _whitened_search(covariance.whiten(z[:, rows]), indicators, frequencies[rows], current.nu)
         if maximum is None:
             return current
-        shifts, half, n_steps = maximum
+        shifts, lower_root, n_steps = maximum
         centre_errors[group] += (covariance.root.T @ shifts).T
-        covariances.append(Covariance.from_root(half.T @ covariance.root))
+        covariances.append(Covariance.from_root(lower_root.T @ covariance.root))
         steps = max(steps, n_steps)
     return replace(
         current, moments=replace(moments, rests=centre_errors), covariances=tuple(covariances), steps=steps
@@ -264,36 +273,36 @@ def _whitened_search(
     """
     p = len(w)
     means = np.zeros((p, indicators.shape[1]))
-    half = np.eye(p)
+    lower_root = np.eye(p)
     last_change = np.inf
-    from_mean = w
-    inverse = half
+    deviations = w
+    inverse = lower_root
     steps = 0
-    while steps < MOST_STEPS - 1:
+    while steps < MAX_STEPS - 1:
         steps += 1
         refresh_progress()
-        u = f * (nu + p) / (nu + column_squares(inverse @ from_mean))
+        u = f * (nu + p) / (nu + column_squares(inverse @ deviations))
         next_means = (w * u) @ indicators / (u @ indicators)
-        from_mean = w - next_means @ indicators.T
+        deviations = w - next_means @ indicators.T
         try:
-            half = np.linalg.cholesky((from_mean * u) @ from_mean.T / u.sum())
+            lower_root = np.linalg.cholesky((deviations * u) @ deviations.T / u.sum())
         except np.linalg.LinAlgError:
             return None
-        relative_root = inverse @ half
+        relative_root = inverse @ lower_root
         mean_changes = inverse @ (next_means - means)
         change = float(
             max(np.abs(relative_root @ relative_root.T - np.eye(p)).max(), np.abs(mean_changes).max())
         )
         means = next_means
-        inverse = np.tril(np.linalg.inv(half))
-        if change <= WHITENED_TOLERANCE or ROUNDED_STEP >= change >= last_change:
+        inverse = np.tril(np.linalg.inv(lower_root))
+        if change <= WHITENED_TOLERANCE or MAX_ROUNDING_CHANGE >= change >= last_change:
             break
         last_change = change
-    return means, half, steps
+    return means, lower_root, steps
 
 
 def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) -> StudentEstimates:
-    """Compute one iteration.
+    """Compute the means and scales of the next iteration by one pass over the rows.
 
     Parameters
     ----------
@@ -327,7 +336,7 @@ def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) 
 
 
 def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
-    """Return the scale matrices, scatters divided by counts (K,): one for each class, or one pooled."""
+    """Return the scale matrices: scatters divided by counts (K,), one for each class, or one pooled."""
     if moments.scatter_type == "class":
         return class_covariances(moments, counts)
     return (pooled_covariance(moments, float(counts.sum())),)
@@ -340,7 +349,10 @@ def _column_sds(moments: ClassMoments) -> Floats:
 
 
 def _largest_change(old: StudentEstimates, new: StudentEstimates) -> tuple[float, int | None]:
-    """Return the largest change of a mean or scale, in units of the old scale, and its class."""
+    """Return the largest change of a mean or scale, in units of the old scale, and the position of its class.
+
+    The position is None if the common scale changed most, or if the columns were rescaled.
+    """
     old_moments = old.moments
     new_moments = new.moments
     if (old_moments.scale != new_moments.scale).any():
@@ -377,7 +389,9 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     Returns
     -------
     llf : float
+        Log-likelihood.
     slope : float
+        Its partial derivative with respect to the degrees of freedom nu.
     """
     nu = fit.nu
     p = fit.moments.n_columns
@@ -399,8 +413,10 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     return total, slope
 
 
-def best_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimates:
-    """Estimate the degrees of freedom, within `NU_RANGE`, by the maximum of the profile likelihood.
+def fit_student_and_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimates:
+    """Estimate means, scales and degrees of freedom by maximum likelihood.
+
+    The degrees of freedom maximize the profile likelihood within `NU_RANGE`.
 
     Parameters
     ----------
@@ -417,6 +433,7 @@ def best_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimates:
     fits: dict[float, StudentEstimates] = {}
 
     def slope(nu: float) -> float:
+        """Return the slope of the profile log-likelihood, and store the fit; zero if a scale is singular."""
         nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)
         fits[nu] = fit_student(blocks, start, nu, initial=None if nearest is None else fits[nearest])
         return 0.0 if fits[nu].collapsed is not None else student_log_likelihood(blocks, fits[nu])[1]

@@ -10,14 +10,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discrim.core.covariance.covariance import EPS, total_squares
-from discrim.core.covariance.principal import Principal, positive_signs, principal, tied_axes, weighted_centre
+from discrim.core.covariance.principal import (
+    PrincipalAxes,
+    positive_signs,
+    principal,
+    tied_axes,
+    weighted_centre,
+)
 from discrim.core.moments.derived_moments import divide_columns, limit_scales
 from discrim.core.moments.moments import ClassMoments, split_mean
 from discrim.core.numerics.arrays import Floats, Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TotalAxes(Principal):
+class TotalAxes(PrincipalAxes):
     """Principal axes of all rows about their common mean.
 
     The eigenvalues are shares of the total variance of the columns.
@@ -33,7 +39,7 @@ class TotalAxes(Principal):
     factor: float
 
     def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on the scales to which the axes refer."""
+        """Return the moments with column scales limited as in the computation of the axes."""
         return limit_scales(moments)
 
     def loadings(self, scale: Floats) -> Floats:
@@ -41,24 +47,24 @@ class TotalAxes(Principal):
         return self.axes
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
+        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates."""
         return tied_axes(self.eigenvalues, count)
 
     def log_factor(self, count: int) -> float:
-        """Return the log-determinant of the change of scale by `factor` on `count` axes."""
+        """Return the logarithm of the determinant of scaling `count` axes by `factor`."""
         return float(count * np.log(self.factor))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indicators:
-    """Columns that are indicators of levels.
+    """Which columns are indicators of levels, and how the columns were shifted and scaled.
 
     Attributes
     ----------
     is_indicator : (p,) bool
-        Indicator columns.
+        Whether a column is an indicator.
     origin, factor : (p,) float
-        The data x = origin + y / factor of columns y.
+        Origin and factor of the columns y = (x - origin) * factor of the data x.
     """
 
     is_indicator: Mask
@@ -92,19 +98,19 @@ class Indicators:
 
 
 def standard_units(total: ClassMoments, indicators: Indicators | None) -> Floats:
-    """Compute the divisors of the columns for standardized axes.
+    """Compute the numbers that divide the columns for axes of standardized columns.
 
     Parameters
     ----------
     total : ClassMoments
         Moments of all rows as one class.
     indicators : Indicators, optional
-        Columns that are divided by the root of their mean instead.
+        Columns that are divided by the square root of their mean instead.
 
     Returns
     -------
     (p,) float
-        Standard deviations over all rows with divisor N, and one for constant columns.
+        Standard deviations over all rows with divisor N; one for constant columns.
     """
     sd = np.sqrt(total.squares[0] / total.total)
     unit = np.where(sd > EPS * total.magnitude, sd, 1.0) / total.scale
@@ -169,7 +175,7 @@ class ColumnTotals:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> ColumnTotals:
-        """Compute the totals over all classes."""
+        """Compute the totals over all classes from moments by class."""
         mean = weighted_centre(moments.means, moments.counts)
         centres, centre_errors = split_mean(moments.origin, mean, moments.scale)
         counts = np.array([moments.total])
@@ -180,7 +186,7 @@ class ColumnTotals:
         )
 
     def leave_out(self, deviation: Floats, weight: float) -> ClassMoments | None:
-        """Compute the totals without a row.
+        """Compute the totals without a row, or without a part of its weight.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ from discrim.core.covariance.model import CovarianceModel, FullCovariance, Norma
 from discrim.core.covariance.principal import (
     Canonical,
     ThinCovariance,
-    canonical,
+    canonical_axes,
     of_columns,
     tied_axes,
     weighted_centre,
@@ -78,11 +78,13 @@ class NormalFit(ABC):
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
+        "moment" for unbiased divisors; "mle" for the numbers of rows; "t" and "mcd" for robust estimates.
     covariances : tuple of Covariance
         One for all classes, or one for each class, in the coordinates of the moments.
     divisors : (1,) or (K,) float
         Divisors of the covariances.
     covariance_model : CovarianceModel
+        Options and estimated parameters of the covariances.
     """
 
     moments: ClassMoments
@@ -117,7 +119,7 @@ class NormalFit(ABC):
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes if the rows chose it."""
+        """Number of principal axes under the key "n" if the rows chose it; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -131,7 +133,7 @@ class NormalFit(ABC):
         return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
-        """Return the estimated classes with another log prior (K,)."""
+        """Return the normal distributions of the classes with another log prior (K,)."""
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:
@@ -145,7 +147,7 @@ class NormalFit(ABC):
         ----------
         moments : ClassMoments
         covariance_model : CovarianceModel, optional
-            By default the model of this fit, with a shrinkage that the user or the rows determined.
+            By default the model of this fit. It keeps a shrinkage that the user specified or rows determined.
 
         Returns
         -------
@@ -162,15 +164,15 @@ class NormalFit(ABC):
 
     @abstractmethod
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether moments have too few rows, or columns without a covariance."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
 
     @abstractmethod
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> Self:
-        """Fit the same model to other moments without obstacles, with another covariance model."""
+        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
 
     @abstractmethod
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """Return the divisors (1,) or (K,) of other moments."""
+        """Return the divisors (1,) or (K,) of the scatters of other moments."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,8 +186,8 @@ class LDAFit(NormalFit):
     ncomp : int or None
         Number of canonical axes the rule is restricted to; None for all.
     unscaled : ClassMoments or None
-        The moments before their columns were brought to comparable scales. Tests of single columns need
-        them, because rescaling loses digits of very small columns.
+        The moments before their columns were rescaled to comparable sizes, for tests of single columns:
+        rescaling loses digits of very small columns. None if `moments` were not rescaled.
     """
 
     ncomp: int | None = None
@@ -223,14 +225,17 @@ class LDAFit(NormalFit):
 
     @property
     def tested(self) -> tuple[int, int, float]:
-        """Numbers of columns, classes and rows in tests of equal means; less q covariates."""
+        """Numbers of columns, of classes and of rows for tests of equal means: p - q, K and N - q.
+
+        q is the number of covariates.
+        """
         moments = self.moments
         q = self.covariates
         return moments.n_columns - q, moments.n_classes, moments.total - q
 
     @property
     def has_tests(self) -> bool:
-        """Whether tests of equal means for normal classes apply (with covariates, of adjusted means)."""
+        """Whether tests of equal means are available; with covariates, they compare adjusted means."""
         return self.has_distances or self.covariates > 0
 
     @property
@@ -240,7 +245,7 @@ class LDAFit(NormalFit):
 
     @property
     def within_divisor(self) -> float:
-        """Divisor of `within`: `residual_df`, or N if the weights sum to no more than K + q."""
+        """Divisor of the covariance `within()`: `residual_df`, or N if the weights sum to K + q or less."""
         total = self.moments.total
         return self.residual_df if self.residual_df > MIN_EXCESS_WEIGHT * total else total
 
@@ -250,14 +255,14 @@ class LDAFit(NormalFit):
         return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
     def axes(self) -> Canonical:
-        """Return the canonical axes of the rule, with classes weighted by the prior (R's MASS does the same).
+        """Return the canonical axes of the rule, with classes weighted by the prior as in R's MASS.
 
-        `canonical` has the axes of the tests. If the prior is the class proportions, and without covariates,
-        the two differ in scale only.
+        `canonical` returns the axes of the tests. If the prior is the class proportions, and without
+        covariates, the two differ in scale only.
         """
         k = self.moments.n_classes
         factor = self.moments.total / (k if self.method == "mle" else k - 1)
-        return canonical(self.moments.means, self.covariance, self.prior, factor)
+        return canonical_axes(self.moments.means, self.covariance, self.prior, factor)
 
     def canonical(self) -> Canonical:
         """Return the canonical axes of the tests: classes weighted by their numbers of rows.
@@ -269,7 +274,7 @@ class LDAFit(NormalFit):
         if isinstance(within, ConditionalCovariance):
             return adjusted_axes(moments, within, self.within_divisor)
         factor = moments.total / self.within_divisor
-        return canonical(moments.means, within, moments.counts / moments.total, factor)
+        return canonical_axes(moments.means, within, moments.counts / moments.total, factor)
 
     def roots(self) -> Floats:
         """Return the eigenvalues of W^-1 B."""
@@ -286,7 +291,7 @@ class LDAFit(NormalFit):
         return Canonical(axes.centre, axes.axes[:, :m], axes.singular_values[:m], axes.scores[:, :m])
 
     def tied_axes(self) -> tuple[int, int] | None:
-        """Return the canonical axes of equal eigenvalues that `ncomp` separates."""
+        """Return the first and last canonical axis (from one) of equal eigenvalues that `ncomp` separates."""
         return None if self.ncomp is None else tied_axes(self.axes().singular_values ** 2, self.ncomp)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
@@ -327,7 +332,11 @@ class LDAFit(NormalFit):
         log_prior : (K,) float
         method : {"plugin", "predictive", "debiased"}
         convention : {"MASS"}, optional
-            Whether the last two methods are computed as R's MASS does.
+            "MASS" computes the last two methods like R's MASS.
+
+        Returns
+        -------
+        Rule
 
         Raises
         ------
@@ -359,25 +368,30 @@ class LDAFit(NormalFit):
         return gaussian.pooled_debiased_rule(self.moments, self.unbiased(), log_prior, nu)
 
     def leave_one_out_scorer(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them.
+        """Return a function of rows that scores each row by the rule that is fitted without it.
 
         Parameters
         ----------
         log_prior : (K,) float
         rows : iterable of blocks, optional
-            See `NormalClasses`.
+            All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
+
+        Returns
+        -------
+        LeaveOneOutScorer
 
         Raises
         ------
         NotSupportedError
-            The rule is restricted to fewer axes, or a closed form does not exist for its covariance.
+            The rule is restricted to fewer axes, or a closed form does not exist for its covariance and
+            refits would be too slow.
         """
         self.check_leave_one_out()
-        left_out = self.covariance_model.leave_one_out(
+        model_scorer = self.covariance_model.leave_one_out_scorer(
             replace(self.classes(log_prior), moments=self.by_column, rows=rows)
         )
-        if isinstance(left_out, FullLeaveOneOut):
-            return left_out
+        if isinstance(model_scorer, FullLeaveOneOut):
+            return model_scorer
         # Without the only row of a class, the scatter and N - K are the same, but N is not. The divisor of
         # maximum likelihood and estimates of a shrinkage depend on N.
         counts = self.moments.counts
@@ -391,7 +405,7 @@ class LDAFit(NormalFit):
             codes : (m,) int
             weights : (m,) float, optional
             """
-            return mark_lone_rows_for_refit(left_out(x, codes, weights), counts[codes], weights)
+            return mark_lone_rows_for_refit(model_scorer(x, codes, weights), counts[codes], weights)
 
         return scores
 
@@ -404,21 +418,21 @@ class LDAFit(NormalFit):
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Return distances of rows of the fit under the unbiased moments without each of them.
+        """Compute distances of rows of the fit under the unbiased moments without each of them.
 
         Parameters
         ----------
         x : (m, p) float
         codes : (m,) int
-        weights : (m,) float or None
+            Class of each row.
+        weights : (m,) float, optional
 
         Returns
         -------
-        (K, m) float
-            Squared distances.
-        (K, m) float
+        squared_distances : (K, m) float
+        counts : (K, m) float
             Sums of the weights of the classes without the row.
-        (K, m) float
+        df : (K, m) float
             Degrees of freedom without the row.
         """
         distances = self.unbiased_distances()[0]
@@ -430,7 +444,7 @@ class LDAFit(NormalFit):
         return d2, remaining_counts, np.repeat(nu * removal.divisor_ratio[None], len(counts), axis=0)
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether moments have too few rows, or columns without a covariance."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
         min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         n_parameters = moments.n_classes + covariance_model.covariates
         return bool(
@@ -441,11 +455,11 @@ class LDAFit(NormalFit):
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """Return the divisor (1,) of other moments."""
+        """Return the divisor (1,) of the pooled scatter of other moments."""
         return np.array([common_divisor(moments, self.method, self.covariates)])
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> LDAFit:
-        """Fit the same model to other moments without obstacles, with another covariance model."""
+        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
         return fit_lda(
             moments,
             self.prior,
@@ -456,7 +470,7 @@ class LDAFit(NormalFit):
         )
 
     def within(self) -> Covariance:
-        """Return the covariance with `within_divisor`, in which the axes of `canonical` have variance one."""
+        """Return the covariance with divisor `within_divisor`; the axes of `canonical` have variance one."""
         return self.covariance.divided_by(self.within_divisor / self.divisor)
 
     def unbiased(self) -> Covariance:
@@ -481,7 +495,7 @@ class LDAFit(NormalFit):
         )
 
     def llf(self) -> float:
-        """Return the log-likelihood of class and row, with the maximum-likelihood divisor of the covariance.
+        """Return the joint log-likelihood of classes and rows at the maximum-likelihood covariance.
 
         If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
@@ -548,8 +562,9 @@ def fit_lda(
 
 
 By = Literal["entropy", "average", "maximum"]
+"""Summary of the squared cat scores of a column over the classes, by which columns are ranked."""
 
-MAX_SD_SPREAD = 1e-8
+MAX_EQUAL_SD_DIFFERENCE = 1e-8
 """Relative difference up to which standard deviations count as equal."""
 
 
@@ -568,7 +583,8 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     Raises
     ------
     NotSupportedError
-        With more columns than rows, R is singular or is not a multiple of the identity off the axes.
+        With more columns than rows, R is singular, or is not a multiple of the identity in the complement of
+        the axes.
 
     Examples
     --------
@@ -591,21 +607,21 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     complement = columns - covariance.axes.T @ coordinates
     return np.asarray(
         covariance.axes.T @ (coordinates / singular_values[:, None])
-        + complement * (common / covariance.sphere)
+        + complement * (common / covariance.complement_sd)
     )
 
 
 def check_cat_scores(covariance: Covariance) -> None:
-    """Raise NotSupportedError if the inverse square root of the correlations cannot be computed."""
+    """Raise NotSupportedError if `decorrelate` cannot compute the inverse square root of the correlations."""
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
     sd = covariance.sd * covariance.unit
-    if not covariance.sphere or np.ptp(sd) > MAX_SD_SPREAD * sd.max():
+    if not covariance.complement_sd or np.ptp(sd) > MAX_EQUAL_SD_DIFFERENCE * sd.max():
         raise CoreNotSupportedError("unshrunken_correlations")
 
 
 def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Floats) -> Floats:
-    """Compute the cat scores of columns by class.
+    """Compute the cat scores (correlation-adjusted t-scores) of columns by class.
 
     Parameters
     ----------
@@ -627,7 +643,7 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
 
 
 def column_scores(scores: Floats, proportions: Floats, by: By) -> Floats:
-    """Compute the scores by which columns are ranked.
+    """Summarize the cat scores of each column over the classes, for a ranking of the columns.
 
     Parameters
     ----------
@@ -655,17 +671,17 @@ def column_scores(scores: Floats, proportions: Floats, by: By) -> Floats:
 
 
 def score_p_values(entropy: Floats, n_classes: int, residual_df: float, *, empirical: bool) -> Floats:
-    """Compute p-values of the scores of columns under equal class means.
+    """Compute approximate p-values of the scores of columns, for the hypothesis of equal class means.
 
     Parameters
     ----------
     entropy : (p,) float
-        Scores by "entropy".
+        Scores of the columns with the summary "entropy".
     n_classes : int
     residual_df : float
         Degrees of freedom within classes.
     empirical : bool
-        Whether the scores are first rescaled to the median of the F distribution.
+        Whether the scores are rescaled so that their median is the median of the F distribution.
 
     Returns
     -------
@@ -681,7 +697,7 @@ def score_p_values(entropy: Floats, n_classes: int, residual_df: float, *, empir
 
 
 def benjamini_hochberg(p: Floats) -> Floats:
-    """Return the smallest false discovery rates (m,) at which hypotheses with p-values (m,) are rejected.
+    """Return p-values (m,) adjusted by Benjamini-Hochberg: the smallest false discovery rates that reject.
 
     Benjamini & Hochberg (1995, Journal of the Royal Statistical Society B 57, 289-300).
 
@@ -700,10 +716,9 @@ def benjamini_hochberg(p: Floats) -> Floats:
 def higher_criticism(p: Floats) -> Floats:
     """Return the higher criticism (m,) of p-values (m,), which measures the distance from uniformity.
 
-    With F the proportion of p-values up to p, it is |F - p| over its standard error sqrt(F (1 - F) / m), by
-    which Donoho & Jin (2008, Proceedings of the National Academy of Sciences 105, 14790-14795) choose
-    columns; R's fdrtool computes the same. For the largest p-value, with F = 1, the smallest standard error
-    of the others is used.
+    With F the proportion of p-values up to p, it is |F - p| over its standard error sqrt(F (1 - F) / m)
+    (Donoho & Jin, 2008, Proceedings of the National Academy of Sciences 105, 14790-14795; R's fdrtool). For
+    the largest p-value, with F = 1, the smallest standard error of the others is used.
 
     Examples
     --------
@@ -721,14 +736,14 @@ def higher_criticism(p: Floats) -> Floats:
 
 
 def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule of a subset of the columns.
+    """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
     ----------
     fit : LDAFit
     log_prior : (K,) float
     method : {"plugin", "predictive", "debiased"}
-        A method that the rule of all columns supports.
+        Method of the rule, which the rule of all columns has to support.
     keep : (q,) int
         Positions of the columns.
 

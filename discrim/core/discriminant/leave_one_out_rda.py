@@ -1,6 +1,6 @@
 """Leave-one-out scores of regularized discriminant analysis, from two decompositions for each class.
 
-`rda_leave_one_out` scores one pair of alpha and gamma, and `group_leave_one_out` many pairs.
+`rda_leave_one_out_scorer` scores one pair of alpha and gamma, and `group_leave_one_out` many pairs.
 
 Leaving a row x of class g with weight w out of the moments subtracts c d d' from the scatter W_g, with
 d = x - m_g and c = w n_g/(n_g - w). With the coefficients of `regularized_mixture` at the new divisors and
@@ -101,7 +101,7 @@ Parametrization = Literal["esl", "friedman", "klar"]
 
 
 class Regularization(NamedTuple):
-    """Regularization parameters, each in [0, 1]."""
+    """Regularization parameters of the mixtures in `regularized_mixture`, each in [0, 1]."""
 
     alpha: float
     gamma: float
@@ -160,8 +160,8 @@ def regularized_mixture(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scatters:
-    """Scatters in units in which they are mixed.
+class MixingScatters:
+    """Scatter matrices of the classes in the units in which they are mixed.
 
     Attributes
     ----------
@@ -175,8 +175,9 @@ class Scatters:
         Their sum.
     divisors : (K,) float
         Divisors of the covariances.
-    columns : int
-        Number of columns of the data; at least p, because the coordinates of a span are fewer.
+    n_data_columns : int
+        Number of columns of the data, which exceeds p if the moments refer to coordinates on the span of few
+        rows.
     """
 
     moments: ClassMoments
@@ -184,10 +185,12 @@ class Scatters:
     class_scatters: Floats
     pooled_scatter: Floats
     divisors: Floats
-    columns: int
+    n_data_columns: int
 
     @staticmethod
-    def in_data_units(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+    def in_data_units(
+        moments: ClassMoments, method: str, n_data_columns: int | None = None
+    ) -> MixingScatters:
         """Return scatters in the units of the data times a power of two, to which the identity refers.
 
         Parameters
@@ -196,17 +199,17 @@ class Scatters:
             Moments by class.
         method : {"moment", "mle"}
             Divisors n_k - 1, or n_k.
-        columns : int, optional
+        n_data_columns : int, optional
             Number of columns of the data; by default of the moments.
 
         Returns
         -------
-        Scatters
+        MixingScatters
         """
-        return Scatters._in(moments.common_unit, moments, method, columns)
+        return MixingScatters._in_units(moments.common_unit, moments, method, n_data_columns)
 
     @staticmethod
-    def unitless(moments: ClassMoments, method: str, columns: int | None = None) -> Scatters:
+    def unitless(moments: ClassMoments, method: str, n_data_columns: int | None = None) -> MixingScatters:
         """Return scatters of columns divided by pooled standard deviations, for mixtures without a ridge.
 
         Parameters
@@ -215,36 +218,39 @@ class Scatters:
             Moments by class.
         method : {"moment", "mle"}
             Divisors n_k - 1, or n_k.
-        columns : int, optional
+        n_data_columns : int, optional
             Number of columns of the data; by default of the moments.
 
         Returns
         -------
-        Scatters
+        MixingScatters
         """
         sd = np.sqrt(moments.squares.sum(axis=0))
-        return Scatters._in(1.0 / np.where(sd > 0, sd, 1.0), moments, method, columns)
+        return MixingScatters._in_units(1.0 / np.where(sd > 0, sd, 1.0), moments, method, n_data_columns)
 
     @staticmethod
-    def _in(unit: Floats, moments: ClassMoments, method: str, columns: int | None) -> Scatters:
+    def _in_units(
+        unit: Floats, moments: ClassMoments, method: str, n_data_columns: int | None
+    ) -> MixingScatters:
+        """Return the scatters of z * unit; the other arguments are those of `in_data_units`."""
         class_scatters = moments.scatters * unit * unit[:, None]
         divisors = divisors_by_class(moments.counts, method)
-        p = moments.n_columns if columns is None else columns
-        return Scatters(moments, unit, class_scatters, class_scatters.sum(axis=0), divisors, p)
+        p = moments.n_columns if n_data_columns is None else n_data_columns
+        return MixingScatters(moments, unit, class_scatters, class_scatters.sum(axis=0), divisors, p)
 
     @property
-    def squares(self) -> Floats:
+    def traces(self) -> Floats:
         """Traces (K,) of the scatters of the classes."""
         return np.asarray(np.trace(self.class_scatters, axis1=1, axis2=2))
 
     @property
     def complement_dim(self) -> int:
         """Number of columns of the data minus the number of coordinates, in which nothing varies."""
-        return self.columns - self.moments.n_columns
+        return self.n_data_columns - self.moments.n_columns
 
 
 MIN_ROUNDING_RATIO = 1e8
-"""Required ratio of 1 - f c e'(L + r I)^-1 e to rounding errors of the eigenvalues."""
+"""Smallest accepted ratio of 1 - f c e'(L + r I)^-1 e to the rounding errors of the eigenvalues."""
 
 MIN_RATIO_AS_DIFFERENCE = 1e-6
 """Smallest accepted value of 1 - f c e'(L + r I)^-1 e."""
@@ -253,14 +259,14 @@ MIN_EIGENVALUE_RATIO = 1e-4
 """Ratio of smallest to largest eigenvalue above which scatters are as accurate as their roots."""
 
 
-def rda_leave_one_out(
+def rda_leave_one_out_scorer(
     moments: ClassMoments,
     pair: Regularization,
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
 ) -> LeaveOneOutScorer:
-    """Return leave-one-out scores for one pair.
+    """Return the leave-one-out scorer for one pair of alpha and gamma.
 
     Parameters
     ----------
@@ -300,9 +306,9 @@ def group_leave_one_out(
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
-    columns: int | None = None,
-) -> list[LeftOutGroup]:
-    """Group pairs that share decompositions.
+    n_data_columns: int | None = None,
+) -> list[LeaveOneOutGroup]:
+    """Group pairs of alpha and gamma that share decompositions, for their leave-one-out scores.
 
     Parameters
     ----------
@@ -312,16 +318,16 @@ def group_leave_one_out(
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
     log_prior : (K,) float
-    columns : int, optional
-        Number of columns of the data, if the moments are of fewer coordinates.
+    n_data_columns : int, optional
+        Number of columns of the data, if the moments refer to fewer coordinates.
 
     Returns
     -------
-    list of LeftOutGroup
+    list of LeaveOneOutGroup
     """
-    scatters = Scatters.in_data_units(limit_scales(moments), method, columns)
-    unitless = Scatters.unitless(moments, method, columns)
-    sources = [_Source.from_scatters(scatters), _Source.from_scatters(unitless)]
+    scatters = MixingScatters.in_data_units(limit_scales(moments), method, n_data_columns)
+    unitless = MixingScatters.unitless(moments, method, n_data_columns)
+    sources = [_ScattersWithRoots.from_scatters(scatters), _ScattersWithRoots.from_scatters(unitless)]
     pairs_by_share: dict[tuple[bool, float], list[int]] = {}
     for i, pair in enumerate(pairs):
         class_weights, pooled_weights, ridge = regularized_mixture(
@@ -335,47 +341,52 @@ def group_leave_one_out(
         pairs_by_share.setdefault((not ridge.any(), round(float(class_share), 12)), []).append(i)
     groups = []
     for (is_unitless, _), pair_index in pairs_by_share.items():
-        mixer = _Mixer(sources[is_unitless], [pairs[i] for i in pair_index], parametrization)
-        groups.append(LeftOutGroup(np.array(pair_index), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases)))
+        mixer = _MixtureGroup(sources[is_unitless], [pairs[i] for i in pair_index], parametrization)
+        groups.append(
+            LeaveOneOutGroup(np.array(pair_index), mixer, log_prior, lru_cache(maxsize=2)(mixer.bases))
+        )
     return groups
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Basis:
-    """Axes of the mixtures of one class, for rows of this class or of another.
+    """Axes on which the mixtures of one class are diagonal, for left-out rows of this class or of others.
+
+    The reference of the group is the mixture a W_k + b W of the pair with the largest a + b. In the others a
+    and b have the same ratio.
 
     Attributes
     ----------
     axes : (p, p) float
         Matrix that maps deviations in z to projections e.
     eigenvalues : (p,) float
-        Eigenvalues of the reference a W_k + b W of the group.
+        Eigenvalues of the reference.
     mean_differences : (p, K) float
         Projections of the other classes' means minus this one's.
-    factors : (G,) float
-        Ratio of a + b of each pair to the reference.
-    f : (G,) float
-        Coefficient f of the subtracted f c e e'.
-    from_own, from_pooled : (G,) float
-        Coefficients of tr(W_k) and tr(W), without the row, in r.
+    eigenvalue_ratios : (G,) float
+        Ratios of the eigenvalues of each pair to the eigenvalues of the reference.
+    downdate_coefs : (G,) float
+        Coefficient f of the matrix f c e e' that leaving out a row subtracts.
+    class_trace_coefs, pooled_trace_coefs : (G,) float
+        Coefficients of tr(W_k) and tr(W), both without the row, in the ridge r.
     """
 
     axes: Floats
     eigenvalues: Floats
     mean_differences: Floats
-    factors: Floats
-    f: Floats
-    from_own: Floats
-    from_pooled: Floats
+    eigenvalue_ratios: Floats
+    downdate_coefs: Floats
+    class_trace_coefs: Floats
+    pooled_trace_coefs: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Source:
-    """Scatters that are mixed, with their roots if available.
+class _ScattersWithRoots:
+    """Scatters that are mixed, with their means and, if available, their roots.
 
     Attributes
     ----------
-    scatters : Scatters
+    scatters : MixingScatters
     means : (K, p) float
         Class means in z.
     roots : (K, p, p) float or None
@@ -384,20 +395,20 @@ class _Source:
         Root of the pooled scatter.
     """
 
-    scatters: Scatters
+    scatters: MixingScatters
     means: Floats
     roots: Floats | None
     root: Floats | None
 
     @staticmethod
-    def from_scatters(scatters: Scatters) -> _Source:
-        """Compute means and roots from the moments of the scatters."""
+    def from_scatters(scatters: MixingScatters) -> _ScattersWithRoots:
+        """Construct the object, with means and roots from the moments of the scatters."""
         roots = None if scatters.moments.roots is None else scatters.moments.roots * scatters.unit
         root = None if roots is None else triangular_root(roots.reshape(-1, len(scatters.unit)))
-        return _Source(scatters, scatters.moments.means, roots, root)
+        return _ScattersWithRoots(scatters, scatters.moments.means, roots, root)
 
-    def axes(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
-        """Decompose a mixture of scatters.
+    def decompose(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
+        """Return eigenvalues and eigenvectors of a W_k + b W.
 
         Parameters
         ----------
@@ -412,6 +423,7 @@ class _Source:
         -------
         eigenvalues : (p,) float
         eigenvectors : (p, p) float
+            In columns.
         """
         eigenvalues, vectors = np.linalg.eigh(
             a * self.scatters.class_scatters[k] + b * self.scatters.pooled_scatter
@@ -428,27 +440,27 @@ class _Source:
 
 
 @dataclass(frozen=True, slots=True)
-class _Mixer:
-    """Mixtures of a group of pairs, and their axes.
+class _MixtureGroup:
+    """Mixtures of a group of pairs that have the same axes.
 
     Attributes
     ----------
-    source : _Source
+    scatters_with_roots : _ScattersWithRoots
     pairs : list of Regularization
     parametrization : {"esl", "friedman", "klar"}
     """
 
-    source: _Source
+    scatters_with_roots: _ScattersWithRoots
     pairs: list[Regularization]
     parametrization: Parametrization
 
     @property
-    def scatters(self) -> Scatters:
+    def scatters(self) -> MixingScatters:
         """The scatters that are mixed."""
-        return self.source.scatters
+        return self.scatters_with_roots.scatters
 
     def bases(self, weight: float) -> list[tuple[_Basis | None, _Basis]]:
-        """Return the bases of each class, if a weight `weight` of a row is left out.
+        """Compute the bases of each class for rows of which the weight `weight` is left out.
 
         Returns
         -------
@@ -463,14 +475,14 @@ class _Mixer:
         return bases
 
     def _basis(self, k: int, g: int, weight: float) -> _Basis:
-        """Compute the basis of a class.
+        """Compute the basis of class k for left-out rows of class g.
 
         Parameters
         ----------
         k : int
-            Position of the class.
+            Position of the class whose covariance is computed.
         g : int
-            Position of the class of the rows.
+            Position of the class of the left-out rows. All classes other than k give the same basis.
         weight : float
             Weight that is left out.
 
@@ -482,7 +494,7 @@ class _Mixer:
         divisors = scatters.divisors.copy()
         divisors[g] -= weight
         total = divisors.sum()
-        p = scatters.columns
+        p = scatters.n_data_columns
         ones = np.ones(len(divisors))
         zeros = np.zeros(len(divisors))
         mixtures = np.empty((4, len(self.pairs)))
@@ -502,15 +514,16 @@ class _Mixer:
             eigenvalues = np.zeros(len(scatters.unit))
             vectors = np.eye(len(scatters.unit))
         else:
-            # Traces without a row are smaller, but not below SPOILT times: such rows are left to a refit.
+            # Traces without a row are smaller. A row that leaves less than MIN_DETERMINANT_RATIO of a trace
+            # requires a refit, therefore this is a lower bound of the ridge.
             is_positive = a + b > 0
-            ridges = (from_own * scatters.squares[k] + from_pooled * scatters.squares.sum())[is_positive]
+            ridges = (from_own * scatters.traces[k] + from_pooled * scatters.traces.sum())[is_positive]
             ridges *= reference_sum / (a + b)[is_positive]
-            eigenvalues, vectors = self.source.axes(
+            eigenvalues, vectors = self.scatters_with_roots.decompose(
                 k, a[reference], b[reference], MIN_DETERMINANT_RATIO * float(ridges.min())
             )
         axes = vectors.T * scatters.unit
-        mean_differences = axes @ (self.source.means - self.source.means[k]).T
+        mean_differences = axes @ (self.scatters_with_roots.means - self.scatters_with_roots.means[k]).T
         factors = (a + b) / reference_sum if reference_sum > 0 else np.zeros(len(a))
         return _Basis(
             axes,
@@ -524,21 +537,21 @@ class _Mixer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class LeftOutGroup:
+class LeaveOneOutGroup:
     """Leave-one-out scores of pairs whose mixtures have the same axes.
 
     Attributes
     ----------
     positions : (G,) int
         Positions of the pairs.
-    mixer : _Mixer
+    mixtures : _MixtureGroup
     log_prior : (K,) float
     bases : callable
         Returns the bases for a weight that is left out.
     """
 
     positions: Codes
-    mixer: _Mixer
+    mixtures: _MixtureGroup
     log_prior: Floats
     bases: Callable[[float], list[tuple[_Basis | None, _Basis]]]
 
@@ -560,11 +573,11 @@ class LeftOutGroup:
         left_out_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
         for weight in np.unique(left_out_weights).tolist():
-            self._fill(scores, x, codes, np.flatnonzero(left_out_weights == weight), weight)
+            self._fill_scores(scores, x, codes, np.flatnonzero(left_out_weights == weight), weight)
         return scores
 
-    def _fill(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, weight: float) -> None:
-        """Compute the scores of rows with the same left-out weight.
+    def _fill_scores(self, scores: Floats, x: Floats, codes: Codes, rows: Codes, weight: float) -> None:
+        """Store the scores of rows that have the same left-out weight.
 
         Parameters
         ----------
@@ -574,11 +587,11 @@ class LeftOutGroup:
         codes : (m,) int
             Class of each row.
         rows : (j,) int
-            Positions of the rows.
+            Positions of the rows with this weight.
         weight : float
             Weight that is left out.
         """
-        scatters = self.mixer.scatters
+        scatters = self.mixtures.scatters
         moments = scatters.moments
         bases = self.bases(weight)
         row_classes = codes[rows]
@@ -599,11 +612,11 @@ class LeftOutGroup:
                 removed_traces = c[selected] * squares[selected]
                 if basis is own_basis:
                     mean_deviations = e * (class_weights[selected] / (class_weights[selected] - weight))
-                    class_trace: Floats | float = _remaining_trace(float(scatters.squares[k]), removed_traces)
+                    class_trace: Floats | float = _remaining_trace(float(scatters.traces[k]), removed_traces)
                 else:
                     mean_deviations = e + basis.mean_differences[:, row_classes[selected]]
-                    class_trace = float(scatters.squares[k])
-                traces = class_trace, _remaining_trace(float(scatters.squares.sum()), removed_traces)
+                    class_trace = float(scatters.traces[k])
+                traces = class_trace, _remaining_trace(float(scatters.traces.sum()), removed_traces)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     for j in range(len(self.positions)):
                         doubled_scores = _doubled_scores(
@@ -615,9 +628,9 @@ class LeftOutGroup:
             scores[j, :, rows[row]] = np.nan
 
 
-def _remaining_trace(trace: float, removed: Floats) -> Floats:
-    """Return the remaining traces (m,); NaN if nearly nothing remains, because digits are lost."""
-    return np.where(removed > (1.0 - MIN_DETERMINANT_RATIO) * trace, np.nan, trace - removed)
+def _remaining_trace(trace: float, removed_traces: Floats) -> Floats:
+    """Return `trace` minus removed traces (m,); NaN if nearly nothing remains and digits are lost."""
+    return np.where(removed_traces > (1.0 - MIN_DETERMINANT_RATIO) * trace, np.nan, trace - removed_traces)
 
 
 def _doubled_scores(
@@ -629,11 +642,12 @@ def _doubled_scores(
     traces: tuple[Floats | float, Floats],
     complement_dim: int,
 ) -> Floats:
-    """Compute ln|Sigma_k| plus the squared distance from class k, without each row.
+    """Compute ln|Sigma_k| plus the squared distance from class k, with Sigma_k without each row.
 
     Parameters
     ----------
     basis : _Basis
+        Basis of class k.
     j : int
         Position of the pair in the group.
     e : (p, m) float
@@ -641,11 +655,11 @@ def _doubled_scores(
     mean_deviations : (p, m) float
         Projections of the deviations from the mean of class k.
     c : (m,) float
-        Factors of d d' that are subtracted from the scatter.
+        Factors c of the matrices c d d' that are subtracted from the scatter.
     traces : pair of float or (m,) float
         Traces of W_k and W without the rows.
     complement_dim : int
-        Number of columns outside the coordinates.
+        Dimension of the complement of the span of the rows.
 
     Returns
     -------
@@ -653,18 +667,22 @@ def _doubled_scores(
         NaN if digits are lost.
     """
     r = np.zeros(1)
-    for coefficient, trace in zip((basis.from_own[j], basis.from_pooled[j]), traces, strict=True):
+    for coefficient, trace in zip(
+        (basis.class_trace_coefs[j], basis.pooled_trace_coefs[j]), traces, strict=True
+    ):
         if coefficient > 0:
             r = r + coefficient * trace
-    diagonal = basis.factors[j] * basis.eigenvalues[:, None] + r
+    diagonal = basis.eigenvalue_ratios[j] * basis.eigenvalues[:, None] + r
     weighted = e / diagonal
-    downdate_factors = basis.f[j] * c
+    downdate_factors = basis.downdate_coefs[j] * c
     determinant_ratios = 1.0 - downdate_factors * (weighted * e).sum(axis=0)
-    shortest, longest = (basis.factors[j] * end + r for end in np.sort(basis.eigenvalues)[[0, -1]])
+    smallest, largest = (
+        basis.eigenvalue_ratios[j] * eigenvalue + r for eigenvalue in np.sort(basis.eigenvalues)[[0, -1]]
+    )
     determinant_ratios = np.where(
         determinant_ratios
         <= np.clip(
-            MIN_ROUNDING_RATIO * EPS * longest / shortest, MIN_RATIO_AS_DIFFERENCE, MIN_DETERMINANT_RATIO
+            MIN_ROUNDING_RATIO * EPS * largest / smallest, MIN_RATIO_AS_DIFFERENCE, MIN_DETERMINANT_RATIO
         ),
         np.nan,
         determinant_ratios,

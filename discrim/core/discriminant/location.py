@@ -57,7 +57,9 @@ GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellLayout:
-    """Division of the columns into categorical columns (positions of levels) and numeric columns.
+    """Which columns are categorical, with their numbers of levels, and which are numeric.
+
+    A categorical column contains the positions of the levels.
 
     Attributes
     ----------
@@ -92,8 +94,8 @@ class CellLayout:
         """Number of cells, S."""
         return int(np.prod(self.sizes, dtype=np.int64))
 
-    def nearness(self, cells: Codes, smoothing: float) -> Floats:
-        """Return the weights (m, S) in each cell of rows in cells (m,), for a smoothing L."""
+    def cell_weights(self, cells: Codes, smoothing: float) -> Floats:
+        """Return the weights L^d (m, S) of rows in cells (m,) in all S cells, for a smoothing L."""
         if not self.sizes:
             return np.ones((len(cells), 1))
         all_cells = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
@@ -101,7 +103,7 @@ class CellLayout:
         return np.asarray(smoothing**n_different)
 
     def cells(self, x: Floats) -> Codes:
-        """Return the cell (m,) of each row x (m, p); a missing value counts as the first level."""
+        """Return the cell positions (m,) of rows x (m, p); missing values count as the first level."""
         if not self.sizes:
             return np.zeros(len(x), dtype=np.intp)
         levels = np.nan_to_num(x[:, self.categories]).T
@@ -119,7 +121,7 @@ class CellLayout:
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """Blocks of the numeric columns, with codes of class and cell: class * S + cell.
+    """Blocks of the numeric columns, with codes of the combination of class and cell: class * S + cell.
 
     Attributes
     ----------
@@ -137,11 +139,12 @@ class CellRows:
 
 
 def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) -> Floats:
-    """Sum values over cells with weights L^d.
+    """Sum values over cells with weights L^d, with d the number of columns in which two cells differ.
 
     Parameters
     ----------
     values : (K, S, ...) float
+        Values by class and cell.
     sizes : tuple of int
         Numbers of levels of the categorical columns; their product is S.
     smoothing : float
@@ -240,7 +243,7 @@ class LocationFit(NoLikelihood):
         return LocationRule(self, log_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the scores of rows under the model without each of them."""
+        """Return a function of rows that scores each row by the model that is fitted without it."""
         step = max(MAX_CHUNK_ELEMENTS // max(self.smoothed_means[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -267,7 +270,9 @@ class LocationFit(NoLikelihood):
 
         return scores
 
-    def _leave_one_out_scores(self, k: int, cell: Codes, z: Floats, out: Floats, log_prior: Floats) -> Floats:
+    def _leave_one_out_scores(
+        self, k: int, cell: Codes, z: Floats, left_out_weights: Floats, log_prior: Floats
+    ) -> Floats:
         """Compute leave-one-out scores of rows of one class.
 
         Parameters
@@ -278,7 +283,7 @@ class LocationFit(NoLikelihood):
             Cell of each row.
         z : (m, q) float
             Numeric columns in the coordinates of the cells' moments.
-        out : (m,) float
+        left_out_weights : (m,) float
             Weights that are left out.
         log_prior : (K,) float
 
@@ -295,21 +300,22 @@ class LocationFit(NoLikelihood):
         raw_means = raw_means.reshape(*counts.shape, -1)
         row_index = np.arange(n_rows)
         # Smoothed counts and means of all cells of the class, and the remainder of the row's cell.
-        nearness = self.layout.nearness(cell, self.smoothing)
+        nearness = self.layout.cell_weights(cell, self.smoothing)
         remaining_counts = np.repeat(counts[k][None], n_rows, axis=0)
-        remaining_counts[row_index, cell] -= out
+        remaining_counts[row_index, cell] -= left_out_weights
         remaining_counts[remaining_counts <= EPS * counts[k]] = 0.0
-        n = self.counts[k] - out[:, None] * nearness
+        n = self.counts[k] - left_out_weights[:, None] * nearness
         with np.errstate(invalid="ignore", divide="ignore"):
             means = (
                 self.counts[k][:, None] * self.smoothed_means[k]
-                - (out[:, None] * nearness)[..., None] * z[:, None]
+                - (left_out_weights[:, None] * nearness)[..., None] * z[:, None]
             )
             means /= n[..., None]
             cell_deviations = z - raw_means[k, cell]
             remaining_in_cell = remaining_counts[row_index, cell]
             mean_shifts = (
-                np.where(remaining_in_cell > 0, out / remaining_in_cell, 0.0)[:, None] * cell_deviations
+                np.where(remaining_in_cell > 0, left_out_weights / remaining_in_cell, 0.0)[:, None]
+                * cell_deviations
             )
         cell_means = np.repeat(raw_means[k][None], n_rows, axis=0)
         cell_means[row_index, cell] -= mean_shifts
@@ -323,7 +329,9 @@ class LocationFit(NoLikelihood):
         between_others = np.einsum("ksi,ksj->ij", between[others], between[others])
         removed_factors = np.where(
             remaining_in_cell > 0,
-            out * (remaining_in_cell + out) / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
+            left_out_weights
+            * (remaining_in_cell + left_out_weights)
+            / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
             0.0,
         )
         scatter = (
@@ -343,10 +351,10 @@ class LocationFit(NoLikelihood):
         trace = np.divide(
             remaining_counts, n, out=np.zeros_like(remaining_counts), where=remaining_counts > 0
         ).sum(axis=1)
-        divisor = self.cells.total - out - effective_counts - trace
+        divisor = self.cells.total - left_out_weights - effective_counts - trace
         mean_deviations = z - self.smoothed_means[:, cell]
         mean_deviations[k] = z - means[row_index, cell]
-        d2 = squared_mahalanobis(scatter, mean_deviations) * divisor
+        d2 = squared_mahalanobis_lengths(scatter, mean_deviations) * divisor
         with np.errstate(divide="ignore", invalid="ignore"):
             log_probabilities = np.log(self.probabilities[:, cell])
             log_probabilities[k] = np.log(n[row_index, cell] / n.sum(axis=1))
@@ -405,13 +413,14 @@ class LocationFit(NoLikelihood):
         return np.bincount(codes, is_wrong * row_weights, minlength=k).astype(np.float64)
 
 
-def squared_mahalanobis(scatters: Floats, mean_deviations: Floats) -> Floats:
-    """Compute squared Mahalanobis lengths, each under its own scatter.
+def squared_mahalanobis_lengths(scatters: Floats, mean_deviations: Floats) -> Floats:
+    """Compute the squared Mahalanobis lengths of deviations, for each row under a scatter of its own.
 
     Parameters
     ----------
     scatters : (m, q, q) float
     mean_deviations : (K, m, q) float
+        Deviations of m rows from K class means.
 
     Returns
     -------
@@ -428,7 +437,7 @@ def squared_mahalanobis(scatters: Floats, mean_deviations: Floats) -> Floats:
         if len(scatters) == 1:
             return np.full(mean_deviations.shape[:2], np.nan)
         squares = [
-            squared_mahalanobis(scatters[i : i + 1], mean_deviations[:, i : i + 1])
+            squared_mahalanobis_lengths(scatters[i : i + 1], mean_deviations[:, i : i + 1])
             for i in range(len(scatters))
         ]
         return np.concatenate(squares, axis=1)
@@ -471,7 +480,7 @@ def fit_location(
     smoothed_counts, means, residuals = _smooth_means(cells, layout, smoothing)
     has_rows = counts > 0
     divisor = float(cells.total - (counts[has_rows] / smoothed_counts[has_rows]).sum())
-    root = _root(_moments_about_smoothed_means(cells, counts, residuals))
+    root = _scatter_root(_moments_about_smoothed_means(cells, counts, residuals))
     if divisor <= 0 or root is None:
         return None
     covariance = Covariance.from_root(root / np.sqrt(divisor))
@@ -489,7 +498,7 @@ def restore_location(
     smoothing: float,
     estimated_prior: bool,
 ) -> LocationFit:
-    """Return the location model of cells that were read from a file.
+    """Fit the location model to cells that were read from a file, after checking them.
 
     Parameters
     ----------
@@ -500,7 +509,9 @@ def restore_location(
         Pooled moments of the numeric columns, class by class and cell by cell.
     layout : CellLayout
     smoothing : float
+        L.
     estimated_prior : bool
+        Whether the prior is the class proportions of the rows.
 
     Returns
     -------
@@ -509,7 +520,7 @@ def restore_location(
     Raises
     ------
     InvalidStateError
-        They contradict each other.
+        Values are out of range or contradict each other, or the covariance is singular.
     """
     q = len(layout.numeric)
     count = len(prior) * layout.n_cells
@@ -603,12 +614,16 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
     return replace(cells, scatters=(root.T @ root)[None], roots=root[None])
 
 
-def _root(about: ClassMoments) -> Floats | None:
+def _scatter_root(moments: ClassMoments) -> Floats | None:
     """Return the triangular root (q, q) of the scatter about smoothed means; None if it is singular."""
-    if dependencies(about):
+    if dependencies(moments):
         return None
     try:
-        return about.roots[0] if about.roots is not None else np.asarray(scaled_cholesky(about.scatters[0]))
+        return (
+            moments.roots[0]
+            if moments.roots is not None
+            else np.asarray(scaled_cholesky(moments.scatters[0]))
+        )
     except np.linalg.LinAlgError:
         return None
 
@@ -641,7 +656,7 @@ class LocationRule:
         return scores
 
     def _rule_for_cell(self, cell: int) -> Rule:
-        """Return the linear rule of a cell, computed at its first use."""
+        """Return the linear rule of a cell, computed at its first use and cached."""
         if cell not in self.rules:
             fit = self.fit
             cells = self.fit.cells

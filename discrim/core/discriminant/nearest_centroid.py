@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.model import constant_if_all
+from discrim.core.covariance.model import dependencies_if_all_constant
 from discrim.core.covariance.principal import of_columns
-from discrim.core.covariance.shrunk import common_left_out, spherical_covariance
+from discrim.core.covariance.shrunk import common_leave_one_out_scorer, spherical_covariance
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
@@ -70,7 +70,7 @@ class NearestCentroidFit:
 
     @property
     def limited_moments(self) -> ClassMoments:
-        """The moments on scales in the range in which a sphere can compare columns."""
+        """The moments with column scales limited to a range in which squared distances do not overflow."""
         return limit_scales(self.moments)
 
     @property
@@ -105,17 +105,17 @@ class NearestCentroidFit:
         return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
-        """Fit the same model to other moments with the same prior; None if a class or variance is missing."""
+        """Fit to other moments with the same prior; None if a class is empty or all columns are constant."""
         if (moments.rows < 1).any() or not has_within_variation(moments):
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them."""
-        return common_left_out(self.limited_moments, self.residual_df, log_prior)
+        """Return a function of rows that scores each row by the rule that is fitted without it."""
+        return common_leave_one_out_scorer(self.limited_moments, self.residual_df, log_prior)
 
     def llf(self) -> float:
-        """Return the log-likelihood of class and row at the maximum-likelihood variance."""
+        """Return the joint log-likelihood of classes and rows at the maximum-likelihood variance."""
         moments = self.limited_moments
         logdet = self.covariance.divided_by(moments.total / self.residual_df).logdet
         return gaussian.log_likelihood(moments, np.full(moments.n_classes, logdet), log_of_prior(self.prior))
@@ -128,14 +128,14 @@ class NearestCentroidFit:
 
 
 def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule of a subset of the columns.
+    """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
     ----------
     fit : NearestCentroidFit
     log_prior : (K,) float
     method : str
-        Not used.
+        Not used; it makes the signature the same as for other models.
     keep : (q,) int
         Positions of the columns.
 
@@ -150,7 +150,7 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
 def has_within_variation(moments: ClassMoments) -> bool:
     """Return whether rows vary within classes, and their weights exceed the number of classes."""
     has_enough_weight = moments.total > moments.n_classes * (1 + MIN_EXCESS_WEIGHT)
-    return has_enough_weight and not constant_if_all(moments, None)
+    return has_enough_weight and not dependencies_if_all_constant(moments, None)
 
 
 def fit_nearest_centroid(
@@ -161,7 +161,7 @@ def fit_nearest_centroid(
     Parameters
     ----------
     moments : ClassMoments
-        Diagonal, with variation within classes.
+        Diagonal moments with variation within classes.
     prior : (K,) float
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.

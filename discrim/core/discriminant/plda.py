@@ -67,14 +67,16 @@ from discrim.core.rules.rules import (
 )
 
 TOL = 1e-9
+"""Default of the remaining gain of the log-likelihood per row at which EM ends."""
+
 MAXITER = 1000
-"""Default tolerance per row of the remaining gain of EM, and default maximum number of steps."""
+"""Default maximum number of steps of EM."""
 
 MIN_START_VARIANCE = 0.1
-"""Smallest variance between classes at the start of EM, relative to the variance of a class mean within."""
+"""Smallest variance between classes at the start of EM, relative to W/n, the variance of a class mean."""
 
 MIN_VARIANCE_RATIO = 1e-6
-"""The same ratio below which a variance between classes, which converges to zero, is set to zero."""
+"""Variance between classes, relative to W/n, below which EM converges to zero; it is then set to zero."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,11 +145,12 @@ class PLDAFit:
     between : (p,) float
         Variances b between classes on the axes, in decreasing order; zero after the rank of B.
     class_places : (K, p) float
-        Class means less m, on the axes.
+        Coordinates of the class means, less m, on the axes.
     log_marginal : float
-        Log-likelihood of the (normalized) rows, given which of them share a class.
+        Log-likelihood of the (normalized) rows conditional on their classes, with the class means y_k
+        integrated out.
     steps : int
-        Steps of EM; zero for balanced classes, which have a closed form.
+        Number of steps of EM; zero for balanced classes, which have a closed form.
     converged : bool
     sphere : LengthNormalization or None
         Length normalization of the rows, if any.
@@ -179,16 +182,16 @@ class PLDAFit:
         """Raise InvalidStateError if values that were read from a file contradict each other."""
         max_components = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
         if not 0 <= self.steps <= self.maxiter:
-            raise InvalidStateError("its steps of EM are no count")
+            raise InvalidStateError("its number of EM steps is negative or above its maximum")
         if not 0 <= self.tol < 1 or self.maxiter < 1 or not np.isfinite(self.log_marginal):
-            raise InvalidStateError("its likelihood, or when EM ends, is no number that there can be")
+            raise InvalidStateError("its likelihood, tolerance or maximum number of steps is out of range")
         if (self.between < 0).any() or (np.diff(self.between) > 0).any() or self.rank > max_components:
             raise InvalidStateError("its variances between classes are negative or not in decreasing order")
         if not (self.scale > 0).all() or not np.isfinite(np.linalg.slogdet(self.axes)[1]):
-            raise InvalidStateError("its axes are not as many as its columns")
+            raise InvalidStateError("its scale is not positive, or its axes are linearly dependent")
         root = None if self.sphere is None else self.sphere.root
         if root is not None and (np.tril(root, -1).any() or not (np.diagonal(root) > 0).all()):
-            raise InvalidStateError("its rows are whitened by no root of a covariance")
+            raise InvalidStateError("its whitening root is not triangular with a positive diagonal")
 
     @property
     def rank(self) -> int:
@@ -212,7 +215,7 @@ class PLDAFit:
             return between * unit[:, None] * unit, within * unit[:, None] * unit
 
     def between_shares(self) -> Floats:
-        """Return the proportion (p,) of the variance between classes in each column's total variance."""
+        """Return for each column (p,) the share of the variance between classes in its total variance."""
         between, within = (np.diagonal(covariance) for covariance in self._scaled_covariances())
         return np.asarray(between / (between + within))
 
@@ -222,16 +225,17 @@ class PLDAFit:
         return (inverse_axes.T * self.between) @ inverse_axes, inverse_axes.T @ inverse_axes
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, r) of rows x (m, p), less m, on the axes on which classes differ.
+        """Return the coordinates (m, r) of rows x (m, p) on the axes on which classes differ.
 
-        They have unit variance within classes.
+        Rows are normalized if the fit is, and the overall mean is subtracted. Coordinates have unit variance
+        within classes.
         """
         x = x if self.sphere is None else self.sphere.on(x)
         z = standardize_columns(x, self.origin, self.scale) - self.mean[:, None]
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
-    def class_laws(self) -> tuple[Floats, Floats]:
-        """Return posterior means and variances (K, r) of y_k on the axes, conditional on the rows."""
+    def class_distributions(self) -> tuple[Floats, Floats]:
+        """Return the means and variances (K, r) of y_k on the axes, conditional on the training rows."""
         b = self.between[: self.n_axes]
         n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
@@ -257,7 +261,7 @@ class PLDAFit:
             The method is not "plugin".
         """
         raise_if_method(method, "is not defined for PLDA, whose one rule is predictive")
-        means, variances = self.class_laws()
+        means, variances = self.class_distributions()
         sd = np.sqrt(1 + variances)
         covariances = tuple(Covariance(sd_of_class, None) for sd_of_class in sd)
         distances = Distances(np.zeros_like(means), np.ones(self.n_axes), means, covariances)
@@ -276,7 +280,7 @@ class PLDAFit:
         return {name: getattr(self, name) for name in names}
 
     def llf(self) -> float:
-        """Return the log-likelihood of class and row."""
+        """Return the joint log-likelihood of classes and rows."""
         counts = self.moments.counts
         logs = log_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
@@ -330,13 +334,15 @@ def most_components(n_classes: int, n_columns: int, requested: int | None = None
     return min(n_columns, n_classes - 1, n_columns if requested is None else requested)
 
 
-class _ClassMeans(NamedTuple):
+class _SufficientStatistics(NamedTuple):
     """Sufficient statistics of the rows, in z.
 
     Attributes
     ----------
     counts : (K,) float
+        Sums of the weights of the classes.
     means : (K, p) float
+        Class means.
     within : Covariance
         Pooled scatter over N - K.
     total : float
@@ -349,7 +355,7 @@ class _ClassMeans(NamedTuple):
     total: float
 
     @classmethod
-    def from_moments(cls, moments: ClassMoments) -> _ClassMeans:
+    def from_moments(cls, moments: ClassMoments) -> _SufficientStatistics:
         """Construct the statistics from pooled moments."""
         within = pooled_covariance(moments, moments.total - moments.n_classes)
         return cls(moments.counts, moments.means, within, moments.total)
@@ -370,17 +376,17 @@ class _PLDAEstimates(NamedTuple):
     between: Floats
 
 
-def _log_likelihood(rows: _ClassMeans, estimates: _PLDAEstimates) -> float:
+def _log_likelihood(statistics: _SufficientStatistics, estimates: _PLDAEstimates) -> float:
     """Return the log-likelihood of the rows, in z, conditional on their classes."""
     mean, axes, between = estimates
-    n = rows.counts[:, None]
-    df = rows.total - len(rows.counts)
-    d = (rows.means - mean) @ axes
+    n = statistics.counts[:, None]
+    df = statistics.total - len(statistics.counts)
+    d = (statistics.means - mean) @ axes
     relative_variances = 1 + n * between
     # log|det T| is -log|W| / 2.
-    logs = -2 * rows.total * np.linalg.slogdet(axes)[1] + np.log(relative_variances).sum()
-    squares = df * ((rows.within.root @ axes) ** 2).sum() + (n * d**2 / relative_variances).sum()
-    return -0.5 * float(rows.total * len(mean) * np.log(2 * np.pi) + logs + squares)
+    logs = -2 * statistics.total * np.linalg.slogdet(axes)[1] + np.log(relative_variances).sum()
+    squares = df * ((statistics.within.root @ axes) ** 2).sum() + (n * d**2 / relative_variances).sum()
+    return -0.5 * float(statistics.total * len(mean) * np.log(2 * np.pi) + logs + squares)
 
 
 def fit_plda(
@@ -427,31 +433,31 @@ def fit_plda(
     [[[5.888888889]], [[2.0]]]
     """
     sphere, fitted_moments = (None, moments) if normalization is None else normalization
-    rows = _ClassMeans.from_moments(fitted_moments)
+    statistics = _SufficientStatistics.from_moments(fitted_moments)
     r = most_components(fitted_moments.n_classes, fitted_moments.n_columns, components)
-    is_balanced = bool((rows.counts == rows.counts[0]).all())
-    estimates, singular_values = _estimates_of_balanced_classes(rows, r, balanced=is_balanced)
+    is_balanced = bool((statistics.counts == statistics.counts[0]).all())
+    estimates, singular_values = _estimates_of_balanced_classes(statistics, r, balanced=is_balanced)
     tie = tied_axes(singular_values**2, r) if estimates.between[r - 1] > 0 else None
     steps = 0
     converged = True
     if not is_balanced:
-        estimates, steps, converged = _iterate_em(rows, estimates, tol, maxiter, progress)
-        is_negligible = estimates.between * rows.counts.max() < MIN_VARIANCE_RATIO
+        estimates, steps, converged = _iterate_em(statistics, estimates, tol, maxiter, progress)
+        is_negligible = estimates.between * statistics.counts.max() < MIN_VARIANCE_RATIO
         estimates = estimates._replace(between=np.where(is_negligible, 0.0, estimates.between))
-    sd = np.sqrt((rows.within.root**2).sum(axis=0))
+    sd = np.sqrt((statistics.within.root**2).sum(axis=0))
     estimates = estimates._replace(axes=estimates.axes * positive_signs(estimates.axes * sd[:, None]))
-    likelihood = _log_likelihood(rows, estimates) + float(
+    likelihood = _log_likelihood(statistics, estimates) + float(
         fitted_moments.total * np.log(fitted_moments.scale).sum()
     )
     return PLDAFit(
         moments, prior, estimated_prior, components, tol, maxiter,
         fitted_moments.origin, fitted_moments.scale, *estimates,
-        (rows.means - estimates.mean) @ estimates.axes, likelihood, steps, converged, sphere, tie,
+        (statistics.means - estimates.mean) @ estimates.axes, likelihood, steps, converged, sphere, tie,
     )  # fmt: skip
 
 
 def _estimates_of_balanced_classes(
-    rows: _ClassMeans, r: int, *, balanced: bool
+    statistics: _SufficientStatistics, r: int, *, balanced: bool
 ) -> tuple[_PLDAEstimates, Floats]:
     """Compute the estimates for classes of equal size; for other classes, the start of EM at a typical size.
 
@@ -459,7 +465,7 @@ def _estimates_of_balanced_classes(
 
     Parameters
     ----------
-    rows : _ClassMeans
+    statistics : _SufficientStatistics
     r : int
         Maximum rank of B.
     balanced : bool
@@ -471,12 +477,12 @@ def _estimates_of_balanced_classes(
     singular_values : (min(p, K),) float
         Singular values of the whitened class means about their mean.
     """
-    n = rows.counts
-    k = len(rows.counts)
-    total = rows.total
+    n = statistics.counts
+    k = len(statistics.counts)
+    total = statistics.total
     typical_count = (total - float((n**2).sum()) / total) / (k - 1)
-    mean = rows.means.mean(axis=0)
-    whitened = rows.within.whiten((rows.means - mean).T)
+    mean = statistics.means.mean(axis=0)
+    whitened = statistics.within.whiten((statistics.means - mean).T)
     left_vectors, singular_values, _ = np.linalg.svd(whitened, full_matrices=len(whitened) > k)
     variance_ratios = np.zeros(len(whitened))
     variance_ratios[: len(singular_values)] = typical_count * singular_values**2 / k
@@ -485,12 +491,12 @@ def _estimates_of_balanced_classes(
     min_ratio = 1.0 if balanced else 1.0 + MIN_START_VARIANCE
     between = np.where(is_positive, (np.maximum(variance_ratios, min_ratio) - 1) / typical_count, 0.0)
     return _PLDAEstimates(
-        mean, rows.within.unwhiten(left_vectors) / np.sqrt(within), between
+        mean, statistics.within.unwhiten(left_vectors) / np.sqrt(within), between
     ), singular_values
 
 
 def _iterate_em(
-    rows: _ClassMeans,
+    statistics: _SufficientStatistics,
     estimates: _PLDAEstimates,
     tol: float,
     maxiter: int,
@@ -500,7 +506,7 @@ def _iterate_em(
 
     Parameters
     ----------
-    rows : _ClassMeans
+    statistics : _SufficientStatistics
     estimates : _PLDAEstimates
         Start.
     tol : float
@@ -516,43 +522,43 @@ def _iterate_em(
     steps : int
     converged : bool
     """
-    likelihood = _log_likelihood(rows, estimates)
+    likelihood = _log_likelihood(statistics, estimates)
     previous_gain = np.inf
     for step in range(1, maxiter + 1):
-        estimates = _em_step(rows, estimates)
-        gain = _log_likelihood(rows, estimates) - likelihood
+        estimates = _em_step(statistics, estimates)
+        gain = _log_likelihood(statistics, estimates) - likelihood
         likelihood += gain
         rate = gain / previous_gain if 0 < gain < previous_gain else 0.0
         previous_gain = gain
         if progress is not None:
             progress(1)
-        if gain / (1 - rate) < tol * rows.total:
+        if gain / (1 - rate) < tol * statistics.total:
             return estimates, step, True
     return estimates, maxiter, False
 
 
-def _em_step(rows: _ClassMeans, estimates: _PLDAEstimates) -> _PLDAEstimates:
-    """Compute one step of EM, and diagonalize the covariances that result."""
-    n = rows.counts[:, None]
-    df = rows.total - len(rows.counts)
+def _em_step(statistics: _SufficientStatistics, estimates: _PLDAEstimates) -> _PLDAEstimates:
+    """Return the estimates after one step of EM, with the new covariances in diagonal form."""
+    n = statistics.counts[:, None]
+    df = statistics.total - len(statistics.counts)
     r = int(np.count_nonzero(estimates.between))
     axes = estimates.axes
     between = estimates.between
-    means = rows.means @ axes
+    means = statistics.means @ axes
     relative_variances = 1 + n * between
     weights = n / relative_variances
     centre = (weights * means).sum(axis=0) / weights.sum(axis=0)
     d = means - centre
     h = weights[:, :r] * np.sqrt(between[:r]) * d[:, :r]
     # Expected sums over classes of n hh' and of hh'.
-    by_rows = (h.T * rows.counts) @ h + np.diag(weights[:, :r].sum(axis=0))
+    by_rows = (h.T * statistics.counts) @ h + np.diag(weights[:, :r].sum(axis=0))
     by_classes = h.T @ h + np.diag((1 / relative_variances[:, :r]).sum(axis=0))
     products = (n * d).T @ h
     v = np.linalg.solve(by_rows, products.T).T
-    root = rows.within.root @ axes
-    within = (df * root.T @ root + (n * d).T @ d - v @ products.T) / rows.total
+    root = statistics.within.root @ axes
+    within = (df * root.T @ root + (n * d).T @ d - v @ products.T) / statistics.total
     lower_root = np.linalg.cholesky((within + within.T) / 2)
-    v = v @ np.linalg.cholesky(by_classes / len(rows.counts))
+    v = v @ np.linalg.cholesky(by_classes / len(statistics.counts))
     left_vectors, singular_values, _ = np.linalg.svd(scipy.linalg.solve_triangular(lower_root, v, lower=True))
     variances = np.zeros_like(between)
     variances[:r] = singular_values**2
@@ -564,14 +570,14 @@ def _em_step(rows: _ClassMeans, estimates: _PLDAEstimates) -> _PLDAEstimates:
 
 
 class RowSets(NamedTuple):
-    """Sets of rows that are compared.
+    """Sets of rows, of which pairs are compared to find out whether they belong to the same class.
 
     Attributes
     ----------
     sizes : (G,) float
-        Numbers of rows.
+        Numbers of rows of the sets.
     means : (G, r) float
-        Means of the coordinates on the axes on which classes differ.
+        Means of the coordinates of each set on the axes on which classes differ.
     """
 
     sizes: Floats
@@ -600,18 +606,19 @@ def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
 
 
 def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
-    """Compute log likelihood ratios of one class against two, for pairs of sets.
+    """Compute log-likelihood ratios of one class against two, for each of G pairs of sets.
 
     Parameters
     ----------
     between : (r,) float
         Variances between classes on the axes.
     first, second : RowSets
-        G sets each.
+        G sets each, of which those at the same position are compared.
 
     Returns
     -------
     (G,) float
+        Positive if the sets of a pair rather belong to the same class.
 
     Examples
     --------
@@ -626,7 +633,7 @@ def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
 
 
 def all_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
-    """Compute log likelihood ratios of one class against two, for all combinations of sets.
+    """Compute log-likelihood ratios of one class against two, for every first with every second set.
 
     Parameters
     ----------
@@ -661,7 +668,7 @@ def all_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
 def _conditional_distributions(
     between: Floats, n: Floats | float, m: Floats | float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return the distribution of the mean of m rows given the mean of n rows.
+    """Return the conditional distribution of the mean of m rows given the mean of n rows, on each axis.
 
     Parameters
     ----------
@@ -671,10 +678,10 @@ def _conditional_distributions(
 
     Returns
     -------
-    slope : float array
-        Slope on the mean of n rows of the same class.
-    variance_two, variance_one : float array
-        Variances if the sets are of two classes, or of one.
+    slope : (r,) or (G, r) float
+        Slope on the mean of the n rows, if both sets are of the same class.
+    variance_two_classes, variance_one_class : (r,) or (G, r) float
+        Conditional variances if the sets are of two classes, and if they are of one class.
     """
     c = 1 / (1 + n * between)
     return n * between * c, between + 1 / m, between * c + 1 / m

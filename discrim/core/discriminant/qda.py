@@ -37,7 +37,7 @@ class QDAFit(NormalFit):
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the distances under the unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the distances under the unbiased covariances, and the degrees of freedom (K,) of these."""
         df = self.moments.counts - 1
         return gaussian.distances_to_means(self.moments, self.scaled(df)), df
 
@@ -50,7 +50,7 @@ class QDAFit(NormalFit):
         method : {"plugin", "predictive", "debiased"}
             "debiased" requires more than p + 2 rows in each class.
         convention : {"MASS"}, optional
-            Whether the last two methods are computed as R's MASS does.
+            "MASS" computes the last two methods like R's MASS.
 
         Returns
         -------
@@ -74,13 +74,13 @@ class QDAFit(NormalFit):
         return gaussian.class_debiased_rule(self.moments, covariances, log_prior, mass=mass)
 
     def leave_one_out_scorer(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them.
+        """Return a function of rows that scores each row by the rule that is fitted without it.
 
         Parameters
         ----------
         log_prior : (K,) float
         rows : iterable of blocks, optional
-            See `NormalClasses`.
+            All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
 
         Returns
         -------
@@ -91,7 +91,7 @@ class QDAFit(NormalFit):
         NotSupportedError
             A closed form does not exist, and refits would be too slow.
         """
-        return self.covariance_model.leave_one_out(replace(self.classes(log_prior), rows=rows))
+        return self.covariance_model.leave_one_out_scorer(replace(self.classes(log_prior), rows=rows))
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
@@ -120,7 +120,7 @@ class QDAFit(NormalFit):
         return d2, remaining_counts, remaining_counts - 1
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether moments have too few rows, or columns without a covariance."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
         min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         return bool(
             (self.method == "moment" and (moments.counts <= 1 + MIN_EXCESS_WEIGHT).any())
@@ -129,11 +129,11 @@ class QDAFit(NormalFit):
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """Return the divisors (K,) of other moments."""
+        """Return the divisors (K,) of the scatters of other moments."""
         return divisors_by_class(moments.counts, self.method)
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> QDAFit:
-        """Fit the same model to other moments without obstacles, with another covariance model."""
+        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
         return fit_qda(
             moments, self.prior, covariance_model, method=self.method, estimated_prior=self.estimated_prior
         )
@@ -145,7 +145,7 @@ class QDAFit(NormalFit):
         return k * p + self.covariance_model.n_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Return the log-likelihood of class and row at the maximum-likelihood covariances."""
+        """Return the joint log-likelihood of classes and rows at the maximum-likelihood covariances."""
         return self.covariance_model.log_likelihood(self.classes(log_of_prior(self.prior)))
 
 
@@ -196,13 +196,14 @@ def fit_qda(
 
 
 def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule of a subset of the columns.
+    """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
     ----------
     fit : QDAFit
     log_prior : (K,) float
     method : {"plugin", "predictive", "debiased"}
+        Method of the rule, which the rule of all columns has to support.
     keep : (q,) int
         Positions of the columns.
 

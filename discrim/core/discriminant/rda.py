@@ -69,12 +69,12 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    no_likelihood,
+    no_likelihood_error,
 )
 from discrim.core.covariance.principal import ThinCovariance, of_columns
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
-from discrim.core.discriminant.leave_one_out_rda import Parametrization, Regularization, Scatters
+from discrim.core.discriminant.leave_one_out_rda import MixingScatters, Parametrization, Regularization
 from discrim.core.errors import NoEstimateError, SingularEstimateError
 from discrim.core.moments.derived_moments import limit_scales, standardize_moments, standardized_leave_one_out
 from discrim.core.moments.moments import ClassMoments
@@ -88,7 +88,7 @@ MAX_SINGULAR_RESIDUAL = 1e-13
 """Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
 
 MIN_ACCURATE_RIDGE = 1e-2
-"""Weight of the ridge at or above which scatters are as accurate as their roots."""
+"""Share of the ridge in a mixture at or above which scatters are as accurate as their roots."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,11 +108,13 @@ class RDAFit:
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
-        In the coordinates of the moments; a singular one of thin roots is a zero (1, 1).
+        In the coordinates of the moments. A singular covariance computed from thin roots is replaced by a
+        zero (1, 1).
     cv : int, "loo" or None
-        Folds by which alpha and gamma were chosen; None if the user specified them.
+        Number of folds, or leave-one-out, by which alpha and gamma were chosen; None if the user specified
+        them.
     select : str
-        Rule that chose among the pairs.
+        Rule that chose the pair, for example "min" for the smallest error.
     standardize : bool
         Whether the ridge refers to columns divided by their standard deviations within classes, or the
         principal axes to columns divided by their standard deviations.
@@ -169,7 +171,7 @@ class RDAFit:
             "predictive" requires alpha 0 or 1 and no ridge: only then the sampling distribution of the
             covariances has a closed form.
         convention : str, optional
-            Not supported with "predictive".
+            Has to be None for "predictive".
 
         Returns
         -------
@@ -183,7 +185,7 @@ class RDAFit:
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
         raise_if_method(
-            method, "has no closed form for mixed or shrunken covariances, which no sampling law has"
+            method, "requires covariances with a known sampling distribution, without mixing or shrinkage"
         )
         if self.alpha == 0:
             # With one covariance the rule is linear; quadratic terms would cancel in differences of scores.
@@ -230,12 +232,12 @@ class RDAFit:
         if classes_without_covariance(moments):
             return None
         try:
-            fit = self.of_moments(moments, self.subspace_model and self.subspace_model.for_refit())
+            fit = self.fit_to_moments(moments, self.subspace_model and self.subspace_model.for_refit())
         except NoEstimateError:
             return None
         return None if fit.singular() else fit
 
-    def of_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
+    def fit_to_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
         """Fit the same model to other moments, on principal axes if `subspace_model` is not None."""
         return fit_rda(
             moments,
@@ -262,7 +264,7 @@ class RDAFit:
         """Return the scores of rows under the rule without each of them."""
         if self.subspace_model is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
-            return self.subspace_model.leave_one_out(
+            return self.subspace_model.leave_one_out_scorer(
                 NormalClasses(self.moments, self.covariances, divisors, log_prior)
             )
         if self.standardize:
@@ -271,14 +273,14 @@ class RDAFit:
                 self.moments,
                 lambda moments: replace(unstandardized, moments=moments).leave_one_out_scorer(log_prior),
             )
-        return leave_one_out_rda.rda_leave_one_out(
+        return leave_one_out_rda.rda_leave_one_out_scorer(
             self.moments, Regularization(self.alpha, self.gamma), self.parametrization, self.method, log_prior
         )
 
     def llf(self) -> float:
-        """Return the log-likelihood of class and row at the estimates."""
+        """Return the joint log-likelihood of classes and rows at the estimates."""
         if self.subspace_model is not None:
-            raise no_likelihood(self.subspace_model.name)
+            raise no_likelihood_error(self.subspace_model.name)
         moments = self.moments
         n = self.moments.counts
         with np.errstate(divide="ignore"):
@@ -321,12 +323,12 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
 
 
 def classes_without_covariance(moments: ClassMoments) -> list[int]:
-    """Return the positions of the classes without a covariance, whose weights sum to one or less."""
+    """Return the positions of the classes whose weights sum to one or less, which have no covariance."""
     return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
 
 def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
-    """Return whether some pair has too little ridge for ill-conditioned scatters without roots."""
+    """Return whether roots of ill-conditioned scatters are required because a pair has a small ridge."""
     if parametrization == "esl":
         return any((1 - pair.alpha) * (1 - pair.gamma) < MIN_ACCURATE_RIDGE for pair in pairs)
     return any(pair.gamma < MIN_ACCURATE_RIDGE for pair in pairs)
@@ -351,7 +353,7 @@ def fit_rda(
     Parameters
     ----------
     moments : ClassMoments
-        By class; no class may be `too_few`.
+        Moments by class, for which `classes_without_covariance` is empty.
     prior : (K,) float
     alpha, gamma : float
         Regularization parameters.
@@ -410,8 +412,11 @@ class RegularizedCovariance(CovarianceModel):
     Attributes
     ----------
     pair : Regularization
+        Values of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture.
     method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
     """
 
     pair: Regularization
@@ -422,13 +427,13 @@ class RegularizedCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return an empty list; `estimate` raises the error for singular mixtures."""
+        """Return an empty list, because `estimate` raises an error for singular mixtures."""
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances of the classes; raise NoEstimateError if one is singular."""
         if lone := classes_without_covariance(moments):
-            raise _singular_scores(moments, lone[0])
+            raise _singular_scores_error(moments, lone[0])
         fit = fit_rda(
             moments,
             np.ones(moments.n_classes),
@@ -438,32 +443,33 @@ class RegularizedCovariance(CovarianceModel):
             method=self.method,
         )
         if singular := fit.singular():
-            raise _singular_scores(moments, singular[0])
+            raise _singular_scores_error(moments, singular[0])
         return CovarianceEstimates(
             self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
         )
 
-    def leave_one_out(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them, in closed form."""
+    def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
+        """Return the closed-form leave-one-out scorer."""
         options = self.pair, self.parametrization, self.method, fitted.log_prior
-        return leave_one_out_rda.rda_leave_one_out(fitted.moments, *options)
+        return leave_one_out_rda.rda_leave_one_out_scorer(fitted.moments, *options)
 
 
 def _mixed_covariances(
     moments: ClassMoments, class_coefs: Floats, pooled_coefs: Floats, ridge: Floats
 ) -> tuple[Covariance, ...]:
-    """Compute the covariances own_k W_k + common_k W + ridge_k I.
+    """Compute the covariances class_coefs_k W_k + pooled_coefs_k W + ridge_k I of the classes.
 
     Parameters
     ----------
     moments : ClassMoments
-        With scatters W_k by class.
+        Moments with the scatters W_k by class; W is their sum.
     class_coefs, pooled_coefs, ridge : (K,) float
         Coefficients; the ridge is in units of the `common_unit` of the moments.
 
     Returns
     -------
-    tuple of Covariance
+    tuple of K Covariance
+        In the coordinates of the moments.
     """
     pooled_moments = moments.pooled()
     covariances = []
@@ -495,18 +501,19 @@ def _mixed_covariances(
 def _thin_mixed_covariances(
     moments: ClassMoments, class_coefs: Floats, pooled_coefs: Floats, ridge: Floats
 ) -> tuple[Covariance, ...]:
-    """Compute the same covariances as `_mixed_covariances` from thin roots.
+    """Compute the covariances class_coefs_k W_k + pooled_coefs_k W + ridge_k I from thin roots of W_k.
 
     Parameters
     ----------
     moments : ClassMoments
-        With thin roots by class.
+        Moments with thin roots by class.
     class_coefs, pooled_coefs, ridge : (K,) float
         Coefficients; the ridge is in units of the `common_unit` of the moments.
 
     Returns
     -------
-    tuple of Covariance
+    tuple of K Covariance
+        In the coordinates of the moments; a zero (1, 1) if a covariance is singular.
     """
     unit = moments.common_unit
     roots = np.asarray(moments.roots) * unit
@@ -533,37 +540,40 @@ MIN_EIGENVALUE_RATIO = 1e-7
 """Ratio of smallest to largest eigenvalue above which a scatter is decomposed without roots."""
 
 MAX_CHUNK_ELEMENTS = 2**18
-"""Number of elements of a chunk of rows that is scored at once."""
+"""Number of array elements up to which rows are scored, and training parts decomposed, together."""
 
 MAX_AXES_ELEMENTS = 2**24
-"""Maximum number of elements of the axes of a rule."""
+"""Maximum number of elements of the eigenvectors of one `PathRule`."""
 
 MIN_COLUMNS_FOR_THIN = 32
-"""Number of columns at or above which decompositions of few rows are faster."""
+"""Number of columns at or above which decompositions of the size of a class's rows are faster."""
 
 MAX_RANK_FOR_THIN = 0.7
-"""Maximum of the degrees of freedom of such a class, as a proportion of the columns."""
+"""Maximum degrees of freedom, as a proportion of the columns, of a class that is decomposed in this way."""
 
 MAX_CANCELLATION = 1e4
-"""Maximum ratio of the minuend of a distance to the distance."""
+"""Maximum ratio of the first term of a distance that is computed as a difference to the distance."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPath:
-    """Squared distances from one class for F parts and B x A mixtures: A mixtures on each of B sets of axes.
+    """Squared distances from one class in F training parts, under A mixtures on each of B sets of axes.
 
-    In the notation of this module, with y the coordinates of a row: e_b = turned_b' factor (scale_b y), and
-    the squared distance is weights_ba'e_b^2 + plain_ba'y^2.
+    With y the coordinates of a row and e_b = rotations_b' factor (scale_b y), the squared distance is
+    weights_ba'e_b^2 + unmixed_weights_ba'y^2.
 
     Attributes
     ----------
     scale : (F, B, p) float
+        Factors of the coordinates y.
     factor : (F, r, p) float, optional
-        By default the identity.
+        Root of the class covariance, if it has few rows; by default the identity.
     rotations : (F, B, r, r) float
+        Eigenvectors, in columns.
     weights : (F, B, A, r) float
+        Weights of the squared coordinates on the eigenvectors.
     unmixed_weights : (F, B, A, p) float, optional
-        By default zero.
+        Weights of the squared coordinates y; by default zero.
     logdet : (F, B, A) float
         Log-determinants of the mixtures, in the units of their scatters.
     """
@@ -590,16 +600,16 @@ class ClassPath:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PathRule:
-    """Rules of G pairs of alpha and gamma, each for F training parts.
+    """Rules of G pairs of alpha and gamma that share decompositions, in each of F training parts.
 
     Attributes
     ----------
     parts : (F,) int
-        Positions of the parts.
+        Positions of the training parts among all parts.
     pairs : (G,) int
-        Positions of the pairs.
+        Positions of the pairs among all pairs.
     cells : (G,) int
-        Positions of their mixtures among the B x A mixtures of each class.
+        Position of the mixture of each pair among the B x A mixtures of a `ClassPath`.
     moments : tuple of F ClassMoments
         Means and scale of the rules.
     basis : (F, p, p) float, optional
@@ -619,7 +629,7 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Yield the scores (F, G, m) of rows x (F, m, p) for each class."""
+        """Yield the scores (F, G, m) of rows x (F, m, p) for one class after another."""
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
         centre_errors = np.stack([moments.rests for moments in self.moments])[..., None]
         scale = np.stack([moments.scale for moments in self.moments])[..., None]
@@ -637,13 +647,13 @@ class PathRule:
 
 
 def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats | None = None) -> Floats:
-    """Count the rows of each class that the rules of a path misclassify.
+    """Count the test rows of each class that each rule misclassifies.
 
     Parameters
     ----------
     rule : PathRule
     x : (P, m, p) float
-        Rows of all parts.
+        Test rows for each of all P training parts.
     codes : (P, m) int
         True classes; rows with a negative code are not counted.
     weights : (P, m) float, optional
@@ -674,12 +684,13 @@ def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats
 
 
 def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization]) -> int:
-    """Return the number of parts that are decomposed together.
+    """Return the number of training parts, such as folds, that are decomposed together.
 
     Parameters
     ----------
     n_classes, n_columns : int
     pairs : sequence of Regularization
+        Pairs of alpha and gamma for which rules are computed.
 
     Returns
     -------
@@ -694,11 +705,12 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _StackedScatters:
-    """Scatters of F parts, stacked along the first axis, with the options of the mixtures.
+    """Scatters of F training parts, stacked along the first axis, with the options of the mixtures.
 
     Attributes
     ----------
     moments : tuple of F ClassMoments
+        Moments of the parts.
     unit : (F, p) float
         Factors by which z is multiplied.
     class_scatters : (F, K, p, p) float
@@ -706,8 +718,10 @@ class _StackedScatters:
     pooled_scatter : (F, p, p) float
         Pooled scatters.
     divisors : (F, K) float
-    columns : int
-        Number of columns of the data.
+        Divisors of the class scatters; their sum is the divisor of the pooled scatter.
+    n_data_columns : int
+        Number of columns of the data, which exceeds p if the moments refer to coordinates on the span of few
+        rows.
     parametrization : {"esl", "friedman", "klar"}
     log_prior : (K,) float
     """
@@ -717,19 +731,19 @@ class _StackedScatters:
     class_scatters: Floats
     pooled_scatter: Floats
     divisors: Floats
-    columns: int
+    n_data_columns: int
     parametrization: Parametrization
     log_prior: Floats
 
     @staticmethod
     def from_scatters(
-        scatters: Sequence[Scatters], parametrization: Parametrization, log_prior: Floats
+        scatters: Sequence[MixingScatters], parametrization: Parametrization, log_prior: Floats
     ) -> _StackedScatters:
         """Stack the scatters of several parts.
 
         Parameters
         ----------
-        scatters : sequence of Scatters
+        scatters : sequence of MixingScatters
         parametrization : {"esl", "friedman", "klar"}
         log_prior : (K,) float
 
@@ -745,15 +759,15 @@ class _StackedScatters:
             np.stack(a) if len(a) > 1 else a[0][None] for a in stacked
         )
         moments = tuple(s.moments for s in scatters)
-        columns = scatters[0].columns
+        columns = scatters[0].n_data_columns
         return _StackedScatters(
             moments, unit, class_scatters, pooled_scatter, divisors, columns, parametrization, log_prior
         )
 
     @property
     def complement_dim(self) -> int:
-        """Number of columns of the data minus the number of coordinates."""
-        return self.columns - self.moments[0].n_columns
+        """Number of columns of the data minus the number of coordinates p."""
+        return self.n_data_columns - self.moments[0].n_columns
 
 
 def path_rules(
@@ -762,25 +776,27 @@ def path_rules(
     parametrization: Parametrization,
     method: str,
     log_prior: Floats,
-    columns: int | None = None,
-    with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
+    n_columns: int | None = None,
+    load_with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
 ) -> Iterator[PathRule]:
-    """Yield the rules of all pairs in each part, by groups that share decompositions.
+    """Yield the rules of all pairs in each training part, in groups of pairs that share decompositions.
 
-    Pairs whose covariances are singular in a part are omitted there.
+    Pairs whose covariances are singular in a part have no rule there.
 
     Parameters
     ----------
     parts : sequence of ClassMoments
-        By class, at most `parts_at_once`.
+        Moments of the training parts by class; at most `parts_at_once`.
     pairs : sequence of Regularization
+        Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
     method : {"moment", "mle"}
     log_prior : (K,) float
-    columns : int, optional
-        Number of columns of the data, if the moments are of fewer coordinates.
-    with_roots : sequence of callables, optional
-        Return the moments of each part with roots, for pairs that require them.
+    n_columns : int, optional
+        Number of columns of the data, if the moments refer to fewer coordinates.
+    load_with_roots : sequence of callables, optional
+        Functions without arguments, one for each part, that return its moments with roots, for pairs that
+        require them.
 
     Yields
     ------
@@ -791,7 +807,7 @@ def path_rules(
     has_ridge = (alphas < 1) & (gammas < 1) if parametrization == "esl" else gammas > 0
     # Without a ridge a covariance has to have as many degrees of freedom as columns.
     rows = np.stack([moments.rows for moments in parts])
-    p = columns or parts[0].n_columns
+    p = n_columns or parts[0].n_columns
     has_enough_rows = rows.sum(axis=1, keepdims=True) - rows.shape[1] >= p
     remaining = has_ridge | np.where(alphas == 1, (rows > p).all(axis=1, keepdims=True), has_enough_rows)
     for is_unitless in (False, True):
@@ -799,9 +815,9 @@ def path_rules(
         if not candidates.any():
             continue
         scatters = [
-            Scatters.unitless(moments, method)
+            MixingScatters.unitless(moments, method)
             if is_unitless
-            else Scatters.in_data_units(limit_scales(moments), method, columns)
+            else MixingScatters.in_data_units(limit_scales(moments), method, n_columns)
             for moments in parts
         ]
         for rule in rules(
@@ -812,7 +828,7 @@ def path_rules(
         if scatters[0].complement_dim:
             return
     for i in np.flatnonzero(remaining.any(axis=1)).tolist():
-        moments_with_roots = parts[i] if with_roots is None else with_roots[i]()
+        moments_with_roots = parts[i] if load_with_roots is None else load_with_roots[i]()
         yield from _rules_by_fits(
             moments_with_roots, i, pairs, np.flatnonzero(remaining[i]), parametrization, method, log_prior
         )
@@ -827,7 +843,7 @@ def _rules_by_fits(
     method: str,
     log_prior: Floats,
 ) -> Iterator[PathRule]:
-    """Yield rules from a fit of each pair; with ESL's alpha = 1, one fit serves all gammas.
+    """Yield rules by fitting each pair on its own; with ESL's alpha = 1, one fit serves all gammas.
 
     Parameters
     ----------
@@ -881,7 +897,7 @@ def _rule_of_regular_pairs(
     cells: Codes,
     is_regular: NDArray[np.bool_],
 ) -> Iterator[PathRule]:
-    """Yield the rule of the pairs that are well-conditioned in some part, if there are any.
+    """Yield one rule of the pairs that are well-conditioned in at least one part, if there are any.
 
     Parameters
     ----------
@@ -889,6 +905,7 @@ def _rule_of_regular_pairs(
     basis : (F, p, p) float, optional
         See `PathRule`.
     paths : sequence of K ClassPath
+        Distances from each class.
     positions : (g,) int
         Positions of the pairs.
     cells : (g,) int
@@ -917,14 +934,16 @@ def _rule_of_regular_pairs(
 def _rules_by_gamma(
     stack: _StackedScatters, pairs: Sequence[Regularization], candidates: NDArray[np.bool_]
 ) -> Iterator[PathRule]:
-    """Yield ESL's rules, except for ill-conditioned pairs; one decomposition for each gamma.
+    """Yield the rules of ESL's parametrization, from one decomposition for each gamma.
+
+    Ill-conditioned pairs are omitted.
 
     Parameters
     ----------
     stack : _StackedScatters
     pairs : sequence of G Regularization
     candidates : (F, G) bool
-        Pairs to compute in each part.
+        Whether a pair is to be computed in a part.
 
     Yields
     ------
@@ -939,7 +958,7 @@ def _rules_by_gamma(
     if not pair_index.size:
         return
     pooled = stack.pooled_scatter / stack.divisors.sum(axis=1)[:, None, None]
-    sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.columns
+    sphere = np.trace(pooled, axis1=1, axis2=2)[:, None] / stack.n_data_columns
     eigenvalues, vectors = np.linalg.eigh(pooled)
     eigenvalues = np.maximum(eigenvalues, 0.0)
     distinct_gammas = np.unique(gammas[pair_index])
@@ -974,11 +993,11 @@ def _rules_by_gamma(
             )
             path.logdet[...] += complement_logdet
             paths.append(path)
-        unmixed, cells = _match_pairs(pair_index, gammas, alphas, distinct_gammas[chunk], distinct_alphas)
+        positions, cells = _match_pairs(pair_index, gammas, alphas, distinct_gammas[chunk], distinct_alphas)
         is_regular_pair = (
-            is_regular_mixture.reshape(len(is_regular_mixture), -1)[:, cells] & candidates[:, unmixed]
+            is_regular_mixture.reshape(len(is_regular_mixture), -1)[:, cells] & candidates[:, positions]
         )
-        yield from _rule_of_regular_pairs(stack, basis, paths, unmixed, cells, is_regular_pair)
+        yield from _rule_of_regular_pairs(stack, basis, paths, positions, cells, is_regular_pair)
 
 
 def _wide_path(
@@ -989,7 +1008,7 @@ def _wide_path(
     vectors: Floats,
     is_regular: NDArray[np.bool_],
 ) -> ClassPath:
-    """Compute distances from class k by p x p decompositions.
+    """Compute the distances from class k under ESL's mixtures by p x p decompositions.
 
     Parameters
     ----------
@@ -1023,12 +1042,12 @@ def _wide_path(
 def _thin_path(
     stack: _StackedScatters, k: int, alphas: Floats, target: Floats, vectors: Floats
 ) -> ClassPath | None:
-    """Compute distances from class k by decompositions of the size of its degrees of freedom.
+    """Compute the distances from class k under ESL's mixtures by decompositions of the size of its rows.
 
     Parameters
     ----------
     stack : _StackedScatters
-        With one part.
+        Scatters of one part.
     k : int
         Position of the class.
     alphas : (A,) float
@@ -1043,12 +1062,12 @@ def _thin_path(
         None if too many digits would be lost.
     """
     ((scatter, vector, target),) = zip(stack.class_scatters[:, k], vectors, target, strict=True)
-    factor = _factor(scatter, int(stack.moments[0].rows[k]) - 1) @ vector
+    factor = _pivoted_cholesky(scatter, int(stack.moments[0].rows[k]) - 1) @ vector
     factor /= np.sqrt(stack.divisors[0, k])
     r, p = factor.shape
     gram = np.empty((len(target), r, r))
-    for out, ends in zip(gram, target, strict=True):
-        scaled = factor / np.sqrt(ends)
+    for out, target_eigenvalues in zip(gram, target, strict=True):
+        scaled = factor / np.sqrt(target_eigenvalues)
         np.matmul(scaled, scaled.T, out=out)
     eigenvalues, axes = np.linalg.eigh(gram)
     beta = (1 - alphas)[:, None]
@@ -1067,7 +1086,7 @@ def _thin_path(
     )
 
 
-def _factor(scatter: Floats, max_rank: int) -> Floats:
+def _pivoted_cholesky(scatter: Floats, max_rank: int) -> Floats:
     """Factorize a scatter by a pivoted Cholesky decomposition.
 
     Parameters
@@ -1102,7 +1121,7 @@ def _unmixed_rule(
     pair_index : (g,) int
         Positions of the pairs.
     candidates : (F, g) bool
-        Pairs to compute in each part.
+        Whether a pair is to be computed in a part.
 
     Yields
     ------
@@ -1126,14 +1145,16 @@ def _unmixed_rule(
 def _rules_by_alpha(
     stack: _StackedScatters, pairs: Sequence[Regularization], candidates: NDArray[np.bool_]
 ) -> Iterator[PathRule]:
-    """Yield Friedman's or klaR's rules, except for ill-conditioned pairs; one decomposition for each alpha.
+    """Yield the rules of Friedman's or klaR's parametrization, from one decomposition for each alpha.
+
+    Ill-conditioned pairs are omitted.
 
     Parameters
     ----------
     stack : _StackedScatters
     pairs : sequence of G Regularization
     candidates : (F, G) bool
-        Pairs to compute in each part.
+        Whether a pair is to be computed in a part.
 
     Yields
     ------
@@ -1163,7 +1184,7 @@ def _rules_by_alpha(
                 class_coefs[:, :, k] * stack.class_scatters[:, None, k]
                 + pooled_coefs[:, :, k] * pooled[:, None]
             )
-            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.columns * distinct_gammas
+            ridge = np.trace(matrices, axis1=2, axis2=3)[..., None] / stack.n_data_columns * distinct_gammas
             eigenvalues, axes = np.linalg.eigh(matrices)
             shrunk_eigenvalues = (1 - distinct_gammas)[:, None] * np.maximum(eigenvalues, 0.0)[
                 ..., None, :
@@ -1209,14 +1230,14 @@ def _match_pairs(
     first_values: Floats,
     second_values: Floats,
 ) -> tuple[Codes, Codes]:
-    """Match pairs to the B x A mixtures of a rule.
+    """Find the pairs among the B x A mixtures of a rule, and the position of the mixture of each.
 
     Parameters
     ----------
     pair_index : (g,) int
         Positions of the pairs to match.
     first_parameters, second_parameters : (G,) float
-        Parameters of all pairs that vary between and within decompositions.
+        Of all pairs the parameter that determines the decomposition, and the other parameter.
     first_values : (B,) float
         Values of the first parameter in the rule, in increasing order.
     second_values : (A,) float
@@ -1238,12 +1259,12 @@ def _match_pairs(
 
 
 def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats:
-    """Replace the eigenvalues of ill-conditioned mixtures by ones.
+    """Return eigenvalues in which those of ill-conditioned mixtures are replaced by ones.
 
     Parameters
     ----------
     eigenvalues : (F, B, A, p) float
-        Eigenvalues.
+        Eigenvalues of the mixtures.
     is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
@@ -1257,12 +1278,13 @@ def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats
 
 
 def _is_regular(eigenvalues: Floats) -> NDArray[np.bool_]:
-    """Return whether matrices (...) with eigenvalues (..., p) are well-conditioned."""
+    """Return a mask (...) of the matrices with eigenvalues (..., p) that are well-conditioned."""
     smallest = eigenvalues.min(axis=-1)
     largest = eigenvalues.max(axis=-1)
     return np.asarray((smallest > MIN_EIGENVALUE_RATIO * largest) & np.isfinite(largest))
 
 
-def _singular_scores(moments: ClassMoments, k: int) -> NoEstimateError:
+def _singular_scores_error(moments: ClassMoments, k: int) -> NoEstimateError:
+    """Return the error for a singular covariance of class k on principal axes."""
     df = int(moments.rows[k]) - 1
     return SingularEstimateError("singular_scores", class_positions=(k,), wanted=moments.n_columns, df=df)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discrim.core.discriminant.leave_one_out_rda import Regularization, rda_leave_one_out
+from discrim.core.discriminant.leave_one_out_rda import Regularization, rda_leave_one_out_scorer
 from discrim.core.moments.moments import ClassMoments
 
 
@@ -19,9 +19,9 @@ def test_leave_one_out_with_a_class_of_equal_rows(parametrization, pair):
     x = rng.standard_normal((15, p)) + codes[:, None]
     x[1:6] = x[1]
     moments = ClassMoments.from_block(x, codes, n_classes=2, required_moments="class")
-    scores = rda_leave_one_out(moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6]))(
-        x, codes, None
-    )
+    scores = rda_leave_one_out_scorer(
+        moments, Regularization(*pair), parametrization, "moment", np.log([0.4, 0.6])
+    )(x, codes, None)
     for i in (0, 1, 8):
         rest, labels = np.delete(x, i, axis=0), np.delete(codes, i)
         means = np.stack([rest[labels == k].mean(axis=0) for k in (0, 1)])

@@ -420,14 +420,14 @@ def test_summary_and_plot():
     ("change", "match"),
     [
         (lambda about, own: about["estimates"].update(components=0), "components is 0"),
-        (lambda about, own: about["estimates"].update(steps=-1), "no count"),
-        (lambda about, own: about["estimates"].update(tol=2.0), "no number that there can be"),
+        (lambda about, own: about["estimates"].update(steps=-1), "number of EM steps"),
+        (lambda about, own: about["estimates"].update(tol=2.0), "out of range"),
         (lambda about, own: own["between"].__setitem__(0, -1.0), "variances between classes"),
         (lambda about, own: own["between"].__setitem__(2, 1e9), "variances between classes"),
-        (lambda about, own: own["axes"].__setitem__(slice(0, 2), 1.0), "axes are not as many"),
-        (lambda about, own: own["scale"].__setitem__(0, -1.0), "axes are not as many"),
+        (lambda about, own: own["axes"].__setitem__(slice(0, 2), 1.0), "scale is not positive"),
+        (lambda about, own: own["scale"].__setitem__(0, -1.0), "scale is not positive"),
         (lambda about, own: own.pop("sphere.centre"), "missing"),
-        (lambda about, own: own["sphere.root"].__setitem__((2, 0), 1.0), "no root of a covariance"),
+        (lambda about, own: own["sphere.root"].__setitem__((2, 0), 1.0), "whitening root"),
     ],
 )
 def test_inconsistent_files_are_refused(change, match, tmp_path):
