@@ -27,6 +27,7 @@ ErrorDescriber = Callable[["CoreError"], tuple[str, str]]
 """Function that returns the message and the hint of an error."""
 
 _descriptions: list[ErrorDescriber] = [lambda error: (error.reason, "")]
+"""The registered function, the only element; before registration the message is the reason."""
 
 
 def register_descriptions(describe: ErrorDescriber) -> None:

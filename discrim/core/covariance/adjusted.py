@@ -167,8 +167,11 @@ class CovariateAdjustedCovariance(CovarianceModel):
             Parameters
             ----------
             x : (m, q + p) float
+                Rows, in the units of the data.
             codes : (m,) int
+                Positions of the classes of the rows.
             weights : (m,) float, optional
+                Weights of the rows; by default one.
             """
             scores = joint_scores(x, codes, weights)
             removed = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)
@@ -234,7 +237,7 @@ def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
     Parameters
     ----------
     moments : ClassMoments
-        Moments of all columns, of which the first q are the covariates.
+        Moments of all columns; the first q columns are the covariates.
     q : int
         Number of covariates.
 
@@ -298,7 +301,7 @@ def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class of all columns, of which the first q are the covariates.
+        Moments by class of all columns; the first q columns are the covariates.
     q : int
         Number of covariates.
 
@@ -338,6 +341,7 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : ConditionalCovariance
         Covariance of the columns given the covariates.
     divisor : float

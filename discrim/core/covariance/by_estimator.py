@@ -79,7 +79,9 @@ class EstimatorCovariance(CovarianceModel):
         Parameters
         ----------
         rows : iterable of blocks
+            Blocks (x, codes, weights) of the rows.
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
             Only their number is used: one covariance, or one for each class.
         """
@@ -111,6 +113,7 @@ def fit_estimators(
     text : str
         Name of the estimator in messages.
     rows : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     moments : ClassMoments
         Moments of the rows.
     common : bool

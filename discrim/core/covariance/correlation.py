@@ -124,8 +124,11 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         Parameters
         ----------
         rows : iterable of blocks
+            Blocks (x, codes, weights) of the rows.
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) float
+            Divisor of the pooled scatter.
         """
         if not self.needs_rows:
             return self
@@ -166,13 +169,13 @@ class ShrinkageSums:
 
     Attributes
     ----------
-    crossed : float
+    cross_sum : float
         Sum A of u_ij^2 u_ik^2 over rows and pairs of different columns.
     fourths : (p,) float
         Sums over rows of u_ij^4.
     """
 
-    crossed: float
+    cross_sum: float
     fourths: Floats
 
     def correlation_intensity(self, moments: ClassMoments) -> float:
@@ -187,7 +190,7 @@ class ShrinkageSums:
             correlation = group.scatters[0] / column_norms / column_norms[:, None]
             np.fill_diagonal(correlation, 0.0)
             pairs = (correlation**2).sum()
-        return float(correlation_intensity(pairs, np.array(self.crossed), moments.total))
+        return float(correlation_intensity(pairs, np.array(self.cross_sum), moments.total))
 
     def variance_intensity(self, moments: ClassMoments) -> float:
         """Return the shrinkage intensity of the variances of Opgen-Rhein & Strimmer (2007), in [0, 1]."""
@@ -200,7 +203,16 @@ class ShrinkageSums:
 def compute_shrinkage_sums(blocks: RowBlocks, moments: ClassMoments) -> ShrinkageSums:
     """Compute the sums for the shrinkage intensities in one pass over rows.
 
-    `moments` are the moments of the rows; no column may be constant within classes.
+    Parameters
+    ----------
+    blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
+    moments : ClassMoments
+        Moments of these rows; no column may be constant within classes.
+
+    Returns
+    -------
+    ShrinkageSums
     """
     column_norms = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
@@ -260,6 +272,7 @@ def shrunk_correlation_covariance(
     rescaled : ClassMoments
         The same moments on scales comparable to the median of the variances.
     divisor : float
+        Divisor of the scatter.
     g, h : float
         Shrinkages of the correlations and of the variances.
 
@@ -386,7 +399,16 @@ class RowsLeftOut:
 def correlation_power_sums(blocks: RowBlocks, moments: ClassMoments) -> CorrelationPowerSums:
     """Compute sums of powers of the deviations in one pass over rows, or store the rows if they are smaller.
 
-    `moments` are the moments of the rows.
+    Parameters
+    ----------
+    blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
+    moments : ClassMoments
+        Moments of these rows, pooled or thin.
+
+    Returns
+    -------
+    CorrelationPowerSums
     """
     column_norms = _column_norms(moments)[:, None]
     k = moments.n_classes
@@ -422,7 +444,19 @@ def correlation_power_sums(blocks: RowBlocks, moments: ClassMoments) -> Correlat
 
 
 def crossed_sums_without_row(powers: CorrelationPowerSums, left_out: RowsLeftOut) -> Floats:
-    """Compute the sum A (m,) of u_ij^2 u_ik^2 over rows and pairs of columns without each left-out row."""
+    """Compute the sum A of u_ij^2 u_ik^2 over rows and pairs of columns without each of m rows.
+
+    Parameters
+    ----------
+    powers : CorrelationPowerSums
+        Sums over all rows.
+    left_out : RowsLeftOut
+        The m rows.
+
+    Returns
+    -------
+    (m,) float
+    """
     e = left_out.e
     h = left_out.h
     codes = left_out.codes
@@ -517,8 +551,11 @@ def correlation_leave_one_out_scorer(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
         if len(x) > max_rows:
@@ -562,6 +599,7 @@ class DenseCorrelations:
     matrix : (p, p) float
         R.
     eigenvalues : (p,) float
+        Eigenvalues of R.
     axes : (p, p) float
         Eigenvectors, in columns.
     """
@@ -586,6 +624,7 @@ class DenseCorrelations:
         mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
         left_out : RowsLeftOut
+            Rows that are left out, one at a time.
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional
@@ -725,6 +764,7 @@ class LowRankCorrelations:
         mean_deviations : (K, p, m) float
             Differences from the class means, in standard deviations.
         left_out : RowsLeftOut
+            Rows that are left out, one at a time.
         g : float
             Shrinkage of the correlations.
         crossed : (m,) float, optional

@@ -38,10 +38,11 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 
 EPS = float(np.finfo(np.float64).eps)
+"""Machine epsilon of float64."""
 
 
 MAX_NEAR_DEPENDENT_RATIO = 1e-6
-"""Ratio of the residual standard deviation of a column to its own below which it is nearly dependent."""
+"""Residual standard deviation of a nearly dependent column, relative to its own: an upper limit."""
 
 MIN_SLOPE_RATIO = 1e-3
 """Smallest slope, relative to the largest, of the columns that `NearDependency` lists."""
@@ -214,6 +215,7 @@ def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> f
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     method : str
         "moment" for the unbiased estimate; any other value for maximum likelihood.
     covariates : int
@@ -334,6 +336,7 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int, optional
         Position of a class; by default the pooled scatter.
 
@@ -399,6 +402,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int, optional
         Position of a class; by default the pooled scatter.
     diagonal : bool
@@ -562,6 +566,7 @@ class UpdatedRoot:
     """
 
     def __init__(self, root: Floats) -> None:
+        """Start from a root (r, p) of the scatter of all columns, without chosen columns."""
         self._root = np.array(root, order="F")
         self.pivots: list[int] = []
 

@@ -114,6 +114,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         k : int or None
             Position of the class; None for the pooled variances.
 
@@ -141,6 +142,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Parameters
         ----------
         rows : iterable of blocks
+            Blocks (x, codes, weights) of the rows.
         moments : ClassMoments
             Moments of these rows.
         divisors : (1,) or (K,) float
@@ -172,8 +174,11 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -325,6 +330,7 @@ def strimmer_without_row(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     powers : PowerSums
         Sums of powers by class and column.
     common : bool
@@ -371,10 +377,13 @@ def squares_without_row(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     x : (m, p) float
+        Rows, in the units of the data.
     codes : (m,) int
         Class of each row.
     weights : (m,) float, optional
+        Weights of the rows; by default one.
     divisors : (1,) or (K,) float
         Divisors of the scatters, one if the variances are pooled.
 
@@ -403,7 +412,9 @@ def leave_one_out_scores(
     Parameters
     ----------
     fitted : NormalClasses
+        Estimated distributions of the classes.
     rows : SquaresWithoutRow
+        Rows that are left out, with sums of squares without each of them.
     g : (m,) float
         Shrinkages.
     min_ratio : float
@@ -445,7 +456,19 @@ def leave_one_out_scores(
 def diagonal_leave_one_out_scorer(
     fitted: NormalClasses, intensity: DiagonalIntensityFunction
 ) -> LeaveOneOutScorer:
-    """Return the leave-one-out scorer for shrunk variances; `intensity` computes the shrinkages."""
+    """Return the leave-one-out scorer for shrunk variances.
+
+    Parameters
+    ----------
+    fitted : NormalClasses
+        Estimated distributions of the classes.
+    intensity : DiagonalIntensityFunction
+        Computes the shrinkages without each row.
+
+    Returns
+    -------
+    LeaveOneOutScorer
+    """
     moments = fitted.moments
     divisors = fitted.divisors
 
@@ -464,6 +487,7 @@ def strimmer_shrinkage(moments: ClassMoments, fourths: Floats, k: int | None = N
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     fourths : (K, p) float
         Sums of fourth powers about the class means; see `shrinkage.column_powers`.
     k : int, optional
@@ -489,8 +513,11 @@ def diagonal_candidate_scores(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisors : (1,) or (K,) float
+        Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     grid : (G,) float
         Candidates of the shrinkage.
 
@@ -506,8 +533,11 @@ def diagonal_candidate_scores(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             rows = squares_without_row(moments, x, codes, weights, divisors)

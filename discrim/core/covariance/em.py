@@ -56,6 +56,7 @@ LLF_TOLERANCE = 1e-10
 """Estimated remaining gain in log-likelihood, relative to its size, at convergence."""
 
 MAX_ITERATIONS = 5000
+"""Maximum number of EM iterations."""
 
 MAX_LOG_SD_CHANGE = 3.0
 """Maximum change of the logarithm of a standard deviation by extrapolation."""
@@ -120,6 +121,7 @@ class EMMaximum:
     Attributes
     ----------
     means : (K, p) float
+        Class means.
     root : (p, p) float
         Triangular root of the covariance.
     llf : float
@@ -127,7 +129,8 @@ class EMMaximum:
     steps : int
         Number of EM iterations.
     converged : bool
-    collapsed : int or None
+        Whether the iterations converged.
+    dependent_column : int or None
         Position of a linearly dependent column, if the covariance became singular.
     """
 
@@ -136,7 +139,7 @@ class EMMaximum:
     llf: float
     steps: int
     converged: bool
-    collapsed: int | None = None
+    dependent_column: int | None = None
 
     def moments(self, observed: ObservedStatistics, rows: NDArray[np.int64]) -> ClassMoments:
         """Return moments with the estimated means, and with a scatter that over the counts is the covariance.
@@ -172,6 +175,7 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
     codes : (n,) int
         Class of each row.
     weights : (n,) float, optional
+        Weights of the rows; by default one.
     k : int
         Number of classes.
 
@@ -219,7 +223,9 @@ def sufficient_statistics(
     codes : (n,) int
         Class of each row.
     weights : (n,) float, optional
+        Weights of the rows; by default one.
     n_classes : int
+        Number of classes.
 
     Returns
     -------
@@ -372,6 +378,7 @@ def _em_iteration(observed: ObservedStatistics, current: _Estimates) -> tuple[_E
     Parameters
     ----------
     observed : ObservedStatistics
+        Sufficient statistics of the rows.
     current : (means, root)
         Current estimates, (K, p) and (p, p).
 
@@ -438,6 +445,7 @@ def _standardized_change(observed: ObservedStatistics, old: _Estimates, new: _Es
     Parameters
     ----------
     observed : ObservedStatistics
+        Sufficient statistics of the rows.
     old, new : (means, root)
         Estimates before and after an iteration.
 
@@ -618,7 +626,9 @@ def fit_em(
     codes : (n,) int
         Class of each row.
     weights : (n,) float, optional
+        Weights of the rows; by default one.
     n_classes : int
+        Number of classes.
     common : bool
         Whether all classes have the same covariance.
     progress : callable
@@ -638,8 +648,8 @@ def fit_em(
         labels = codes if k is None else np.zeros(int(np.count_nonzero(members)), dtype=np.intp)
         observed = sufficient_statistics(x[members], labels, w, n_classes if k is None else 1)
         maximum = fit_observed(observed, progress)
-        if maximum.collapsed is not None:
-            return SingularDuringSearch(k, maximum.collapsed)
+        if maximum.dependent_column is not None:
+            return SingularDuringSearch(k, maximum.dependent_column)
         rows = np.bincount(labels, minlength=len(observed.counts))
         class_moments.append(maximum.moments(observed, rows))
         searches.append(maximum)

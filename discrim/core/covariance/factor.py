@@ -45,7 +45,7 @@ number of columns. If rows determine the dimensions, the eigenvalues of this mat
 With its eigenvectors V, the coordinates of the row on the signal axes and in the noise space are V'U'd.
 The row lies in the span of U, because it contributed to W. The smaller eigenvalues of a difference have an
 error relative to the largest eigenvalue. If this error is large relative to the noise, or if the noise
-vanishes without the row, the row is left to a refit.
+vanishes without the row, the row requires a refit.
 
 *Largest eigenvalues.* If a few eigenvalues suffice, only these are computed. For the scree test they suffice
 if no later fall can reach its threshold, because the eigenvalues interlace with L. The squared distance in
@@ -121,6 +121,7 @@ FORMS = (
 """Names of the forms in Bouveyron, Girard & Schmid (2007)."""
 
 DEFAULT_FORM = "AkjBkQkDk"
+"""Default form, without common parameters."""
 
 DEFAULT_THRESHOLD = 0.2
 """Default of the smallest fall that counts as signal in the scree test, as a share of the largest fall."""
@@ -185,6 +186,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         levels : sequence
             Labels of the classes.
         n_columns : int
+            Number of columns.
 
         Raises
         ------
@@ -227,7 +229,9 @@ class FactorAnalyticCovariance(CovarianceModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (K,) float
+            Divisors of the scatters of the classes.
 
         Returns
         -------
@@ -258,7 +262,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.options.form
-            work = f"of parameters that the classes of {form} share takes a refit for each row"
+            work = f"of the form {form}, whose classes share parameters, requires a refit for each row"
             return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
         return self.target_units.leave_one_out_scorer(
             fitted, lambda standardized: factor_leave_one_out_scorer(standardized, factors)
@@ -573,6 +577,7 @@ class Factors:
         return [(k, d, tie) for k, d, tie in ties if tie is not None]
 
     def _spectra_with_dimensions(self) -> list[tuple[PrincipalAxes, int]]:
+        """Return the spectrum of each class (or the pooled one) with its number of signal dimensions."""
         return list(zip(self.spectra, self.dimensions.tolist(), strict=False))
 
     def variances(self, divisors: Floats) -> tuple[list[Floats], Floats]:
@@ -696,6 +701,7 @@ def spectrum_and_rank(moments: ClassMoments, k: int | None) -> tuple[PrincipalAx
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int or None
         Position of the class; None for the pooled scatter.
 
@@ -739,6 +745,7 @@ def _choose_dimensions(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     options : FactorOptions
         Options of the model.
     spectra : list of PrincipalAxes
@@ -963,7 +970,7 @@ class _LeaveOneOutFactors:
     ----------
     factors : Factors
         Fit to all rows.
-    code : int
+    class_position : int
         Position of the class.
     spectrum : PrincipalAxes
         Principal axes of its scatter.
@@ -972,7 +979,7 @@ class _LeaveOneOutFactors:
     """
 
     factors: Factors
-    code: int
+    class_position: int
     spectrum: PrincipalAxes
     rank: int
 
@@ -992,7 +999,7 @@ class _LeaveOneOutFactors:
         positive = eigenvalues[: self.rank]
         if method == "bic" or self.rank < 2 or np.diff(positive).max() > -4 * EPS * positive[0]:
             return r
-        q = int(self.factors.dimensions[self.code])
+        q = int(self.factors.dimensions[self.class_position])
         if method == "cattell":
             # Leave room for the largest fall to halve without a row before all eigenvalues are required.
             min_fall = eigenvalue_falls(eigenvalues, self.spectrum.n_columns).max() * self.threshold / 2
@@ -1078,7 +1085,7 @@ class _LeaveOneOutFactors:
         downdated_eigenvalues = eigenvalues[:q] - downdate.shifts
         is_valid = downdate.has_converged
         if self.factors.options.method == "given":
-            d = np.full(len(t), self.factors.dimensions[self.code])
+            d = np.full(len(t), self.factors.dimensions[self.class_position])
         else:
             d = dimensions_by_scree(downdated_eigenvalues, np.minimum(ranks - 1, q - 1), q, self.threshold)
             largest = (downdated_eigenvalues[:, :-1] - downdated_eigenvalues[:, 1:]).max(axis=1)
@@ -1119,7 +1126,7 @@ class _LeaveOneOutFactors:
         vectors = vectors[:, :, ::-1]
         squares = np.einsum("mij,im->mj", vectors, coordinates) ** 2
         if self.factors.options.method == "given":
-            d = np.full(m, self.factors.dimensions[self.code])
+            d = np.full(m, self.factors.dimensions[self.class_position])
         else:
             max_dimensions = np.maximum(ranks - 1, 1)
             counts = removal.class_weight - removal.weight
@@ -1140,6 +1147,7 @@ class _LeaveOneOutFactors:
         Parameters
         ----------
         split : _SignalNoiseSplit
+            Signal and noise of the scatters without each row.
         ranks : (m,) int
             Rank without each row.
         removal : Removal
@@ -1181,6 +1189,7 @@ def factor_leave_one_out_scorer(fitted: NormalClasses, factors: Factors) -> Leav
     Parameters
     ----------
     fitted : NormalClasses
+        Estimated distributions of the classes.
     factors : Factors
         Fit to all rows.
 
@@ -1203,20 +1212,22 @@ def factor_leave_one_out_scorer(fitted: NormalClasses, factors: Factors) -> Leav
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Positions of their classes.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
         (m, K) float
-            NaN for rows that are left to a refit.
+            NaN for rows that require a refit.
         """
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])
         needs_refit = np.zeros(len(codes), dtype=bool)
         for class_factors in factors_by_class:
-            code = class_factors.code
+            code = class_factors.class_position
             spectrum = class_factors.spectrum
             rank = class_factors.rank
             members = np.flatnonzero(codes == code)

@@ -87,8 +87,8 @@ class SeparatedAxes:
     count : int
         Number of retained axes.
     tie : (int, int) or None
-        Numbers, from one, of the first and the last axis with the same eigenvalue, of which only some are
-        retained; None if the number does not separate such axes.
+        Numbers, from one, of the first and the last axis of a set of equal eigenvalues if only some axes of
+        this set are retained; else None.
     max_count : int or None
         Largest number of axes that can be chosen, if it is less than the number of axes.
     """
@@ -275,6 +275,7 @@ class CovarianceModel(ABC):
         levels : sequence
             Labels of the classes.
         n_columns : int
+            Number of columns.
 
         Raises
         ------
@@ -340,6 +341,7 @@ class CovarianceModel(ABC):
         divisors : (1,) or (K,) float
             Divisors of the scatters.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -376,11 +378,12 @@ class CovarianceModel(ABC):
         return not self.traits.is_regular
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the dependent columns because of which the covariance does not exist; empty if it exists.
+        """Return the dependent columns that make the covariance singular; empty if it exists.
 
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         k : int, optional
             Position of a class; by default the pooled covariance.
         """
@@ -394,6 +397,7 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         k : int or None
             Position of the class; None for the pooled variances.
 
@@ -445,6 +449,7 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
             Divisors of the scatters, one for a pooled covariance or one for each class.
 
@@ -488,6 +493,7 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         n_columns : int
+            Number of columns.
         n_covariances : int
             1 for a covariance of all classes, or the number of classes.
 
@@ -526,6 +532,7 @@ class CovarianceModel(ABC):
         n_covariances : int
             1 for a covariance of all classes, or the number of classes.
         n_columns : int
+            Number of columns.
 
         Raises
         ------
@@ -579,7 +586,7 @@ def refit_scorer(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutSc
 
     Raises NotSupportedError if there are too many rows for refits.
     """
-    work = f"of a covariance by {model.name} takes a refit for each row"
+    work = f'of the covariance model "{model.name}" requires a refit for each row'
     return refit_each_row(int(moments.rows.sum()), moments.n_classes, work)
 
 

@@ -107,7 +107,9 @@ class NonlinearCovariance(CovarianceModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
 
         Returns
         -------
@@ -165,6 +167,7 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[PrincipalAxes, Fl
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int or None
         Position of the class; None for the pooled scatter.
 
@@ -191,10 +194,20 @@ def shrunk_axes(moments: ClassMoments, k: int | None) -> tuple[PrincipalAxes, Fl
 
 
 def positive_axes(moments: ClassMoments, k: int | None) -> PrincipalAxes:
-    """Return the principal axes of a scatter with positive eigenvalues.
+    """Compute the principal axes of positive eigenvalues of a scatter.
 
-    With at least p degrees of freedom these are all p axes. Otherwise there are at most as many axes as
-    degrees of freedom, and fewer if rows are repeated.
+    Parameters
+    ----------
+    moments : ClassMoments
+        Counts, means and scatters of the classes.
+    k : int or None
+        Position of the class; None for the pooled scatter.
+
+    Returns
+    -------
+    PrincipalAxes
+        All p axes with at least p degrees of freedom; otherwise at most as many axes as degrees of freedom,
+        and fewer if rows are repeated.
     """
     group = single_scatter_moments(moments, k)
     axes = principal(group)
@@ -265,8 +278,11 @@ def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         covariance_index = np.zeros_like(codes) if common else codes
         removals = compute_removal(
@@ -348,6 +364,7 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
     Parameters
     ----------
     eigenvalues : (r,) float
+        Positive eigenvalues.
     bandwidth : float
         Bandwidth of the kernel of each eigenvalue, relative to the eigenvalue.
 

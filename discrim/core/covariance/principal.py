@@ -193,7 +193,7 @@ class PrincipalAxes:
         Eigenvectors of the scatter of y = z * unit; None for a diagonal scatter, whose axes are the columns.
     unit : (p,) float
         Factors from z to y, which has the units of the data up to one factor for all columns.
-    count : float
+    total_weight : float
         Sum of weights of the rows.
     df : int
         Degrees of freedom: rows less classes.
@@ -202,7 +202,7 @@ class PrincipalAxes:
     eigenvalues: Floats
     axes: Floats | None
     unit: Floats
-    count: float
+    total_weight: float
     df: int
 
     @property
@@ -267,6 +267,7 @@ def principal(moments: ClassMoments, k: int | None = None) -> PrincipalAxes:
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int, optional
         Position of a class; by default the pooled scatter.
 
@@ -321,6 +322,7 @@ class ThinCovariance(Covariance):
         Parameters
         ----------
         spectrum : PrincipalAxes
+            Principal axes of the scatter.
         variances : (r,) float
             Variances of y = z * unit on the axes.
         complement_variance : float
@@ -416,6 +418,7 @@ def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
     Parameters
     ----------
     covariance : Covariance
+        Covariance of all columns.
     keep : (q,) int
         Positions of the columns.
 

@@ -123,6 +123,7 @@ def moments_of_scores(moments: ClassMoments, axes: Floats) -> ClassMoments:
     moments : ClassMoments
         With scatters by class or pooled, in coordinates z = (x - origin) * scale.
     axes : (q, p) float
+        Matrix that maps z to the scores.
 
     Returns
     -------
@@ -176,6 +177,7 @@ class Scores:
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         spectrum : TotalAxes
             All principal axes of these moments.
         count : int
@@ -220,6 +222,7 @@ class DistributionOnAxes:
     Attributes
     ----------
     scores : Scores
+        Transformation to the scores, with their moments.
     distribution : PooledNormal
         The distribution of the scores.
     """
@@ -243,7 +246,9 @@ class DistributionOnAxes:
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
@@ -403,7 +408,9 @@ class SubspaceCovariance(CovarianceModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
 
         Returns
         -------
@@ -444,6 +451,7 @@ class SubspaceCovariance(CovarianceModel):
         moments : ClassMoments
             Moments of the scores.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
 
         Returns
         -------
@@ -504,6 +512,7 @@ class SubspaceCovariance(CovarianceModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         rank : int
             Number of axes.
         limit : float
@@ -542,12 +551,15 @@ class SubspaceCovariance(CovarianceModel):
         Parameters
         ----------
         fitted : NormalClasses
+            Estimated distributions of the classes.
         leave_one_out_axes : LeaveOneOutAxes
             Leave-one-out moments.
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Positions of the classes.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
@@ -629,7 +641,7 @@ class AxesWithoutRow:
     ----------
     y : (1, r) float
         Coordinates of the row.
-    code : int
+    class_position : int
         Position of the class of the row.
     weight : float
         Weight that is left out.
@@ -644,7 +656,7 @@ class AxesWithoutRow:
     """
 
     y: Floats
-    code: int
+    class_position: int
     weight: float
     is_alone: bool
     moments: ClassMoments
@@ -663,13 +675,13 @@ class AxesWithoutRow:
     def divisors(self, divisors: Floats) -> Floats:
         """Return divisors without the row, from divisors (1,) or (K,) of the scatters of all rows."""
         divisors_without_row = divisors.copy()
-        divisors_without_row[self.code if len(divisors_without_row) > 1 else 0] -= self.weight
+        divisors_without_row[self.class_position if len(divisors_without_row) > 1 else 0] -= self.weight
         return divisors_without_row
 
     def mark_lone_class(self, scores: Floats) -> Floats:
         """Set scores (..., K) of a class without other rows to minus infinity, in place; return them."""
         if self.is_alone:
-            scores[..., self.code] = -np.inf
+            scores[..., self.class_position] = -np.inf
         return scores
 
     def has_digits(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
@@ -682,6 +694,7 @@ class AxesWithoutRow:
         covariances : sequence of Covariance
             One, or one for each class.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
 
         Returns
         -------
@@ -781,14 +794,16 @@ class LeaveOneOutAxes:
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Positions of the classes.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Yields
         ------
         AxesWithoutRow or None
-            None for a row that is left to a refit.
+            None for a row that requires a refit.
         """
         row_weights = np.ones(len(codes)) if weights is None else weights
         coordinates = self.coordinates.transform(x)
@@ -887,9 +902,11 @@ def _linear_score_constant(
     Parameters
     ----------
     estimates : CovarianceEstimates
+        Estimated covariances, with the moments in whose coordinates they are.
     linear_scores : (K,) float
         Linear scores of the row.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     y : (1, q) float
         The row.
 
@@ -925,6 +942,7 @@ def scores_by_axis_count(
     divisors : (1,) or (K,) float
         Divisors of the scatters.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     y : (m, q) float
         Scores of the rows on the largest number of axes.
     axis_counts : (G,) int
@@ -963,7 +981,9 @@ def _scores_of_nested_axes(
     moments : ClassMoments
         Moments of the scores on the largest number of axes.
     divisors : (1,) or (K,) float
+        Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     y : (m, q) float
         Scores of the rows.
     axis_counts : (G,) int
@@ -1011,6 +1031,7 @@ def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Float
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     k : int
         Position of the scatter.
     rounding_error : float
@@ -1046,6 +1067,7 @@ def misclassified_by_count(scores: Floats, codes: Codes, weights: Floats | None)
     codes : (m,) int
         True classes.
     weights : (m,) float, optional
+        Weights of the rows; by default one.
 
     Returns
     -------

@@ -63,6 +63,7 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisor : float
         Divisor of the scatter.
     k : int, optional
@@ -96,6 +97,7 @@ def ignored_complement(covariance: Covariance, moments: ClassMoments) -> tuple[i
     covariance : Covariance
         Covariance in the coordinates of the moments.
     moments : ClassMoments
+        Counts, means and scatters of the classes.
 
     Returns
     -------

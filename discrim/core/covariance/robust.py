@@ -202,9 +202,21 @@ def _robust_start_subsets(z: Floats) -> Codes:
 
 
 def _pairwise_covariances(z: Floats, half: int) -> Floats:
-    """Return robust covariances (p, p) of z (n, p) from the scales of sums and differences of columns.
+    """Compute robust covariances of pairs of columns from the scales of their sums and differences.
 
-    The scale is the median deviation at `half` rows (Gnanadesikan & Kettenring, 1972).
+    See Gnanadesikan & Kettenring (1972, Biometrics 28, 81-124).
+
+    Parameters
+    ----------
+    z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
+    half : int
+        Number of rows that determines the scales; see `median_deviation`.
+
+    Returns
+    -------
+    (p, p) float
+        With ones on the diagonal.
     """
     covariances = np.eye(z.shape[1])
     # Single precision suffices for the directions of a start.
@@ -227,6 +239,7 @@ def _concentrate_starts(z: Floats, starts: Codes, h: int, steps: int) -> tuple[C
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     starts : (s, m) int
         Positions of the rows of each start.
     h : int
@@ -268,6 +281,7 @@ def _subset_moments(rows: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     rows : (s, m, p) float
+        Rows of s subsets.
 
     Returns
     -------
@@ -289,7 +303,9 @@ def _start_distances(z: Floats, means: Floats, lower_roots: Floats) -> Floats:
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     means : (s, 1, p) float
+        Means of the subsets.
     lower_roots : (s, p, p) float
         Lower triangular roots of covariances.
 
@@ -363,6 +379,7 @@ class _ConcentratedSubset(NamedTuple):
     Attributes
     ----------
     subset : (n,) bool
+        Mask of the rows of the subset.
     d2 : (n,) float
         Squared distances of all rows under the covariance of the subset.
     logdet : float
@@ -375,13 +392,16 @@ class _ConcentratedSubset(NamedTuple):
 
 
 def subset_size(n: int, p: int, support_fraction: float) -> int:
-    """Return the number h of rows of the subset: (n+p+1)/2 at a fraction of 0.5, n at a fraction of 1.
+    """Return the number h of rows of the MCD subset.
+
+    It increases linearly from (n + p + 1)/2 at a fraction of 0.5 to n at a fraction of 1.
 
     Parameters
     ----------
     n, p : int
         Numbers of rows and columns.
     support_fraction : float
+        Proportion of the rows that determines the size of the subset, from 0.5 to 1.
     """
     half = (n + p + 1) // 2
     return int(2 * half - n + 2 * (n - half) * support_fraction)
@@ -486,7 +506,9 @@ def _squared_distances(z: Floats, mean: Floats, lower_root: Floats) -> Floats:
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     mean : (p,) or (1, p) float
+        Mean that is subtracted.
     lower_root : (p, p) float
         Lower triangular root of the covariance.
 
@@ -506,6 +528,7 @@ def _concentrate(
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     subset : (n,) bool
         Start.
     h : int
@@ -516,7 +539,7 @@ def _concentrate(
     Returns
     -------
     _ConcentratedSubset, ExactFit or None
-        None if the search reaches a subset of an earlier search, with which it would continue.
+        None if the search reaches a subset of an earlier search, because both would continue in the same way.
     """
     min_logdet = np.inf
     while True:
@@ -548,6 +571,7 @@ def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     core : _ConcentratedSubset
         Subset with the smallest determinant.
     h : int
@@ -568,7 +592,9 @@ def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
     Parameters
     ----------
     z : (n, p) float
+        Rows minus the median of each column, divided by a robust scale of each column.
     mean : (p,) float
+        Mean of the rows.
     root : (p, p) float
         Triangular root of the covariance of the subset.
     j : int
@@ -596,6 +622,7 @@ def class_mcd(
     Parameters
     ----------
     x : (n, p) float
+        Rows, in the units of the data.
     codes : (n,) int
         Class of each row.
     start : ClassMoments
@@ -633,6 +660,7 @@ def common_mcd(
     Parameters
     ----------
     x : (n, p) float
+        Rows, in the units of the data.
     codes : (n,) int
         Class of each row.
     start : ClassMoments
@@ -682,7 +710,9 @@ def _with_full_counts(moments: ClassMoments, factors: Floats, start: ClassMoment
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     factors : (K,) or (1,) float
+        Factors that multiply the scatters.
     start : ClassMoments
         Moments of all rows.
 
@@ -786,7 +816,7 @@ class StudentTCovariance(RobustCovariance):
         """Return a scorer of missing scores, because leaving out a row requires a refit."""
         moments = fitted.moments
         self.check_leave_one_out(moments)
-        return refit_each_row(int(moments.rows.sum()), moments.n_classes, "takes a search for each row")
+        return refit_each_row(int(moments.rows.sum()), moments.n_classes, "requires a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if there would be too many refits."""
@@ -853,7 +883,7 @@ class MCDCovariance(RobustCovariance):
 
 
 def _too_many_searches(moments: ClassMoments) -> CoreNotSupportedError:
-    """Return the error for leaving rows out one by one if each requires a search."""
+    """Return the error for leave-one-out of a fit that would require a search for each row."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
 
@@ -870,6 +900,7 @@ def fit_t(
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     start : ClassMoments
         Moments of the rows, of full rank, at which the search starts: pooled for a common covariance, or by
         class.

@@ -105,6 +105,7 @@ def separable_roots(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     shape : (int, int)
         Numbers of rows r and columns c of the matrix.
     k : int, optional
@@ -145,12 +146,12 @@ def separable_roots(
     previous_u = np.zeros((r, r))
     for _ in range(MAX_STEPS):
         u = _whitened_triangle(matrices, v)
-        if _is_singular(u, len(matrices) * c):
+        if _has_zero_on_diagonal(u, len(matrices) * c):
             raise singular
         # Normalize U to trace r; V contains the scale.
         u /= np.sqrt((u**2).sum() / r)
         v = _whitened_triangle(transposed, u) / np.sqrt(r)
-        if _is_singular(v, len(matrices) * r):
+        if _has_zero_on_diagonal(v, len(matrices) * r):
             raise singular
         if (np.abs(u - previous_u) <= MAX_ROOT_CHANGE * np.sqrt((u**2).sum(axis=0))).all():
             return u, v
@@ -188,7 +189,7 @@ def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
     return triangle * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)[:, None]
 
 
-def _is_singular(root: Floats, n_rows: int) -> bool:
+def _has_zero_on_diagonal(root: Floats, n_rows: int) -> bool:
     """Return whether a diagonal element of a triangular root of `n_rows` rows is zero up to rounding."""
     norms = np.sqrt((root**2).sum(axis=0))
     return not (np.diagonal(root) > EPS * n_rows * norms).all()

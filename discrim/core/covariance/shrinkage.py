@@ -118,7 +118,8 @@ FOURTHS_ROUNDING = 16 * EPS
 def unit_trace_factors(moments: ClassMoments, *, by_class: bool) -> Floats:
     """Return factors (K, p) or (1, p) that scale z so that scatters have trace one.
 
-    The scaled columns have the units of the data up to one factor for all columns. The scatter is that of
+    The scaled columns have the units of the data up to one factor for all columns. The scatter is the
+    scatter of
     each
     class if `by_class`, else the pooled one.
     """
@@ -135,6 +136,7 @@ def fourth_power_sums(blocks: RowBlocks, moments: ClassMoments, *, by_class: boo
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     moments : ClassMoments
         Moments of the rows.
     by_class : bool
@@ -288,6 +290,7 @@ def power_sums_on_axes(
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     moments : ClassMoments
         Moments of the rows.
     spectra : PrincipalAxes or sequence of K PrincipalAxes
@@ -320,7 +323,19 @@ def power_sums_on_axes(
 def column_power_sums(blocks: RowBlocks, moments: ClassMoments) -> PowerSums:
     """Compute sums of powers of the deviations by class and column in one pass over rows.
 
-    Columns are scaled so that the pooled scatter has trace one. `moments` are the moments of the rows.
+    Columns are scaled so that the pooled scatter has trace one.
+
+    Parameters
+    ----------
+    blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
+    moments : ClassMoments
+        Moments of these rows.
+
+    Returns
+    -------
+    PowerSums
+        Arrays by class and column, (K, p).
     """
     unit = unit_trace_factors(moments, by_class=False)[0][:, None]
     shape = (moments.n_classes, moments.n_columns)
@@ -349,9 +364,11 @@ def misclassified_by_candidate(
     scorer : CandidateScorer
         Yields the leave-one-out scores for each candidate.
     x : (m, p) float
+        Rows, in the units of the data.
     codes : (m,) int
         True classes.
     weights : (m,) float, optional
+        Weights of the rows; by default one.
 
     Returns
     -------

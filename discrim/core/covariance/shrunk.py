@@ -99,7 +99,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     shrinkage_rules = ("given", "oas", "ledoit-wolf", "loo")
 
     def in_data_units(self) -> ShrunkCovariance:
-        """Return the model with the sphere in the units of the data."""
+        """Return the model to use if the columns have already been standardized: it keeps their units."""
         return replace(self, target_units=TARGET_UNITS[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
@@ -126,6 +126,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         Parameters
         ----------
         rows : iterable of blocks
+            Blocks (x, codes, weights) of the rows.
         moments : ClassMoments
             Moments of these rows.
         divisors : (1,) or (K,) float
@@ -163,8 +164,11 @@ class ShrunkCovariance(SingleShrinkageModel):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
+            Divisors of the scatters, one for a pooled covariance or one for each class.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -203,10 +207,21 @@ class ShrunkCovariance(SingleShrinkageModel):
 
 
 def oas(moments: ClassMoments, k: int | None = None) -> float:
-    """Return the oracle approximating shrinkage of the covariance of class k, or of the pooled one.
+    """Return the oracle approximating shrinkage (OAS) of the covariance of a class, or of the pooled one.
 
     It equals the shrinkage of scikit-learn's `OAS` fitted to the rows of the class, or to all rows minus the
     means of their classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Counts, means and scatters of the classes.
+    k : int, optional
+        Position of the class; by default the pooled covariance.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -227,6 +242,7 @@ def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     fourth : float
         Sum of fourth powers; see `shrinkage.fourth_power_sums`.
     k : int, optional
@@ -353,7 +369,9 @@ def spherical_covariance(moments: ClassMoments, divisor: float, k: int | None = 
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisor : float
+        Divisor of the scatter.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
@@ -433,7 +451,9 @@ def oas_without_rows(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
     return oas_intensity(
-        rows.squared_sphere_distance(spectrum), spectrum.count - rows.removal.weight, spectrum.n_columns
+        rows.squared_sphere_distance(spectrum),
+        spectrum.total_weight - rows.removal.weight,
+        spectrum.n_columns,
     )
 
 
@@ -452,7 +472,7 @@ def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
         return shrinkage.ledoit_wolf_intensity(
             rows.squared_sphere_distance(spectrum),
             fourth,
-            spectrum.count - removal.weight,
+            spectrum.total_weight - removal.weight,
             spectrum.n_columns,
         )
 
@@ -504,11 +524,13 @@ def scatter_without_rows(
     Parameters
     ----------
     spectrum : PrincipalAxes
+        Principal axes of the scatter.
     rows : RemovedRows
+        Rows that are left out, one at a time.
     g : (m,) float
         Shrinkages.
     min_ratio : float
-        Determinant or trace without a row, relative to all rows, up to which it is inaccurate.
+        Smallest accurate determinant or trace without a row, relative to the value for all rows.
 
     Returns
     -------
@@ -575,9 +597,11 @@ def common_leave_one_out_scorer(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisor : float
         Divisor of the pooled scatter.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     intensity : IntensityFunction
         Computes the shrinkage without each row.
 
@@ -620,6 +644,7 @@ def common_leave_one_out_scores(
     divisor : float
         Divisor of the scatter of all rows.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
 
     Returns
     -------
@@ -651,6 +676,7 @@ def separate_leave_one_out_scorer(
     Parameters
     ----------
     fitted : NormalClasses
+        Estimated distributions of the classes.
     intensities : sequence of K IntensityFunction
         For each class the function that computes its shrinkage without each row.
 
@@ -670,8 +696,11 @@ def separate_leave_one_out_scorer(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])
@@ -734,8 +763,11 @@ def common_candidate_scores(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisor : float
+        Divisor of the scatter.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     grid : (G,) float
         Candidates.
 
@@ -752,8 +784,11 @@ def common_candidate_scores(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         removals = compute_removal(moments.counts[codes], weights, divisor)
         rows = RemovedRows(
@@ -777,8 +812,11 @@ def separate_candidate_scores(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     divisors : (K,) float
+        Divisors of the scatters of the classes.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     grid : (G,) float
         Candidates; all classes have the same shrinkage.
 
@@ -794,8 +832,11 @@ def separate_candidate_scores(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         m = len(codes)
         k = moments.n_classes
@@ -840,6 +881,7 @@ def _complement_squares(spectrum: PrincipalAxes, z: Floats, e: Floats) -> Floats
     Parameters
     ----------
     spectrum : PrincipalAxes
+        Principal axes of the scatter.
     z : (p, m) float
         Deviations of rows from a class mean.
     e : (r, m) float
@@ -862,11 +904,13 @@ def _log_densities(
     Parameters
     ----------
     spectrum : PrincipalAxes
+        Principal axes of the scatter.
     squares : (r, m) float
         Squared coordinates on the axes.
     complement_squares : (m,) float
         Squared lengths in the complement of the axes.
     divisor : float
+        Divisor of the scatter.
     g : float
         Shrinkage.
 

@@ -74,7 +74,7 @@ class SlicedAxes(TotalAxes):
         return np.asarray(self.directions * self.unit * scale)
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return the axes of equal eigenvalues that are separated if the first `count` axes are kept."""
+        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates."""
         # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
         return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))
 
@@ -133,7 +133,7 @@ def sliced_axes(moments: ClassMoments) -> SlicedAxes:
 def _lower_root(total: ClassMoments, sd: Floats) -> Floats | None:
     """Return the lower triangular root of the total covariance of scaled columns; None if it is singular.
 
-    Roots of the moments, which nearly collinear columns have, are used without squaring them.
+    If the moments have roots, because columns are nearly collinear, these are used without squaring them.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class SAVECovariance(SubspaceCovariance):
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return a scorer of missing scores, because axes that depend on the classes require a refit."""
-        work = "of reduced axes takes a refit for each row"
+        work = "of reduced axes requires a refit for each row"
         return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
 
     @property

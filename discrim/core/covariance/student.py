@@ -55,7 +55,7 @@ MAX_PLANE_RESIDUAL = 1e-12
 """Residual of a column on earlier columns, relative to its length, at which rows lie in a hyperplane."""
 
 MIN_SCALE_RATIO = 1e-15
-"""Scale of a column, relative to its standard deviation, at which it has collapsed to zero."""
+"""Scale of a column, relative to its standard deviation, at or below which it counts as zero."""
 
 WHITENED_TOLERANCE = 1e-11
 """Change in a step, in units of the scale, at or below which the search on whitened rows ends."""
@@ -119,6 +119,7 @@ def squared_distances_to_own_means(
     covariances : tuple of one or K Covariance
         Scale matrices, in the coordinates of the moments.
     x : (m, p) float
+        Rows, in the units of the data.
     codes : (m,) int
         Class of each row.
 
@@ -152,6 +153,7 @@ class _ReweightedBlocks:
     estimates: StudentEstimates
 
     def __iter__(self) -> Iterator[RowBlock]:
+        """Yield the rows and codes of each block with the new weights."""
         nu = self.estimates.nu
         p = self.estimates.moments.n_columns
         for x, codes, weights in self.blocks:
@@ -216,6 +218,7 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) 
     Parameters
     ----------
     blocks : list of blocks
+        Blocks (x, codes, weights) of the rows.
     current : StudentEstimates
         Start.
 
@@ -307,6 +310,7 @@ def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) 
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     current : StudentEstimates
         Current estimates.
     start : ClassMoments
@@ -384,7 +388,9 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     fit : StudentEstimates
+        Estimates at which the likelihood is computed.
 
     Returns
     -------
@@ -421,6 +427,7 @@ def fit_student_and_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimat
     Parameters
     ----------
     blocks : iterable of blocks
+        Blocks (x, codes, weights) of the rows.
     start : ClassMoments
         Moments of the rows; see `fit_student`.
 

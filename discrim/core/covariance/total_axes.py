@@ -31,6 +31,7 @@ class TotalAxes(PrincipalAxes):
     Attributes
     ----------
     axes : (r, p) float
+        Axes in rows.
     factor : float
         Ratio of y = z * unit to the columns in their own units, or divided by their standard deviations.
     """
@@ -127,6 +128,7 @@ def total_principal_axes(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     standardize : bool
         Whether columns are divided by their standard deviations over all rows.
     indicators : Indicators, optional
@@ -151,7 +153,7 @@ def total_principal_axes(
         axes_of_total.eigenvalues[:n_kept],
         axes * positive_signs(axes.T)[:, None],
         axes_of_total.unit,
-        axes_of_total.count,
+        axes_of_total.total_weight,
         axes_of_total.df,
         float(axes_of_total.unit[0] * total.scale[0]),
     )

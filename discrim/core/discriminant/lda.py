@@ -74,7 +74,9 @@ class NormalFit(ABC):
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
@@ -108,7 +110,7 @@ class NormalFit(ABC):
 
     @property
     def components(self) -> int | None:
-        """Number of principal axes; None if the fit has none, or supervised axes instead."""
+        """Number of principal axes; None without a subspace, or if its axes depend on the classes."""
         axes = self.subspace_model
         return None if axes is None or axes.is_supervised else axes.count
 
@@ -137,7 +139,7 @@ class NormalFit(ABC):
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:
-        """Raise NotSupportedError if rows cannot be left out one by one."""
+        """Raise NotSupportedError if leave-one-out scores are not available or too slow."""
         self.covariance_model.check_leave_one_out(self.moments)
 
     def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> Self | None:
@@ -146,6 +148,7 @@ class NormalFit(ABC):
         Parameters
         ----------
         moments : ClassMoments
+            Counts, means and scatters of the classes.
         covariance_model : CovarianceModel, optional
             By default the model of this fit. It keeps a shrinkage that the user specified or rows determined.
 
@@ -219,7 +222,7 @@ class LDAFit(NormalFit):
         return self.covariance_model.covariates
 
     def raise_if_covariates(self, feature: str) -> None:
-        """Raise NotSupportedError if the columns are adjusted for covariates."""
+        """Raise NotSupportedError, naming `feature`, if the columns are adjusted for covariates."""
         if self.covariates:
             raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
 
@@ -307,6 +310,7 @@ class LDAFit(NormalFit):
         i, j : int
             Positions of the classes; the plane's function is positive on the side of i.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -330,6 +334,7 @@ class LDAFit(NormalFit):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
         convention : {"MASS"}, optional
             "MASS" computes the last two methods like R's MASS.
@@ -373,6 +378,7 @@ class LDAFit(NormalFit):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         rows : iterable of blocks, optional
             All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
 
@@ -402,8 +408,11 @@ class LDAFit(NormalFit):
             Parameters
             ----------
             x : (m, p) float
+                Rows, in the units of the data.
             codes : (m,) int
+                Positions of the classes of the rows.
             weights : (m,) float, optional
+                Weights of the rows; by default one.
             """
             return mark_lone_rows_for_refit(model_scorer(x, codes, weights), counts[codes], weights)
 
@@ -423,9 +432,11 @@ class LDAFit(NormalFit):
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
@@ -526,7 +537,9 @@ def fit_lda(
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     covariance_model : CovarianceModel, optional
         By default the full covariance.
     method : str
@@ -574,7 +587,9 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     Parameters
     ----------
     covariance : Covariance
+        Covariance of which R is the correlation matrix.
     columns : (p, m) float
+        Columns to be decorrelated.
 
     Returns
     -------
@@ -626,6 +641,7 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     Parameters
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     covariance : Covariance
         Covariance within classes.
     proportions : (K,) float
@@ -678,6 +694,7 @@ def score_p_values(entropy: Floats, n_classes: int, residual_df: float, *, empir
     entropy : (p,) float
         Scores of the columns with the summary "entropy".
     n_classes : int
+        Number of classes.
     residual_df : float
         Degrees of freedom within classes.
     empirical : bool
@@ -741,7 +758,9 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
     Parameters
     ----------
     fit : LDAFit
+        Fit with all columns.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     method : {"plugin", "predictive", "debiased"}
         Method of the rule, which the rule of all columns has to support.
     keep : (q,) int

@@ -27,7 +27,7 @@ coordinates Q y, and any function of scatters and the identity by these and p. I
 the covariance is a multiple of the identity, which affects only determinants, because no row of the fit has
 a component there.
 
-Scores of a row are missing, and left to a refit, if 1 - f c e'(L + r I)^-1 e or a trace nearly vanishes
+Scores of a row are missing, and require a refit, if 1 - f c e'(L + r I)^-1 e or a trace nearly vanishes
 without the row, or if one row remains in its class.
 """
 
@@ -98,6 +98,7 @@ class Span:
 
 
 Parametrization = Literal["esl", "friedman", "klar"]
+"""Definitions of the mixture of covariances, see `discrim.core.discriminant.rda`."""
 
 
 class Regularization(NamedTuple):
@@ -119,7 +120,9 @@ def regularized_mixture(
     Parameters
     ----------
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     pair : Regularization
+        Values of alpha and gamma.
     divisors : (..., K) float
         Divisors of the covariances of the classes; their sum is the divisor of the pooled covariance.
     variances : (K,) float
@@ -273,9 +276,13 @@ def rda_leave_one_out_scorer(
     moments : ClassMoments
         Moments by class; the covariances of the fit are regular.
     pair : Regularization
+        Values of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
 
     Returns
     -------
@@ -291,8 +298,11 @@ def rda_leave_one_out_scorer(
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
+            Positions of the classes of the rows.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         """
         x = x if span is None else span.coordinates(x)
         return np.asarray(group.scores(x, codes, weights)[0].T)
@@ -315,9 +325,13 @@ def group_leave_one_out(
     moments : ClassMoments
         Moments by class; the covariances of the fits are regular.
     pairs : sequence of Regularization
+        Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     n_data_columns : int, optional
         Number of columns of the data, if the moments refer to fewer coordinates.
 
@@ -387,6 +401,7 @@ class _ScattersWithRoots:
     Attributes
     ----------
     scatters : MixingScatters
+        Scatters in the units in which they are mixed.
     means : (K, p) float
         Class means in z.
     roots : (K, p, p) float or None
@@ -446,8 +461,11 @@ class _MixtureGroup:
     Attributes
     ----------
     scatters_with_roots : _ScattersWithRoots
+        Scatters that are mixed.
     pairs : list of Regularization
+        Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     """
 
     scatters_with_roots: _ScattersWithRoots
@@ -460,7 +478,7 @@ class _MixtureGroup:
         return self.scatters_with_roots.scatters
 
     def bases(self, weight: float) -> list[tuple[_Basis | None, _Basis]]:
-        """Compute the bases of each class for rows of which the weight `weight` is left out.
+        """Compute the bases of each class if the weight `weight` of a row is left out.
 
         Returns
         -------
@@ -545,7 +563,9 @@ class LeaveOneOutGroup:
     positions : (G,) int
         Positions of the pairs.
     mixtures : _MixtureGroup
+        Mixtures of the pairs.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     bases : callable
         Returns the bases for a weight that is left out.
     """
@@ -561,14 +581,16 @@ class LeaveOneOutGroup:
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
         (G, K, m) float
-            NaN for rows that are left to a refit.
+            NaN for rows that require a refit.
         """
         left_out_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
@@ -584,6 +606,7 @@ class LeaveOneOutGroup:
         scores : (G, K, m) float
             Changed in place.
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Class of each row.
         rows : (j,) int

@@ -128,12 +128,14 @@ class CellRows:
     blocks : iterable of blocks
         Blocks of all columns with codes of the classes.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     """
 
     blocks: RowBlocks
     layout: CellLayout
 
     def __iter__(self) -> Iterator[RowBlock]:
+        """Yield the numeric columns of each block with the codes of class and cell, and the weights."""
         for x, codes, weights in self.blocks:
             yield self.layout.numeric_columns(x), codes * self.layout.n_cells + self.layout.cells(x), weights
 
@@ -172,7 +174,9 @@ class LocationFit(NoLikelihood):
     cells : ClassMoments
         Pooled moments of the numeric columns by class and cell: K times S classes.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     smoothing : float
@@ -235,7 +239,9 @@ class LocationFit(NoLikelihood):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin"}
+            Only "plugin" is supported.
         convention : str, optional
             Not used.
         """
@@ -252,8 +258,11 @@ class LocationFit(NoLikelihood):
             Parameters
             ----------
             x : (m, p) float
+                Rows, in the units of the data.
             codes : (m,) int
+                Positions of the classes of the rows.
             weights : (m,) float, optional
+                Weights of the rows; by default one.
             """
             log_scores = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
@@ -286,6 +295,7 @@ class LocationFit(NoLikelihood):
         left_out_weights : (m,) float
             Weights that are left out.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -372,10 +382,13 @@ class LocationFit(NoLikelihood):
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             True classes.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -419,6 +432,7 @@ def squared_mahalanobis_lengths(scatters: Floats, mean_deviations: Floats) -> Fl
     Parameters
     ----------
     scatters : (m, q, q) float
+        Scatter for each row.
     mean_deviations : (K, m, q) float
         Deviations of m rows from K class means.
 
@@ -463,7 +477,9 @@ def fit_location(
     cells : ClassMoments
         Pooled moments of the numeric columns by class and cell.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     prior : (K,) float
+        Prior probabilities of the classes.
     smoothing : float
         L.
     estimated_prior : bool
@@ -505,9 +521,11 @@ def restore_location(
     moments : ClassMoments
         Diagonal moments of all columns.
     prior : (K,) float
+        Prior probabilities of the classes.
     cells : ClassMoments
         Pooled moments of the numeric columns, class by class and cell by cell.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     smoothing : float
         L.
     estimated_prior : bool
@@ -547,7 +565,9 @@ def dependent_location_columns(cells: ClassMoments, layout: CellLayout, smoothin
     cells : ClassMoments
         Pooled moments of the numeric columns by class and cell; every class has rows.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     smoothing : float
+        Smoothing L, between 0 and 1.
 
     Returns
     -------
@@ -569,8 +589,11 @@ def _smooth_means(cells: ClassMoments, layout: CellLayout, smoothing: float) -> 
     Parameters
     ----------
     cells : ClassMoments
+        Moments of the numeric columns by class and cell.
     layout : CellLayout
+        Which columns are categorical and which are numeric.
     smoothing : float
+        Smoothing L, between 0 and 1.
 
     Returns
     -------
@@ -598,7 +621,9 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
     Parameters
     ----------
     cells : ClassMoments
+        Moments of the numeric columns by class and cell.
     counts : (K, S) float
+        Sums of weights by class and cell.
     residuals : (K, S, q) float
         Means of the cells minus the smoothed means.
 
@@ -615,7 +640,10 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
 
 
 def _scatter_root(moments: ClassMoments) -> Floats | None:
-    """Return the triangular root (q, q) of the scatter about smoothed means; None if it is singular."""
+    """Return the triangular root (q, q) of the pooled scatter; None if columns are linearly dependent.
+
+    `moments` is a result of `_moments_about_smoothed_means`.
+    """
     if dependencies(moments):
         return None
     try:
@@ -635,7 +663,9 @@ class LocationRule:
     Attributes
     ----------
     fit : LocationFit
+        Estimates of the model.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     rules : dict
         Cache of the rules by cell.
     """

@@ -54,7 +54,9 @@ class NearestCentroidFit:
     Attributes
     ----------
     moments : ClassMoments
+        Counts, means and scatters of the classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     covariance : Covariance
@@ -97,7 +99,9 @@ class NearestCentroidFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin"}
+            Only "plugin" is supported.
         convention : str, optional
             Not used.
         """
@@ -133,7 +137,9 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
     Parameters
     ----------
     fit : NearestCentroidFit
+        Fit with all columns.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     method : str
         Not used; it makes the signature the same as for other models.
     keep : (q,) int
@@ -163,6 +169,7 @@ def fit_nearest_centroid(
     moments : ClassMoments
         Diagonal moments with variation within classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
 

@@ -126,6 +126,7 @@ class PLDAFit:
     moments : ClassMoments
         Pooled moments of the columns before length normalization.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     components : int or None
@@ -152,6 +153,7 @@ class PLDAFit:
     steps : int
         Number of steps of EM; zero for balanced classes, which have a closed form.
     converged : bool
+        Whether the iterations converged.
     sphere : LengthNormalization or None
         Length normalization of the rows, if any.
     tie : (int, int) or None
@@ -247,7 +249,9 @@ class PLDAFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin"}
+            Only "plugin" is supported.
         convention : str, optional
             Not used.
 
@@ -324,6 +328,7 @@ def most_components(n_classes: int, n_columns: int, requested: int | None = None
     Parameters
     ----------
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     requested : int, optional
         Rank that the user specified.
 
@@ -367,8 +372,11 @@ class _PLDAEstimates(NamedTuple):
     Attributes
     ----------
     mean : (p,) float
+        Overall mean m.
     axes : (p, p) float
+        T, whose columns are the axes.
     between : (p,) float
+        Variances b between classes on the axes.
     """
 
     mean: Floats
@@ -407,6 +415,7 @@ def fit_plda(
     moments : ClassMoments
         Pooled, with a regular covariance within classes.
     prior : (K,) float
+        Prior probabilities of the classes.
     components : int, optional
         Maximum rank of B.
     tol : float
@@ -466,6 +475,7 @@ def _estimates_of_balanced_classes(
     Parameters
     ----------
     statistics : _SufficientStatistics
+        Sufficient statistics of the rows.
     r : int
         Maximum rank of B.
     balanced : bool
@@ -507,6 +517,7 @@ def _iterate_em(
     Parameters
     ----------
     statistics : _SufficientStatistics
+        Sufficient statistics of the rows.
     estimates : _PLDAEstimates
         Start.
     tol : float
@@ -538,7 +549,19 @@ def _iterate_em(
 
 
 def _em_step(statistics: _SufficientStatistics, estimates: _PLDAEstimates) -> _PLDAEstimates:
-    """Return the estimates after one step of EM, with the new covariances in diagonal form."""
+    """Compute one step of EM from current estimates, and diagonalize the new covariances.
+
+    Parameters
+    ----------
+    statistics : _SufficientStatistics
+        Sufficient statistics of the rows.
+    estimates : _PLDAEstimates
+        Current estimates.
+
+    Returns
+    -------
+    _PLDAEstimates
+    """
     n = statistics.counts[:, None]
     df = statistics.total - len(statistics.counts)
     r = int(np.count_nonzero(estimates.between))
@@ -570,7 +593,7 @@ def _em_step(statistics: _SufficientStatistics, estimates: _PLDAEstimates) -> _P
 
 
 class RowSets(NamedTuple):
-    """Sets of rows, of which pairs are compared to find out whether they belong to the same class.
+    """Sets of rows that are compared in pairs, to decide whether a pair belongs to the same class.
 
     Attributes
     ----------
@@ -594,6 +617,7 @@ def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     codes : (m,) int
         Set of each row.
     n_sets : int
+        Number of sets.
 
     Returns
     -------
@@ -613,7 +637,7 @@ def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     between : (r,) float
         Variances between classes on the axes.
     first, second : RowSets
-        G sets each, of which those at the same position are compared.
+        G sets each; sets at the same position are compared.
 
     Returns
     -------
@@ -675,6 +699,7 @@ def _conditional_distributions(
     between : (r,) float
         Variances between classes on the axes.
     n, m : float or (G, 1) float
+        Numbers of rows.
 
     Returns
     -------

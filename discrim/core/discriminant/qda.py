@@ -47,6 +47,7 @@ class QDAFit(NormalFit):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
             "debiased" requires more than p + 2 rows in each class.
         convention : {"MASS"}, optional
@@ -79,6 +80,7 @@ class QDAFit(NormalFit):
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         rows : iterable of blocks, optional
             All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
 
@@ -101,9 +103,11 @@ class QDAFit(NormalFit):
         Parameters
         ----------
         x : (m, p) float
+            Rows, in the units of the data.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
+            Weights of the rows; by default one.
 
         Returns
         -------
@@ -166,6 +170,7 @@ def fit_qda(
     moments : ClassMoments
         By class.
     prior : (K,) float
+        Prior probabilities of the classes.
     covariance_model : CovarianceModel, optional
         By default the full covariance.
     method : str
@@ -201,7 +206,9 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
     Parameters
     ----------
     fit : QDAFit
+        Fit with all columns.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     method : {"plugin", "predictive", "debiased"}
         Method of the rule, which the rule of all columns has to support.
     keep : (q,) int

@@ -100,11 +100,13 @@ class RDAFit:
     moments : ClassMoments
         By class.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     alpha, gamma : float
         Regularization parameters.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
@@ -139,7 +141,7 @@ class RDAFit:
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes if the rows chose it."""
+        """Number of principal axes under the key "n" if the rows chose it; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -167,6 +169,7 @@ class RDAFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive"}
             "predictive" requires alpha 0 or 1 and no ridge: only then the sampling distribution of the
             covariances has a closed form.
@@ -185,7 +188,7 @@ class RDAFit:
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
         raise_if_method(
-            method, "requires covariances with a known sampling distribution, without mixing or shrinkage"
+            method, "has a closed form only for covariances that are neither mixed nor shrunken"
         )
         if self.alpha == 0:
             # With one covariance the rule is linear; quadratic terms would cancel in differences of scores.
@@ -198,6 +201,7 @@ class RDAFit:
         Parameters
         ----------
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
         keep : (q,) int, optional
             Positions of the columns that the rule uses.
 
@@ -303,7 +307,9 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
     Parameters
     ----------
     fit : RDAFit
+        Fit with all columns.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     method : str
         A method that the rule of all columns supports.
     keep : (q,) int
@@ -355,9 +361,11 @@ def fit_rda(
     moments : ClassMoments
         Moments by class, for which `classes_without_covariance` is empty.
     prior : (K,) float
+        Prior probabilities of the classes.
     alpha, gamma : float
         Regularization parameters.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     estimated_prior, cv, select, standardize, subspace_model
@@ -431,7 +439,25 @@ class RegularizedCovariance(CovarianceModel):
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances of the classes; raise NoEstimateError if one is singular."""
+        """Estimate the mixed covariances of the classes.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            Moments of the scores on principal axes, by class.
+        divisors : (K,) float
+            Not used: `method` determines the divisors.
+
+        Returns
+        -------
+        CovarianceEstimates
+            With one covariance if alpha is zero.
+
+        Raises
+        ------
+        NoEstimateError
+            A covariance is singular.
+        """
         if lone := classes_without_covariance(moments):
             raise _singular_scores_error(moments, lone[0])
         fit = fit_rda(
@@ -652,11 +678,13 @@ def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats
     Parameters
     ----------
     rule : PathRule
+        Rules of several pairs in several training parts.
     x : (P, m, p) float
         Test rows for each of all P training parts.
     codes : (P, m) int
         True classes; rows with a negative code are not counted.
     weights : (P, m) float, optional
+        Weights of the test rows; by default one.
 
     Returns
     -------
@@ -689,6 +717,7 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
     Parameters
     ----------
     n_classes, n_columns : int
+        Numbers of classes and of columns.
     pairs : sequence of Regularization
         Pairs of alpha and gamma for which rules are computed.
 
@@ -723,7 +752,9 @@ class _StackedScatters:
         Number of columns of the data, which exceeds p if the moments refer to coordinates on the span of few
         rows.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     """
 
     moments: tuple[ClassMoments, ...]
@@ -744,8 +775,11 @@ class _StackedScatters:
         Parameters
         ----------
         scatters : sequence of MixingScatters
+            Scatters of each training part.
         parametrization : {"esl", "friedman", "klar"}
+            Definition of the mixture; see `discrim.core.discriminant.rda`.
         log_prior : (K,) float
+            Logarithms of the prior probabilities of the classes.
 
         Returns
         -------
@@ -790,8 +824,11 @@ def path_rules(
     pairs : sequence of Regularization
         Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
     n_columns : int, optional
         Number of columns of the data, if the moments refer to fewer coordinates.
     load_with_roots : sequence of callables, optional
@@ -852,11 +889,15 @@ def _rules_by_fits(
     part : int
         Position of the part.
     pairs : sequence of Regularization
+        Pairs of alpha and gamma.
     pair_index : (g,) int
         Positions of the pairs to fit.
     parametrization : {"esl", "friedman", "klar"}
+        Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
+        Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
+        Logarithms of the prior probabilities of the classes.
 
     Yields
     ------
@@ -902,6 +943,7 @@ def _rule_of_regular_pairs(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     basis : (F, p, p) float, optional
         See `PathRule`.
     paths : sequence of K ClassPath
@@ -941,7 +983,9 @@ def _rules_by_gamma(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     pairs : sequence of G Regularization
+        Pairs of alpha and gamma.
     candidates : (F, G) bool
         Whether a pair is to be computed in a part.
 
@@ -1013,9 +1057,11 @@ def _wide_path(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     k : int
         Position of the class.
     alphas : (A,) float
+        Values of alpha.
     target : (F, B, p) float
         Eigenvalues D for each gamma.
     vectors : (F, p, p) float
@@ -1051,6 +1097,7 @@ def _thin_path(
     k : int
         Position of the class.
     alphas : (A,) float
+        Values of alpha.
     target : (1, B, p) float
         Eigenvalues D for each gamma.
     vectors : (1, p, p) float
@@ -1092,6 +1139,7 @@ def _pivoted_cholesky(scatter: Floats, max_rank: int) -> Floats:
     Parameters
     ----------
     scatter : (p, p) float
+        Positive semidefinite matrix.
     max_rank : int
         Maximum rank.
 
@@ -1118,6 +1166,7 @@ def _unmixed_rule(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     pair_index : (g,) int
         Positions of the pairs.
     candidates : (F, g) bool
@@ -1152,7 +1201,9 @@ def _rules_by_alpha(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     pairs : sequence of G Regularization
+        Pairs of alpha and gamma.
     candidates : (F, G) bool
         Whether a pair is to be computed in a part.
 
@@ -1207,6 +1258,7 @@ def _path_from_eigen(
     Parameters
     ----------
     stack : _StackedScatters
+        Scatters of the training parts.
     axes : (F, B, p, p) float
         Eigenvectors.
     eigenvalues : (F, B, A, p) float
@@ -1259,7 +1311,7 @@ def _match_pairs(
 
 
 def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats:
-    """Return eigenvalues in which those of ill-conditioned mixtures are replaced by ones.
+    """Return a copy of the eigenvalues with ones for ill-conditioned mixtures.
 
     Parameters
     ----------

@@ -225,7 +225,7 @@ def test_normal_tails_cause_a_warning():
 
 
 def test_warning_of_no_convergence_names_the_slowest_class(monkeypatch):
-    monkeypatch.setattr("discrim.core.covariance.student.MOST_STEPS", 2)
+    monkeypatch.setattr("discrim.core.covariance.student.MAX_STEPS", 2)
     with pytest.warns(ConvergenceWarning, match="'setosa'"):
         discrim.qda("species ~ .", load_iris(), covariance="t")
     with pytest.warns(ConvergenceWarning):
