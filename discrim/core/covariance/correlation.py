@@ -546,17 +546,7 @@ def correlation_leave_one_out_scorer(
     unit = unit_trace_factors(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p).
-
-        Parameters
-        ----------
-        x : (m, p) float
-            Rows, in the units of the data.
-        codes : (m,) int
-            Positions of the classes of the rows.
-        weights : (m,) float, optional
-            Weights of the rows; by default one.
-        """
+        """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,)."""
         max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
         if len(x) > max_rows:
             chunk_scores = [

@@ -279,9 +279,7 @@ class LocationFit(NoLikelihood):
 
         return scores
 
-    def _leave_one_out_scores(
-        self, k: int, cell: Codes, z: Floats, left_out_weights: Floats, log_prior: Floats
-    ) -> Floats:
+    def _leave_one_out_scores(self, k: int, cell: Codes, z: Floats, w: Floats, log_prior: Floats) -> Floats:
         """Compute leave-one-out scores of rows of one class.
 
         Parameters
@@ -292,7 +290,7 @@ class LocationFit(NoLikelihood):
             Cell of each row.
         z : (m, q) float
             Numeric columns in the coordinates of the cells' moments.
-        left_out_weights : (m,) float
+        w : (m,) float
             Weights that are left out.
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
@@ -312,20 +310,19 @@ class LocationFit(NoLikelihood):
         # Smoothed counts and means of all cells of the class, and the remainder of the row's cell.
         nearness = self.layout.cell_weights(cell, self.smoothing)
         remaining_counts = np.repeat(counts[k][None], n_rows, axis=0)
-        remaining_counts[row_index, cell] -= left_out_weights
+        remaining_counts[row_index, cell] -= w
         remaining_counts[remaining_counts <= EPS * counts[k]] = 0.0
-        n = self.counts[k] - left_out_weights[:, None] * nearness
+        n = self.counts[k] - w[:, None] * nearness
         with np.errstate(invalid="ignore", divide="ignore"):
             means = (
                 self.counts[k][:, None] * self.smoothed_means[k]
-                - (left_out_weights[:, None] * nearness)[..., None] * z[:, None]
+                - (w[:, None] * nearness)[..., None] * z[:, None]
             )
             means /= n[..., None]
             cell_deviations = z - raw_means[k, cell]
             remaining_in_cell = remaining_counts[row_index, cell]
             mean_shifts = (
-                np.where(remaining_in_cell > 0, left_out_weights / remaining_in_cell, 0.0)[:, None]
-                * cell_deviations
+                np.where(remaining_in_cell > 0, w / remaining_in_cell, 0.0)[:, None] * cell_deviations
             )
         cell_means = np.repeat(raw_means[k][None], n_rows, axis=0)
         cell_means[row_index, cell] -= mean_shifts
@@ -339,9 +336,7 @@ class LocationFit(NoLikelihood):
         between_others = np.einsum("ksi,ksj->ij", between[others], between[others])
         removed_factors = np.where(
             remaining_in_cell > 0,
-            left_out_weights
-            * (remaining_in_cell + left_out_weights)
-            / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
+            w * (remaining_in_cell + w) / np.where(remaining_in_cell > 0, remaining_in_cell, 1.0),
             0.0,
         )
         scatter = (
@@ -361,7 +356,7 @@ class LocationFit(NoLikelihood):
         trace = np.divide(
             remaining_counts, n, out=np.zeros_like(remaining_counts), where=remaining_counts > 0
         ).sum(axis=1)
-        divisor = self.cells.total - left_out_weights - effective_counts - trace
+        divisor = self.cells.total - w - effective_counts - trace
         mean_deviations = z - self.smoothed_means[:, cell]
         mean_deviations[k] = z - means[row_index, cell]
         d2 = squared_mahalanobis_lengths(scatter, mean_deviations) * divisor
