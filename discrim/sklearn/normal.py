@@ -35,8 +35,8 @@ from discrim.errors import (
 from discrim.formula.grammar import quote
 from discrim.models.base.reading import check_word, format_argument, is_integer, join_labels, prior_vector
 from discrim.models.discriminant.covariance_models import (
-    LINEAR,
-    QUADRATIC,
+    LDA_COVARIANCES,
+    QDA_COVARIANCES,
     read_covariance,
 )
 from discrim.models.moments.moments import Moments, moments, moments_of_fit
@@ -381,7 +381,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     verb = staticmethod(discrim.lda)
     specifications = MappingProxyType(
-        {"covariance": base.word_reader(LINEAR.classes_by_keyword), "components": read_subspace}
+        {"covariance": base.word_reader(LDA_COVARIANCES.classes_by_keyword), "components": read_subspace}
     )
     takes_sparse = True
 
@@ -438,7 +438,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
 
     def _required_moments(self) -> ScatterType | None:
         """Return the second moments that the covariance requires; None if it requires the rows."""
-        covariance_model = read_covariance(LINEAR, self.covariance, self.method, self.components)
+        covariance_model = read_covariance(LDA_COVARIANCES, self.covariance, self.method, self.components)
         by_levels = isinstance(self.components, MultipleCorrespondence)
         return (
             None if covariance_model.needs_rows or by_levels else covariance_model.required_moments("pooled")
@@ -501,7 +501,7 @@ class QDAClassifier(PartialClassifier):
 
     verb = staticmethod(discrim.qda)
     specifications = MappingProxyType(
-        {"covariance": base.word_reader(QUADRATIC.classes_by_keyword), "components": read_subspace}
+        {"covariance": base.word_reader(QDA_COVARIANCES.classes_by_keyword), "components": read_subspace}
     )
     _fallback_option = ("singular", "shrink")
 
@@ -512,7 +512,7 @@ class QDAClassifier(PartialClassifier):
 
     def _required_moments(self) -> ScatterType | None:
         """Return "class" for moments of each class, or None if the covariance requires the rows."""
-        covariance_model = read_covariance(QUADRATIC, self.covariance, self.method, self.components)
+        covariance_model = read_covariance(QDA_COVARIANCES, self.covariance, self.method, self.components)
         # If the covariance of a class does not exist, that of other classes is used.
         return None if covariance_model.needs_rows else "class"
 

@@ -29,7 +29,7 @@ from discrim.datasets import load_iris, load_penguins
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.base.refits import refit_options
 from discrim.models.base.tensor_file import read_file, write_file
-from discrim.models.discriminant.covariance_models import LINEAR, QUADRATIC
+from discrim.models.discriminant.covariance_models import LDA_COVARIANCES, QDA_COVARIANCES
 from discrim.penalty import Lasso, Ridge
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, RandomFeatures, SparsePLS
 
@@ -119,7 +119,7 @@ def test_a_specification_is_a_value(specification):
             setattr(specification, field.name, None)
 
 
-@pytest.mark.parametrize(("verb", "option"), [(lda, LINEAR), (qda, QUADRATIC)])
+@pytest.mark.parametrize(("verb", "option"), [(lda, LDA_COVARIANCES), (qda, QDA_COVARIANCES)])
 def test_a_word_is_its_specification_with_defaults(verb, option):
     literal = {"lda": covariance.LinearCovariance, "qda": covariance.QuadraticCovariance}[verb.__name__]
     assert tuple(option.classes_by_keyword) == get_args(literal)

@@ -19,7 +19,7 @@ import pytest
 import discrim
 from discrim.covariance import Diagonal, Shrunk, ShrunkCorrelation
 from discrim.errors import DiscrimError
-from discrim.models.discriminant.covariance_models import LINEAR, QUADRATIC
+from discrim.models.discriminant.covariance_models import LDA_COVARIANCES, QDA_COVARIANCES
 from tests.fuzz.processor_time import raises_after
 
 SECONDS = 30
@@ -116,7 +116,7 @@ VERBS = {
     "lda": {
         "method": ["moment", "mle"],
         "covariance": [
-            *LINEAR.classes_by_keyword,
+            *LDA_COVARIANCES.classes_by_keyword,
             Shrunk(0.5),
             Shrunk("loo"),
             ShrunkCorrelation(0.5),
@@ -126,7 +126,7 @@ VERBS = {
     },
     "qda": {
         "method": ["moment", "mle"],
-        "covariance": [*QUADRATIC.classes_by_keyword],
+        "covariance": [*QDA_COVARIANCES.classes_by_keyword],
         "ncomp": [None, None, 1, 2],
     },
     "rda": {"alpha": [0.0, 0.5, 1.0, None], "gamma": [0.0, 0.5, None], "seed": [0]},

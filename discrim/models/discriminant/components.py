@@ -1,4 +1,7 @@
-"""Principal axes within which normal classes are compared: choice of their number, and their results."""
+"""Principal axes within which normal classes are compared: the choice of their number, and `fit.subspace`.
+
+`lda`, `qda` and `rda` use this module for `components=`, and `qda` also for `ncomp=`.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def raise_if_collinear_total(
 
 
 def reason_to_need_rows(components: object) -> NeedsRows:
-    """Return the reason that a number of axes cannot be chosen from moments."""
+    """Return the error text and hint for `components="cv"` or "loo" with moments instead of rows."""
     return NeedsRows(
         f"components={components!r} chooses the number of axes and requires the rows.",
         "Pass a number, or a proportion such as 0.9",
@@ -98,6 +101,7 @@ class AxesChoice:
     Attributes
     ----------
     covariance_model : SubspaceCovariance
+        Model of the scores on principal axes, whose number is to be chosen.
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
@@ -112,8 +116,8 @@ class AxesChoice:
     divisors: Callable[[ClassMoments], Floats]
     prior: Floats
 
-    def candidate_numbers(self, max_axes: int) -> Codes:
-        """Return the candidate numbers of axes (G,), up to `max_axes`."""
+    def candidate_counts(self, max_axes: int) -> Codes:
+        """Return the candidate numbers of axes (G,): all up to `max_axes`, or some if each is slow to try."""
         if max_axes < 1:
             raise CollinearError(
                 "The training rows are too few for a covariance matrix within classes, even on one principal "
@@ -127,8 +131,8 @@ class AxesChoice:
             else candidate_axis_counts(max_axes)
         )
 
-    def max_n_axes(self, moments: ClassMoments, rank: int, n_left_out: int = 0) -> int:
-        """Return the largest number of axes with a regular covariance of the scores without some rows.
+    def max_axis_count(self, moments: ClassMoments, rank: int, n_left_out: int = 0) -> int:
+        """Return the largest number of axes for which the covariance of the scores can be regular.
 
         Parameters
         ----------
@@ -137,7 +141,7 @@ class AxesChoice:
         rank : int
             Rank of the columns, the largest possible number of axes.
         n_left_out : int
-            Number of rows that are left out.
+            Number of these rows that are left out of a fit.
 
         Returns
         -------
@@ -161,17 +165,18 @@ class AxesChoice:
         rows: tuple[Floats, Codes, Floats | None],
         candidates: Codes,
     ) -> Floats:
-        """Return the weights (G, K) of misclassified rows by number of axes and class.
+        """Classify rows with each number of axes; return the weights (G, K) of misclassified rows by class.
 
         Parameters
         ----------
         scores : Scores
             Moments of the scores on all axes.
         moments : ClassMoments
+            Moments of the training rows, for the divisors.
         rows : (y, codes, weights)
             Scores (m, q) of the rows on all axes, their classes (m,) and their weights (m,) or None.
         candidates : (G,) int
-            Candidate numbers.
+            Numbers of axes.
         """
         y, codes, weights = rows
         divisors = self.divisors(moments)
@@ -190,13 +195,14 @@ class AxesChoice:
 
 
 def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovariance, pd.DataFrame]:
-    """Choose the smallest number of axes with the least error.
+    """Choose the smallest number of axes with the smallest error by cross-validation or leave-one-out.
 
     The axes are computed again without each fold or row.
 
     Parameters
     ----------
     choice : AxesChoice
+        Candidates and rows; the option of the covariance model selects folds ("cv") or leave-one-out ("loo").
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -209,7 +215,9 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     """
     raise_if_single_row_classes(choice.moments, choice.design_rows.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
-    count_errors = _errors_by_leave_one_out if choice.covariance_model.options == "loo" else _errors_by_folds
+    count_errors = (
+        _count_errors_by_leave_one_out if choice.covariance_model.options == "loo" else _count_errors_by_folds
+    )
     candidates, misclassified, class_counts = count_errors(choice, spectrum)
     path = error_path("components", candidates, misclassified, class_counts, choice.prior, sampled=sampled)
     path["share"] = np.cumsum(spectrum.eigenvalues)[candidates - 1]
@@ -224,14 +232,14 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     return choice.covariance_model.with_count(int(candidates[near_minimum_mask(errors)].min())), path
 
 
-def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
     """Count misclassified rows by number of axes in cross-validation; each fold computes the axes again.
 
     Parameters
     ----------
     choice : AxesChoice
     spectrum : TotalAxes
-        Not used; the parameter makes the signature equal to that of `_errors_by_leave_one_out`.
+        Not used; the parameter makes the signature equal to that of `_count_errors_by_leave_one_out`.
 
     Returns
     -------
@@ -250,8 +258,8 @@ def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Fl
         design_rows, choice.moments.scatter_type, rooted=False
     )
     train_axes = [(moments, choice.covariance_model.spectrum(moments)) for moments in fold_moments]
-    max_axes = min(choice.max_n_axes(moments, len(axes.eigenvalues)) for moments, axes in train_axes)
-    candidates = choice.candidate_numbers(max_axes)
+    max_axes = min(choice.max_axis_count(moments, len(axes.eigenvalues)) for moments, axes in train_axes)
+    candidates = choice.candidate_counts(max_axes)
     scores = [Scores.from_spectrum(moments, axes, max_axes) for moments, axes in train_axes]
     misclassified = np.zeros((len(candidates), k))
     class_counts = np.zeros(k)
@@ -265,7 +273,7 @@ def _errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Fl
     return candidates, misclassified, class_counts
 
 
-def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
+def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Codes, Floats, Floats]:
     """Count misclassified rows by number of axes in leave-one-out, with axes computed without each row.
 
     Parameters
@@ -287,8 +295,8 @@ def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[C
     rank = len(spectrum.eigenvalues)
     if not choice.covariance_model.relearns_axes(moments, rank):
         raise relearning_too_slow('components="loo"', moments)
-    max_axes = choice.max_n_axes(moments, min(rank, int(moments.rows.sum()) - 2), n_left_out=1)
-    candidates = choice.candidate_numbers(max_axes)
+    max_axes = choice.max_axis_count(moments, min(rank, int(moments.rows.sum()) - 2), n_left_out=1)
+    candidates = choice.candidate_counts(max_axes)
     left_out_axes = choice.covariance_model.leave_one_out_axes(moments, spectrum)
     covariance_model = choice.covariance_model
     log_prior = log_of_prior(choice.prior)
@@ -314,13 +322,13 @@ def _errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> tuple[C
                 )
                 class_scores = row.mark_lone_class(class_scores)
             if np.isnan(class_scores).any():
-                class_scores = _scores_of_refit(choice, positions[i], x[i : i + 1], candidates)
+                class_scores = _scores_without_row(choice, positions[i], x[i : i + 1], candidates)
             misclassified += misclassified_by_count(class_scores, codes[i : i + 1], row_weights[i : i + 1])
     return candidates, misclassified, moments.counts
 
 
-def _scores_of_refit(choice: AxesChoice, position: int, x: Floats, candidates: Codes) -> Floats:
-    """Compute scores of a row by each number of axes, from the moments of the other rows.
+def _scores_without_row(choice: AxesChoice, position: int, x: Floats, candidates: Codes) -> Floats:
+    """Refit without a row and return the scores of this row with each number of axes.
 
     Parameters
     ----------
@@ -356,10 +364,10 @@ MIN_RELATIVE_VARIANCE = 1e-8
 """Variance along an axis, relative to the largest, below which cross-products are too imprecise."""
 
 
-def with_roots_if_imprecise(
+def add_roots_if_imprecise(
     covariance_model: CovarianceModel, design_rows: DesignRows, moments: ClassMoments
 ) -> ClassMoments:
-    """Return moments, with square roots of the scatter if cross-products are too imprecise for some axis.
+    """Return the moments, computed again with square roots of the scatter if an axis is imprecise without.
 
     Parameters
     ----------
@@ -389,31 +397,34 @@ def with_roots_if_imprecise(
     return reading.class_moments(design_rows, moments.scatter_type) if is_imprecise else moments
 
 
-def with_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset[str]]:
-    """Return blocks with an indicator of each level, and the names of these columns."""
+def add_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset[str]]:
+    """Return the rows with one indicator column for each level, and the names of the indicator columns."""
     design, names = indicator_design(design_rows.design)
     return replace(design_rows, design=design), names
 
 
-def recode(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
-    """Return fit and blocks of a design that has lost levels, with its own indicators or covariates."""
+def adapt_to_levels(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
+    """Adapt a fit and rows that lack levels of the fit: count indicator columns or covariates again.
+
+    Returns the fit, with a covariance model for the columns of the rows, and the rows.
+    """
     covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
     if subspace is not None and subspace.indicators is not None:
-        design_rows, names = with_level_indicators(design_rows)
+        design_rows, names = add_level_indicators(design_rows)
         covariance_model = replace(subspace, indicators=tuple(term in names for term in design_rows.terms))
     elif covariance_model.covariates:
         covariance_model = adjusted_model(design_rows.n_covariates)
     return replace(fit, estimates=replace(fit.estimates, covariance_model=covariance_model)), design_rows
 
 
-def with_indicators(
+def mark_indicators(
     covariance_model: CovarianceModel,
     design_rows: DesignRows,
     moments: ClassMoments,
     names: frozenset[str] | None,
 ) -> tuple[CovarianceModel, ClassMoments]:
-    """Return the model, with correspondence axes for indicator columns, and moments of sufficient precision.
+    """Mark the indicator columns in the covariance model, and ensure that the moments are precise enough.
 
     Parameters
     ----------
@@ -424,12 +435,19 @@ def with_indicators(
         Moments of these rows.
     names : frozenset of str or None
         Names of the indicator columns; None without multiple correspondence analysis.
+
+    Returns
+    -------
+    CovarianceModel
+        The model, which standardizes by levels if there are indicators.
+    ClassMoments
+        See `add_roots_if_imprecise`.
     """
     subspace = covariance_model.subspace
     if names is not None and subspace is not None:
         indicator_mask = tuple(term in names for term in design_rows.terms)
         covariance_model = replace(subspace, standardized=True, indicators=indicator_mask)
-    return covariance_model, with_roots_if_imprecise(covariance_model, design_rows, moments)
+    return covariance_model, add_roots_if_imprecise(covariance_model, design_rows, moments)
 
 
 class Subspace(FitComponent):
@@ -446,6 +464,7 @@ class Subspace(FitComponent):
 
     @property
     def _covariance_model(self) -> SubspaceCovariance:
+        """Covariance model of the fit."""
         covariance_model: SubspaceCovariance = self._fit.estimates.subspace_model
         return covariance_model
 
@@ -463,6 +482,7 @@ class Subspace(FitComponent):
         return len(self._scores().axes)
 
     def _axis_names(self) -> pd.Index:
+        """Return the names of the axes, such as PC1, PC2."""
         return pd.Index(
             [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(self.n_components)]
         )
@@ -512,12 +532,13 @@ class CorrespondenceSubspace(Subspace):
     [0.37, 0.05, 1.3]
     """
 
-    def _indicators(self) -> Mask:
+    def _indicator_mask(self) -> Mask:
+        """Return which columns (p,) are indicators of levels."""
         return np.array(self._covariance_model.indicators)
 
-    def _variances(self) -> tuple[Floats, Floats]:
+    def _level_proportions_and_variances(self) -> tuple[Floats, Floats]:
         """Return the proportion (p,) of rows with each level, and the variances (q,) along the axes."""
-        indicator_mask = self._indicators()
+        indicator_mask = self._indicator_mask()
         moments = self._fit.estimates.moments
         proportions = np.where(indicator_mask, moments.counts @ moments.class_means / moments.total, 0.0)
         total_variance = (1.0 - proportions).sum()
@@ -530,9 +551,9 @@ class CorrespondenceSubspace(Subspace):
         If some columns are numeric, they are the eigenvalues of factor analysis of mixed data divided by the
         number of columns.
         """
-        proportions, variances = self._variances()
+        proportions, variances = self._level_proportions_and_variances()
         # The proportions of the levels of each categorical column sum to one.
-        n_columns = proportions.sum() + (~self._indicators()).sum()
+        n_columns = proportions.sum() + (~self._indicator_mask()).sum()
         return pd.Series(variances / n_columns, index=self._axis_names(), name="eigenvalue")
 
     @with_display_formats(share="share")
@@ -546,8 +567,8 @@ class CorrespondenceSubspace(Subspace):
             score of the rows with the level divided by the standard deviation of the scores. Squares of
             `loadings` are the contributions of levels to an axis.
         """
-        indicator_mask = self._indicators()
-        proportions, variances = self._variances()
+        indicator_mask = self._indicator_mask()
+        proportions, variances = self._level_proportions_and_variances()
         coordinates = (
             self.loadings.to_numpy()[indicator_mask]
             * np.sqrt(variances)
@@ -573,6 +594,7 @@ class SlicedSubspace(Subspace):
     """
 
     def _spectrum(self) -> SlicedAxes:
+        """Return the axes of sliced average variance estimation with their eigenvalues."""
         return cast("SlicedAxes", self._scores().spectrum)
 
     @property
@@ -594,7 +616,7 @@ class SlicedSubspace(Subspace):
 
 
 def subspace_of(fit: FittedModel[Any]) -> Subspace | None:
-    """Return the axes of a fit within which the classes are compared; None if the fit uses all columns."""
+    """Return `fit.subspace`, of the class for the kind of axes; None if the fit compares all columns."""
     subspace = fit.estimates.subspace_model
     if subspace is None:
         return None

@@ -90,8 +90,7 @@ class CovarianceOption:
                 f"covariance={format_argument(value)} is not supported.",
                 hint=(
                     f"Use one of {join_labels(self.classes_by_keyword, len(self.classes_by_keyword))}, a "
-                    "specification of "
-                    "discrim.covariance, or an estimator with fit(X) and covariance_."
+                    "specification of discrim.covariance, or an estimator with fit(X) and covariance_."
                 ),
             )
         classes = (*self.classes_by_keyword.values(), *self.further_classes)
@@ -101,10 +100,12 @@ class CovarianceOption:
         return specification.model()
 
 
-LINEAR = CovarianceOption(covariance_words("lda"), subspaces=(PrincipalComponents, MultipleCorrespondence))
+LDA_COVARIANCES = CovarianceOption(
+    covariance_words("lda"), subspaces=(PrincipalComponents, MultipleCorrespondence)
+)
 """Values that `covariance=` of `lda` accepts."""
 
-QUADRATIC = CovarianceOption(covariance_words("qda"))
+QDA_COVARIANCES = CovarianceOption(covariance_words("qda"))
 """Values that `covariance=` of `qda` accepts."""
 
 
@@ -120,7 +121,7 @@ def read_covariance(
     Parameters
     ----------
     option : CovarianceOption
-        `LINEAR` or `QUADRATIC`.
+        `LDA_COVARIANCES` or `QDA_COVARIANCES`.
     covariance, method, components, missing
         Options of the verb. With `components` the model is that of scores on principal axes.
 
@@ -178,12 +179,15 @@ def read_covariance(
 
 
 def advised_specification(covariance_model: CovarianceModel, parameters: str) -> str:
-    """Return how the specification of a covariance model is written with other parameters, for a message."""
+    """Return `covariance=` with the specification of a model and other parameters, for a message.
+
+    An example is "covariance=discrim.covariance.Shrunk(0.1)".
+    """
     return f"covariance=discrim.covariance.{describe(covariance_model).specification}({parameters})"
 
 
 def standardize_hint(covariance_model: CovarianceModel) -> str:
-    """Return the option by which `lda` and `qda` standardize the columns, for a message."""
+    """Return the hint how to standardize the columns with this covariance model in `lda` and `qda`."""
     if covariance_model.subspace is not None:
         return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
     return f"Pass {advised_specification(covariance_model, 'standardize=True')}"
@@ -198,10 +202,10 @@ def covariance_text(covariance: Any) -> str:
     )
 
 
-def on_save_axes(
+def reduce_to_save_axes(
     covariance_model: CovarianceModel, ncomp: Any, covariance: Any, missing: Any
 ) -> CovarianceModel:
-    """Return the covariance model of scores on the axes of `ncomp=` of `qda`.
+    """Return the covariance model that applies the axes of `ncomp=` of `qda` (SAVE) to another model.
 
     Parameters
     ----------
@@ -250,8 +254,8 @@ def raise_if_moments_with_levels(components: Any) -> None:
         )
 
 
-def method_of(covariance_model: CovarianceModel, method: Divisor) -> str:
-    """Return the method of a robust covariance model, or else the option `method` of the verb."""
+def effective_method(covariance_model: CovarianceModel, method: Divisor) -> str:
+    """Return the name of a robust covariance estimator, or the option `method` for other models."""
     return getattr(covariance_model, "method", method)
 
 
@@ -274,7 +278,7 @@ DESCRIPTIONS: dict[type[CovarianceModel], type[CovarianceDescription]] = {}
 
 
 def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
-    """Register a description for classes of covariance models and their subclasses."""
+    """Return a class decorator that registers a description for classes of models and their subclasses."""
 
     def register(description: D) -> D:
         DESCRIPTIONS.update(dict.fromkeys(models, description))
@@ -292,7 +296,7 @@ def describe(model: CovarianceModel) -> CovarianceDescription:
 
 
 def divisor_text(*, by_class: bool, mle: bool) -> str:
-    """Return the divisor of covariances as a text."""
+    """Return the reciprocal divisor of covariances as text, such as "1/(n-1)" by class or "1/N" pooled."""
     return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
 
 
@@ -380,21 +384,31 @@ class CovarianceDescription:
         """Return the covariance and its divisor, for a header."""
         return f"{self.model.name}{' by class' * by_class}, {divisor_text(by_class=by_class, mle=mle)}"
 
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance."""
-        return f"{'Covariance matrix' if by_class else self.pooled_title} {where}, divisor {divisor}"
+    def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
+        """Return the title of the table of a covariance.
+
+        Parameters
+        ----------
+        scope : str
+            Rows of the covariance: "within classes" or "in" with the label of a class.
+        divisor : str
+            Divisor, such as "N-K".
+        by_class : bool
+            Whether it is the covariance of one class.
+        """
+        return f"{'Covariance matrix' if by_class else self.pooled_title} {scope}, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of a header about the parameters of the model."""
+        """Return the items of a header for the parameters of the model, such as the shrinkage."""
         sphere = [] if self.model.target_units is None else [sphere_item(self.model.target_units)]
         return [*map(shrinkage_item, self.model.shrinkages), *sphere]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note below a header; `shorten` cuts a text of the user."""
+        """Return the note below a header; `shorten` abbreviates text that the user wrote."""
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
     def component(self, fit: FittedModel[Any]) -> FitComponent | None:
-        """Return the `covariance_model` of the results, or None."""
+        """Return the attribute `covariance_model` of results; None if the model adds no attributes."""
         if self.component_class is not None:
             return self.component_class(fit)
         n_shrinkages = len(self.model.shrinkages)
@@ -403,15 +417,15 @@ class CovarianceDescription:
         return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the warning of a fit, if any."""
+        """Return the text of a warning about these covariances; None without a problem."""
         return None
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
-        """Return the error for a method that assumes the sampling distribution of moments, or None."""
+        """Return the error if `method` assumes that estimates are moments and they are not; else None."""
         return None
 
 
-SHRINKAGE_RULES = {
+SHRINKAGE_RULE_NAMES = {
     "given": "given",
     "oas": "OAS",
     "ledoit-wolf": "Ledoit-Wolf",
@@ -422,16 +436,16 @@ SHRINKAGE_RULES = {
 
 
 def shrinkage_item(shrinkage: Shrinkage) -> HeaderItem:
-    """Return the line of a header about a shrinkage and its rule."""
+    """Return the header item of a shrinkage, with the rule that chose it."""
     low = min(shrinkage.values)
     high = max(shrinkage.values)
     text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
-    rule = SHRINKAGE_RULES[shrinkage.rule]
+    rule = SHRINKAGE_RULE_NAMES[shrinkage.rule]
     return HeaderItem(f"Shrinkage, {rule}", shrinkage.values, text, brief=f"shrinkage ({rule})")
 
 
 def shrinkage_note(shrinkage: Shrinkage) -> str:
-    """Return the note about the errors of a shrinkage that leave-one-out chose."""
+    """Return the note that the error is optimistic if leave-one-out chose the shrinkage; else ""."""
     if shrinkage.rule != "loo":
         return ""
     return (
@@ -441,7 +455,7 @@ def shrinkage_note(shrinkage: Shrinkage) -> str:
 
 
 def shrinkage_text(shrinkage: Shrinkage) -> str:
-    """Return the shrinkage that leaves a covariance singular, for a message."""
+    """Return the value of a shrinkage as text, such as "shrinkage=0.1", for a message."""
     authors = {"ledoit-wolf": "Ledoit & Wolf's", "strimmer": "Schaefer & Strimmer's"}
     if shrinkage.rule in authors:
         return f"{authors[shrinkage.rule]} shrinkage is 0"
@@ -449,7 +463,7 @@ def shrinkage_text(shrinkage: Shrinkage) -> str:
 
 
 def sphere_item(sphere: TargetUnits) -> HeaderItem:
-    """Return the line of a header about the units of a sphere."""
+    """Return the header item with the units of the spherical shrinkage target."""
     text = "in columns' units" if sphere.in_data else "of standardized columns"
     return HeaderItem("Sphere", text, text)
 
@@ -506,7 +520,7 @@ class NonlinearDescription(CovarianceDescription):
     component_class = NonlinearModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the degrees of freedom and of the units."""
+        """Return the header items of the degrees of freedom and the units."""
         classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
         df = tuple(degrees_of_freedom(moments, k) for k in classes)
         low, high = f"{min(df):.6g}", f"{max(df):.6g}"
@@ -534,7 +548,7 @@ class ShrunkCorrelationDescription(CovarianceDescription):
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of both shrinkages."""
+        """Return the header items of the shrinkages of correlations and variances."""
         items: list[HeaderItem] = []
         for target, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
             rule = "given" if shrinkage.rule == "given" else "estimated"
@@ -550,20 +564,19 @@ class PseudoInverseDescription(CovarianceDescription):
     """Wording for the pseudo-inverse."""
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the line of the rank."""
+        """Return the header item of the rank."""
         rank = len(covariances[0].root)
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the warning that a covariance has no inverse."""
+        """Return the warning that the covariance is singular, with the share of differences it ignores."""
         rank, ignored_share = ignored_complement(covariances[0], moments)
         if rank == moments.n_columns:
             return None
         return (
             f'covariance="pinv": the observations vary within classes in {rank} of {moments.n_columns} '
             f"dimensions. Distances ignore the other dimensions, which contain {ignored_share:.1%} of the "
-            "squared "
-            'differences of the class means; covariance="shrunk" uses all dimensions.'
+            'squared differences of the class means; covariance="shrunk" uses all dimensions.'
         )
 
 
@@ -578,7 +591,7 @@ class FactorAnalyticDescription(CovarianceDescription):
 
     @property
     def dimension_rule(self) -> str:
-        """The rule that chose the dimensions."""
+        """Name of the rule that chose the dimensions, for a header."""
         requested = self.model.options
         return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {requested.threshold:g}"}[
             requested.method
@@ -591,7 +604,7 @@ class FactorAnalyticDescription(CovarianceDescription):
         return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the form, the dimensions and the sphere."""
+        """Return the header items of the form, the dimensions and the sphere."""
         form = self.model.options.form
         items: list[HeaderItem] = [HeaderItem("Form", form, form)]
         if self.model.factors is not None:
@@ -615,9 +628,9 @@ class EstimatorDescription(CovarianceDescription):
         """Return the covariance and its divisor, for a header."""
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+    def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Covariance matrix {where}, by the estimator"
+        return f"Covariance matrix {scope}, by the estimator"
 
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note that names the estimator."""
@@ -649,12 +662,12 @@ class CovariateAdjustedDescription(CovarianceDescription):
         """Return the covariance and its divisor, for a header."""
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
 
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+    def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Covariance matrix {where}, given the covariates, divisor {divisor}"
+        return f"Covariance matrix {scope}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the line of the number of covariates."""
+        """Return the header item of the number of covariates."""
         covariates = self.model.covariates
         return [HeaderItem("Covariates", covariates, f"{covariates}, slopes common to classes")]
 
@@ -671,7 +684,7 @@ class EMDescription(FullDescription):
         return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the search."""
+        """Return the header items of the incomplete observations and the EM iterations."""
         model = self.model
         steps = f"{model.steps}{'' if model.converged else ', not converged'}"
         return [
@@ -687,8 +700,7 @@ class EMDescription(FullDescription):
             return None
         return NotSupportedError(
             f"{method} assumes the sampling distribution of moments of complete rows, which does not apply "
-            "to "
-            'estimates with missing="em".',
+            'to estimates with missing="em".',
             hint='Fit the complete rows, without missing="em".',
         )
 
@@ -703,7 +715,7 @@ class RobustDescription(CovarianceDescription):
 
     @property
     def estimator(self) -> str:
-        """Name of the estimator."""
+        """Name of the estimator, which subclasses define."""
         return ""
 
     @property
@@ -715,12 +727,12 @@ class RobustDescription(CovarianceDescription):
         """Return the covariance and its estimator, for a header."""
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
-    def title(self, where: str, divisor: str, *, by_class: bool) -> str:
+    def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table of a covariance."""
-        return f"Robust covariance matrix {where} ({self.estimator})"
+        return f"Robust covariance matrix {scope} ({self.estimator})"
 
     def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
-        """Return the line of the breakdown point."""
+        """Return the header item of the breakdown point."""
         breakdown = self.model.breakdown(moments)
         return HeaderItem("Breakdown point", breakdown, f"{100 * breakdown:.0f} % of a class")
 
@@ -743,7 +755,7 @@ class StudentTDescription(RobustDescription):
         return f"t, nu = {self.model.nu:.4g}{'' if self.model.inflated else ', scale'}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the search and of the breakdown point."""
+        """Return the header items of the degrees of freedom, the iterations and the breakdown point."""
         rule = "estimated" if self.model.estimated_nu else "given"
         return [
             HeaderItem("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
@@ -759,7 +771,7 @@ class MCDDescription(RobustDescription):
     estimator = "minimum determinant"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the subsets and of the breakdown point."""
+        """Return the header items of the subset sizes and the breakdown point."""
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
         proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
@@ -794,7 +806,7 @@ class SubspaceDescription(CovarianceDescription):
         return self.inner.heading(by_class=by_class, mle=mle)
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the lines of the number of axes, its share of the variance, and the shrinkage."""
+        """Return the header items of the number of axes, their share of the variance, and the shrinkage."""
         model = self.model
         label = f"Principal axes{', standardized' if model.standardized else ''}"
         label = label if model.indicators is None else "Axes of correspondence"
@@ -826,7 +838,7 @@ class SAVEDescription(SubspaceDescription):
     axis_name = "SAVE"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the line of the number of axes, and their share of the sum of the eigenvalues."""
+        """Return the header item of the number of axes, with their share of the sum of the eigenvalues."""
         model = self.model
         text = f"{model.count} of {model.total}, {model.variance_share:.1%} of eigenvalues"
         return [HeaderItem("SAVE axes", model.count, text)]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
-    """Return the shrinkage of a fit: a number, or a Series by class if each class has its own covariance."""
+    """Return a shrinkage as users see it: a number, or a named Series by class if covariances differ."""
     if len(fit.estimates.covariances) == 1:
         return shrinkage.values[0]
     return pd.Series(shrinkage.values, index=fit.classes, name=name)
@@ -56,6 +56,7 @@ class ShrunkModel(FitComponent):
     """
 
     def _shrinkages(self) -> tuple[Shrinkage, ...]:
+        """Return the shrinkages of the covariance model: one, or those of correlations and variances."""
         shrinkages: tuple[Shrinkage, ...] = self._fit.estimates.covariance_model.shrinkages
         return shrinkages
 
@@ -149,19 +150,20 @@ class SeparableModel(FitComponent):
     @property
     def row_cov(self) -> pd.DataFrame:
         """Covariance U of the rows of the matrix; its trace is the number of rows. By class if separate."""
-        return self._side_covariance("row")
+        return self._factor_covariance("row")
 
     @property
     def column_cov(self) -> pd.DataFrame:
         """Covariance V of the columns of the matrix, averaged over its rows; by class if separate."""
-        return self._side_covariance("column")
+        return self._factor_covariance("column")
 
     @property
     def _covariance_model(self) -> SeparableCovariance:
+        """Covariance model of the fit."""
         covariance_model: SeparableCovariance = self._fit.estimates.covariance_model
         return covariance_model
 
-    def _side_covariance(self, side: str) -> pd.DataFrame:
+    def _factor_covariance(self, side: str) -> pd.DataFrame:
         """Return the row or column factor of a separable covariance, stacked by class if the classes differ.
 
         The column factor is the mean of the diagonal blocks over the rows of the layout.
@@ -252,7 +254,7 @@ class SeparableModel(FitComponent):
 
 
 POOLED_LABEL = "pooled"
-"""Label used instead of a class if the classes have a common covariance."""
+"""Label of the rows of `FactorModel.scree` if the classes have a common covariance."""
 
 
 class FactorModel(FitComponent):
@@ -272,6 +274,7 @@ class FactorModel(FitComponent):
 
     @property
     def _factors(self) -> Factors:
+        """Estimated axes and variances of the covariance model."""
         covariance_model: Any = self._fit.estimates.covariance_model
         factors: Factors = covariance_model.factors
         return factors

@@ -1,4 +1,4 @@
-"""Covariates of linear discriminant analysis: the adjusted covariance model, and results."""
+"""Covariates of linear discriminant analysis: the adjusted covariance model, and `fit.covariate_model`."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class CovariateModel(FitComponent):
         """Names of the columns of the covariates."""
         return self._fit.terms[: self._fit.estimates.covariates]
 
-    def _slopes(self) -> Slopes:
+    def _slope_estimates(self) -> Slopes:
         """Return the estimated slopes of the covariates, computed once and cached."""
         fit = self._fit
         if "slopes" not in fit.cache:
@@ -116,11 +116,11 @@ class CovariateModel(FitComponent):
         """
         check_level(level)
         fit = self._fit
-        estimates = self._slopes()
+        estimates = self._slope_estimates()
         q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.terms[:q], fit.terms[q:]], names=["covariate", "column"])
         return pd.DataFrame(
-            _t_columns(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, level), index=index
+            _t_test_columns(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, level), index=index
         )
 
     @with_display_formats()
@@ -149,11 +149,11 @@ class CovariateModel(FitComponent):
         """
         check_level(level)
         fit = self._fit
-        estimates = self._slopes()
+        estimates = self._slope_estimates()
         q = fit.estimates.covariates
         index = pd.MultiIndex.from_product([fit.classes, fit.terms[q:]], names=["class", "column"])
         table = pd.DataFrame({"mean": fit.estimates.moments.class_means[:, q:].ravel()}, index=index)
-        columns = _t_columns(estimates.means.ravel(), estimates.means_se.ravel(), estimates.df, level)
+        columns = _t_test_columns(estimates.means.ravel(), estimates.means_se.ravel(), estimates.df, level)
         for name, column in {"adjusted": "coef", "se": "se", "low": "low", "high": "high"}.items():
             table[name] = columns[column]
         return table
@@ -179,7 +179,7 @@ class CovariateModel(FitComponent):
         {'body_mass_g': '2.1e-48', 'parallel slopes': '0.3'}
         """
         fit = self._fit
-        slope_estimates = self._slopes()
+        slope_estimates = self._slope_estimates()
         estimates = fit.estimates
         q = fit.estimates.covariates
         p, k, _ = estimates.tested
@@ -200,7 +200,7 @@ class CovariateModel(FitComponent):
 
 
 def _wilks_row(roots: Floats, p: int, df: int, df_resid: float) -> list[float]:
-    """Compute Wilks' lambda and Rao's F.
+    """Compute one row of `CovariateModel.tests`: Wilks' lambda and Rao's F.
 
     Parameters
     ----------
@@ -220,12 +220,13 @@ def _wilks_row(roots: Floats, p: int, df: int, df_resid: float) -> list[float]:
     return [test.statistic, *test.approximations["F"]]
 
 
-def _t_columns(coef: Floats, se: Floats, df: float, level: float) -> dict[str, Floats]:
-    """Return the columns of a table of estimates, with t-tests and intervals.
+def _t_test_columns(coef: Floats, se: Floats, df: float, level: float) -> dict[str, Floats]:
+    """Compute t-tests and intervals of estimates, as the columns of a table.
 
     Parameters
     ----------
     coef, se : (m,) float
+        Estimates and their standard errors.
     df : float
         Degrees of freedom of t.
     level : float

@@ -32,18 +32,20 @@ from discrim.models.base.data_range import check_data_range
 from discrim.models.base.fit import FittedModel
 
 MissingRows = Literal["drop", "em"]
-"""Treatment of rows with a missing value."""
+"""Values of the option `missing`: drop rows with a missing value, or use them by EM."""
 
 
 class ObservedSample(NamedTuple):
-    """Rows with a class, a weight and at least one value.
+    """Rows in memory that have a class, a weight and at least one value.
 
     Attributes
     ----------
     x : (n, p) float
         Missing values are NaN.
     codes : (n,) int
+        Classes.
     weights : (n,) float or None
+        Frequency weights; None if all are 1.
     """
 
     x: Floats
@@ -51,13 +53,15 @@ class ObservedSample(NamedTuple):
     weights: Floats | None
 
 
-def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
+def is_em_requested(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     """Validate the option `missing`, and return whether EM uses rows with missing values.
 
     Parameters
     ----------
     missing : {"drop", "em"} or None
+        Option of the verb.
     na_action : {"drop", "raise"}
+        Option of the verb.
     has_rows : bool
         Whether the verb is fitted to rows that can be read several times.
 
@@ -88,8 +92,8 @@ def asks_for_em(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     return True
 
 
-def em_sample(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
-    """Estimate moments by EM from all rows with a class and at least one value.
+def estimate_by_em(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
+    """Read all rows with a class and at least one value, and estimate means and covariances by EM.
 
     Parameters
     ----------
@@ -114,7 +118,7 @@ def em_sample(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, Cla
     CollinearError
         There are too few rows for a covariance, or the covariance becomes singular.
     """
-    design_rows, rows, observed = observed_sample(design_rows)
+    design_rows, rows, observed = read_observed_sample(design_rows)
     raise_if_unobserved(design_rows, rows, common=common)
     if common:
         hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
@@ -125,7 +129,7 @@ def em_sample(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, Cla
     with Progress(0, "sweeps of EM") as progress:
         em_result = fit_em(*rows, len(design_rows.design.levels), common=common, progress=progress)
     if isinstance(em_result, SingularDuringSearch):
-        raise _collapse_error(em_result, design_rows)
+        raise _singular_search_error(em_result, design_rows)
     moments, em = em_result
     if not em.converged:
         warn_user(
@@ -139,7 +143,7 @@ def em_sample(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, Cla
     return design_rows, moments, em
 
 
-def observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
+def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
     """Read the rows with a class and at least one value.
 
     Returns
@@ -171,7 +175,7 @@ def observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample
 
 
 def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
-    """Read rows into memory, and drop constant columns and empty classes; see `observed_sample`."""
+    """Read rows into memory, and drop constant columns and empty classes; see `read_observed_sample`."""
     chunks = [
         (
             x.copy(),
@@ -184,8 +188,7 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
     if not chunks:
         raise DataError(
             f"None of the {design_rows.table.nrows} rows has both a response "
-            f"{design_rows.design.response!r} and a "
-            "weight.",
+            f"{design_rows.design.response!r} and a weight.",
             hint="Pass rows with a class and a weight.",
             columns=(design_rows.design.response,),
         )
@@ -225,7 +228,7 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
 def raise_if_unobserved(
     design_rows: DesignRows, rows: ObservedSample, *, common: bool, pairs: bool = True
 ) -> None:
-    """Raise DataError if no row determines some mean or covariance.
+    """Raise DataError if a column, or a pair of columns, is never observed in a class.
 
     Parameters
     ----------
@@ -236,6 +239,11 @@ def raise_if_unobserved(
         Whether the classes have a common covariance.
     pairs : bool
         Whether covariances are estimated, which requires rows with both columns of each pair.
+
+    Raises
+    ------
+    DataError
+        A mean or a covariance cannot be estimated.
     """
     levels = design_rows.design.levels
     terms = design_rows.terms
@@ -268,7 +276,7 @@ def raise_if_unobserved(
             )
 
 
-def _lda_hint(observed: ClassMoments, *, varies: bool = True) -> str:
+def _common_covariance_hint(observed: ClassMoments, *, varies: bool = True) -> str:
     """Return a hint to use a common covariance matrix instead, or "" if it would fail as well.
 
     Parameters
@@ -292,10 +300,9 @@ def _raise_if_small_classes(observed: ClassMoments, design_rows: DesignRows) -> 
     if len(small_classes):
         raise CollinearError(
             f"Class {design_rows.design.levels[small_classes[0]]!r} has "
-            f"{observed.rows[small_classes[0]]} rows, "
-            f"too few for a covariance matrix of {observed.n_columns} columns "
-            f"({reading.join_labels(design_rows.terms)}).",
-            hint=f"Use fewer columns{_lda_hint(observed)}.",
+            f"{observed.rows[small_classes[0]]} rows, too few for a covariance matrix of "
+            f"{observed.n_columns} columns ({reading.join_labels(design_rows.terms)}).",
+            hint=f"Use fewer columns{_common_covariance_hint(observed)}.",
             classes=(design_rows.design.levels[small_classes[0]],),
         )
 
@@ -318,7 +325,7 @@ def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, commo
         k, j = constant[0].tolist()
         scope = "within each class" if common else f"in class {design_rows.design.levels[k]!r}"
         varies = not common and observed.squares[:, j].sum() > 0
-        hint = _lda_hint(observed, varies=varies)
+        hint = _common_covariance_hint(observed, varies=varies)
         raise CollinearError(
             f"{design_rows.terms[j]!r} is constant {scope}.",
             hint=f"Leave it out{hint}.",
@@ -327,8 +334,8 @@ def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, commo
         )
 
 
-def _collapse_error(collapsed: SingularDuringSearch, design_rows: DesignRows) -> CollinearError:
-    """Return the error for a covariance matrix that becomes singular during EM, with its column and class."""
+def _singular_search_error(collapsed: SingularDuringSearch, design_rows: DesignRows) -> CollinearError:
+    """Return the error, with column and class, for a covariance matrix that becomes singular during EM."""
     scope = (
         "within classes" if collapsed.k is None else f"in class {design_rows.design.levels[collapsed.k]!r}"
     )
@@ -342,8 +349,8 @@ def _collapse_error(collapsed: SingularDuringSearch, design_rows: DesignRows) ->
     )
 
 
-def em_rule(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
-    """Refit by EM to other weights of the rows, with the same prior, and return the rule.
+def refit_by_em(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
+    """Refit by EM to rows with other weights, under the prior of the fit, and return the rule.
 
     Parameters
     ----------

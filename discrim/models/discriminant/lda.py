@@ -53,27 +53,27 @@ from discrim.models.base.reading import (
     warn_of_tied_axes,
 )
 from discrim.models.discriminant import normal_fits
-from discrim.models.discriminant.components import recode, with_indicators, with_level_indicators
+from discrim.models.discriminant.components import adapt_to_levels, add_level_indicators, mark_indicators
 from discrim.models.discriminant.covariance_models import (
-    LINEAR,
+    LDA_COVARIANCES,
     Components,
     check_closed_form,
     describe,
-    method_of,
+    effective_method,
     raise_if_moments_with_levels,
     read_covariance,
     standardize_hint,
     warn_of_separated_axes,
 )
 from discrim.models.discriminant.covariates import CovariateModel, covariate_adjusted_model
-from discrim.models.discriminant.em import MissingRows, em_sample
+from discrim.models.discriminant.em import MissingRows, estimate_by_em
 from discrim.models.discriminant.normal_results import (
     ClassDifferences,
-    anova,
-    full_covariance,
-    moment_estimates,
+    compute_anova,
+    requires_full_covariance,
+    requires_moment_estimates,
 )
-from discrim.models.discriminant.robust import robust_moments
+from discrim.models.discriminant.robust import estimate_robust_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
 from discrim.models.results.canonical import CanonicalResults, Convention
@@ -81,10 +81,10 @@ from discrim.models.results.geometry import LinearGeometry, LogOddsEquations
 from discrim.subspace import MultipleCorrespondence
 
 
-def _require_errors(results: LDAResults) -> None:
-    """Raise NotSupportedError if standard errors of the log odds are not available."""
+def _require_standard_errors(results: LDAResults) -> None:
+    """Raise NotSupportedError if the fit has no standard errors of the log odds; for `available_if`."""
     estimates = results._fit.estimates
-    results._require_moments("log_odds()")
+    results._require_moment_estimates("log_odds()")
     if estimates.reduced_axes() is not None:
         raise NotSupportedError(
             "Standard errors of log odds are not available with ncomp=.", hint="Fit without ncomp=."
@@ -102,7 +102,7 @@ class LDALogOdds(LogOddsEquations):
 
     _fit: FittedModel[LDAFit]
 
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     @with_display_formats()
     def log_odds(self, reference: Any = None, level: float = 0.95, *, debiased: bool = False) -> pd.DataFrame:
         """Log odds of each class against a reference, with standard errors.
@@ -142,9 +142,9 @@ class LDALogOdds(LogOddsEquations):
         base = 0 if reference is None else class_code(reference, self.classes)
         classes = [label for k, label in enumerate(self.classes) if k != base]
         index = by_class_and_term(classes, ["constant", *self.terms])
-        return pd.DataFrame(self._wald(base, level, debiased=debiased), index=index)
+        return pd.DataFrame(self._wald_columns(base, level, debiased=debiased), index=index)
 
-    def _wald(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
+    def _wald_columns(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
         """Compute the columns of `log_odds`.
 
         Parameters
@@ -175,19 +175,19 @@ class LDALogOdds(LogOddsEquations):
         )  # fmt: skip
         return wald_columns(odds, shrink, level)
 
-    def _by_term(self, values: Floats) -> pd.DataFrame:
-        """Return values (K - 1) * (1 + p) by class as a table, "constant" and terms by the other classes."""
+    def _table_by_term(self, values: Floats) -> pd.DataFrame:
+        """Return values ((K - 1) (1 + p),), sorted by class, as a table: constant and terms by class."""
         rows = pd.Index(["constant", *self.terms], name="term")
         others = self.classes[1:]
         return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
 
     @property
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`, asymptotic for normal classes with equal covariances (Efron, 1975)."""
-        return self._by_term(self.log_odds()["se"].to_numpy())
+        return self._table_by_term(self.log_odds()["se"].to_numpy())
 
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     def cov_params(self) -> pd.DataFrame:
         """Covariance of `params` by (class, term), by the delta method; its diagonal is `bse` squared."""
         index = self.log_odds().index
@@ -198,19 +198,19 @@ class LDALogOdds(LogOddsEquations):
         return pd.DataFrame(covariance, index=index, columns=index)
 
     @property
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     def zvalues(self) -> pd.DataFrame:
         """Estimates divided by their standard errors."""
-        return self._by_term(self.log_odds()["z"].to_numpy())
+        return self._table_by_term(self.log_odds()["z"].to_numpy())
 
     @property
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
         """Two-sided p-values of the z-values, by the normal distribution."""
-        return self._by_term(self.log_odds()["p"].to_numpy())
+        return self._table_by_term(self.log_odds()["p"].to_numpy())
 
-    @available_if(_require_errors)
+    @available_if(_require_standard_errors)
     @with_display_formats()
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
         """Intervals of `params`, the log odds against the first class.
@@ -273,7 +273,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """Slopes on the covariates of the formula, adjusted means, and their tests."""
         return CovariateModel(self._fit)
 
-    def _axes(self) -> Canonical:
+    def _canonical_axes(self) -> Canonical:
         """Return the canonical axes, computed once and cached."""
         if "axes" not in self._fit.cache:
             self._fit.cache["axes"] = self._fit.estimates.axes()
@@ -282,18 +282,21 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def _n_axes(self) -> int:
-        rank = len(self._axes().singular_values)
+        """Number of canonical axes of the rule."""
+        rank = len(self._canonical_axes().singular_values)
         return rank if self._fit.estimates.ncomp is None else min(self._fit.estimates.ncomp, rank)
 
     @property
     def _axis_names(self) -> pd.Index:
         return pd.Index([f"LD{i + 1}" for i in range(self._n_axes)])
 
-    def _coefficients(self) -> Floats:
-        return self._axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
+    def _discriminant_coefficients(self) -> Floats:
+        """Return the discriminant coefficients (p, r) in the units of the columns."""
+        return self._canonical_axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
 
-    def _proportions(self) -> Floats:
-        squares = self._axes().singular_values ** 2
+    def _trace_proportions(self) -> Floats:
+        """Return the proportion of trace (r,) of each axis of the rule."""
+        squares = self._canonical_axes().singular_values ** 2
         return np.asarray(squares[: self._n_axes] / squares.sum())
 
     @property
@@ -303,21 +306,24 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         The scores have unit variance within classes. In each column the largest coefficient, standardized
         within classes, is positive.
         """
-        return pd.DataFrame(self._coefficients(), index=self.terms, columns=self._axis_names)
+        return pd.DataFrame(self._discriminant_coefficients(), index=self.terms, columns=self._axis_names)
 
     @property
     def svd(self) -> pd.Series:
         """Singular values: ratios of standard deviations between and within classes, scaled like MASS."""
         return pd.Series(
-            self._axes().singular_values[: self._n_axes], index=self._axis_names, name="svd", copy=True
+            self._canonical_axes().singular_values[: self._n_axes],
+            index=self._axis_names,
+            name="svd",
+            copy=True,
         )
 
     @property
     def explained(self) -> pd.Series:
         """Proportion of trace of each axis, relative to all axes."""
-        return pd.Series(self._proportions(), index=self._axis_names, name="explained")
+        return pd.Series(self._trace_proportions(), index=self._axis_names, name="explained")
 
-    def _functions(self) -> tuple[Floats, Floats]:
+    def _classification_functions(self) -> tuple[Floats, Floats]:
         """Return coefficients (p, K) and constants (K,) of the classification functions."""
         fit = self._fit.estimates
         return gaussian.classification_functions(
@@ -327,7 +333,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     def coef(self) -> pd.DataFrame:
         """Coefficients of the classification functions, terms by classes."""
-        return pd.DataFrame(self._functions()[0], index=self.terms, columns=self.classes)
+        return pd.DataFrame(self._classification_functions()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
@@ -335,10 +341,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
         x'coef + intercept is largest for the predicted class.
         """
-        return pd.Series(self._functions()[1], index=self.classes, name="constant")
+        return pd.Series(self._classification_functions()[1], index=self.classes, name="constant")
 
     @property
-    @available_if(full_covariance("Wilks' lambda"))
+    @available_if(requires_full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
         return wilks(self._fit.estimates.roots(), *self._fit.estimates.tested)
@@ -359,7 +365,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
             Missing for a row with a missing value.
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
-        axes = self._axes()
+        axes = self._canonical_axes()
         origin, _ = gaussian.move_origin(self._fit.estimates.moments, axes.centre)
         scaling = self.scaling.to_numpy()
         scores = np.empty((self._n_axes, design_rows.table.nrows))
@@ -374,16 +380,17 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         Signs and reference agree with `LogisticResults`. `log_odds` has them in rows, and against any class.
         """
         if self._fit.estimates.has_standard_errors:
-            return self._by_term(self.log_odds()["coef"].to_numpy())
+            return self._table_by_term(self.log_odds()["coef"].to_numpy())
         planes = [self._plane(k, 0) for k in range(1, len(self.classes))]
-        return self._by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
+        return self._table_by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
 
     def _plane(self, i: int, j: int) -> Plane:
+        """Return the boundary between the classes at positions i and j, positive on the side of i."""
         return self._fit.estimates.plane(i, j, self._fit.log_prior())
 
     # ---- tests
 
-    @available_if(full_covariance("canonical()"))
+    @available_if(requires_full_covariance("canonical()"))
     def canonical(self, convention: Convention | None = None) -> CanonicalResults:
         """Canonical variates: eigenvalues, dimension tests, coefficients, structure, centroids.
 
@@ -402,7 +409,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """
         return CanonicalResults(self._fit, convention)
 
-    @available_if(full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
+    @available_if(requires_full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
     @with_display_formats()
     def manova(self) -> pd.DataFrame:
         """The four tests of equal class means: statistic, F, df1, df2, p, and whether the F is exact.
@@ -412,7 +419,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """
         return manova_table(self._fit.estimates.roots(), *self._fit.estimates.tested)
 
-    @available_if(moment_estimates("anova()", adjusted=False))
+    @available_if(requires_moment_estimates("anova()", adjusted=False))
     @with_display_formats()
     def anova(
         self,
@@ -441,9 +448,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
             By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
             With a level omega2, low and high, for normal classes with equal variances.
         """
-        return anova(self._fit, levene=levene, adjust=adjust, level=level)
+        return compute_anova(self._fit, levene=levene, adjust=adjust, level=level)
 
-    @available_if(full_covariance("partial_tests()"))
+    @available_if(requires_full_covariance("partial_tests()"))
     @with_display_formats()
     def partial_tests(self) -> pd.DataFrame:
         """Partial tests of each column: partial Wilks' lambda, F and tolerance; t for two classes."""
@@ -461,14 +468,14 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         fit = self._fit.estimates
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
-    @available_if(normal_fits.has_moments_by_class("box_m()"))
-    @available_if(moment_estimates("box_m()", adjusted=False))
+    @available_if(normal_fits.requires_moments_by_class("box_m()"))
+    @available_if(requires_moment_estimates("box_m()", adjusted=False))
     def box_m(self) -> TestResult:
         """Box's M test of equal covariance matrices. It reads the rows once more.
 
         For a fit without rows use `qda`, which needs only moments.
         """
-        return normal_fits.box_m_of(self._fit)
+        return normal_fits.compute_box_m(self._fit)
 
     @with_display_formats()
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
@@ -491,7 +498,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria, shrinkage, and Wilks' lambda with its p-value."""
         row = self._glance()
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         names = ("shrinkage", "variance_shrinkage")
@@ -501,12 +508,13 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.DataFrame([row])
 
     def _centroids(self) -> pd.DataFrame:
-        scores = self._axes().scores[:, : self._n_axes]
+        """Return the class means on the canonical axes, classes by axes."""
+        scores = self._canonical_axes().scores[:, : self._n_axes]
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
 
 class LDASpec(normal_fits.NormalSpec[LDAFit]):
-    """Linear discriminant analysis."""
+    """Specification of linear discriminant analysis."""
 
     name = "lda"
     title = "Linear discriminant analysis"
@@ -529,7 +537,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def fit(
         self, estimates: LDAFit, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[LDAFit]:
-        """Return a fitted model; for the parameters see `ModelSpec.fit`."""
+        """Return a fitted model; see `ModelSpec.fit`. Raise DataError if the numbers of covariates differ."""
         if rows.n_covariates != estimates.covariates:
             raise DataError(
                 "The covariates of the estimates do not match the covariates of the formula.",
@@ -557,7 +565,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return super().rule(fit, prior, method, convention)
 
     def likelihood_of(self, fit: FittedModel[LDAFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return which variables `llf` is the likelihood of; see `ModelSpec.likelihood_of`."""
         return "class and row given covariates" if fit.estimates.covariates else "class and row"
 
     def drops_columns(self, fit: FittedModel[LDAFit]) -> bool:
@@ -567,8 +575,8 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def recode(
         self, fit: FittedModel[LDAFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LDAFit], DesignRows]:
-        """Adapt a fit to rows that lack levels of the fit."""
-        return recode(fit, rows)
+        """Adapt a fit and rows that lack levels of the fit; see `ModelSpec.recode`."""
+        return adapt_to_levels(fit, rows)
 
     def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out.
@@ -739,8 +747,8 @@ def lda(
     """
     options = verb_options(locals())
     reading.check_word("collinear", collinear, Collinear)
-    covariance_model = read_covariance(LINEAR, covariance, method, components, missing)
-    estimator = method_of(covariance_model, method)
+    covariance_model = read_covariance(LDA_COVARIANCES, covariance, method, components, missing)
+    estimator = effective_method(covariance_model, method)
     sample = Sample("lda", "pooled", moments, formula, data, weights, levels, functions, na_action)
     has_rows = sample.has_rows
     # Moments of the classes: from moments=, from incomplete rows by EM, or from complete rows.
@@ -751,34 +759,34 @@ def lda(
         raise_if_moments_with_levels(components)
         design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        design_rows, stats, covariance_model = em_sample(sample.read(incomplete=True), common=True)
+        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), common=True)
     else:
         by_level = isinstance(components, MultipleCorrespondence)
-        design_rows, indicators = _varying_columns(sample.read(), covariance_model, by_level=by_level)
+        design_rows, indicators = _prepare_columns(sample.read(), covariance_model, by_level=by_level)
         required_moments = covariance_model.required_moments("pooled", thin=reading.is_wide(design_rows))
         design_rows, stats = reading.usable_rows(
             design_rows, required_moments, na_action, rooted=components is None
         )
         if components is not None:
-            covariance_model, stats = with_indicators(covariance_model, design_rows, stats, indicators)
+            covariance_model, stats = mark_indicators(covariance_model, design_rows, stats, indicators)
     # Errors and warnings if these moments do not determine the covariance.
     normal_fits.check_degrees_of_freedom(covariance_model, stats, design_rows.terms)
     if estimator == "moment":
         reading.raise_if_light_weights(stats.total, stats.n_classes + design_rows.n_covariates)
     covariance_model = covariance_model.bind_classes(design_rows.design.levels, stats.n_columns)
-    covariance_model, design_rows, stats = _without_dependent_columns(
+    covariance_model, design_rows, stats = _drop_dependent_columns(
         covariance_model, design_rows, stats, collinear
     )
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(stats.n_columns):
         reading.warn_of_near_dependencies(stats, design_rows.terms)
-    normal_fits.warn_where_units_differ(
+    normal_fits.warn_if_units_differ(
         covariance_model, stats, design_rows.terms, standardize_hint(covariance_model)
     )
     # The estimates.
     priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
-    ncomp = _checked_ncomp(ncomp, stats, covariance_model)
+    ncomp = _read_ncomp(ncomp, stats, covariance_model)
     if covariance_model.traits.is_robust:
-        stats, covariance_model = robust_moments(design_rows, stats, covariance_model)
+        stats, covariance_model = estimate_robust_moments(design_rows, stats, covariance_model)
     divisors = partial(_pooled_divisor, method=estimator)
     with named_errors(design_rows.terms, design_rows.design.levels):
         covariance_model, path = normal_fits.fit_covariance_to_rows(
@@ -792,7 +800,7 @@ def lda(
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
-    """Show the warning of the covariance model, and warn if the axes of the fit are arbitrary."""
+    """Warn of problems of the estimated covariance, and of principal or canonical axes that are tied."""
     if warning := describe(fit.covariance_model).warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     warn_of_separated_axes(fit.covariance_model, levels)
@@ -800,10 +808,12 @@ def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
         warn_of_tied_axes("ncomp", fit.ncomp, fit.tied_axes())
 
 
-def _varying_columns(
+def _prepare_columns(
     design_rows: DesignRows, covariance_model: CovarianceModel, *, by_level: bool
 ) -> tuple[DesignRows, frozenset[str] | None]:
-    """Drop constant columns of wide tables; raise if there are too few observations for the columns.
+    """Prepare the columns before moments are computed: level indicators, and constant columns of wide tables.
+
+    Raises CollinearError if there are too few rows for the covariance model.
 
     Parameters
     ----------
@@ -821,7 +831,7 @@ def _varying_columns(
     """
     indicators = None
     if by_level:
-        design_rows, indicators = with_level_indicators(design_rows)
+        design_rows, indicators = add_level_indicators(design_rows)
     design_rows = reading.drop_constant_columns_if_wide(design_rows)
     if not covariance_model.traits.is_regular and covariance_model.requires_full_rank(len(design_rows.terms)):
         reading.raise_if_few_rows(design_rows, normal_fits.wide_table_hint(covariance_model))
@@ -829,14 +839,14 @@ def _varying_columns(
 
 
 def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisor (1,) of the common covariance."""
+    """Return the divisor (1,) of the common covariance: N - K for method="moment", N for "mle"."""
     return np.array([common_divisor(moments, method)])
 
 
-def _without_dependent_columns(
+def _drop_dependent_columns(
     covariance_model: CovarianceModel, design_rows: DesignRows, stats: ClassMoments, collinear: str
 ) -> tuple[CovarianceModel, DesignRows, ClassMoments]:
-    """Drop columns that are linear combinations of others, or raise an error that names them.
+    """Drop columns that are linear combinations of others or raise an error, and adjust for covariates.
 
     Parameters
     ----------
@@ -845,13 +855,16 @@ def _without_dependent_columns(
     stats : ClassMoments
         Moments of these rows.
     collinear : {"raise", "drop"}
+        Option of the verb.
 
     Returns
     -------
     CovarianceModel
         With covariates in the formula, the model of the other columns adjusted for them.
     DesignRows
+        The rows without the dropped columns.
     ClassMoments
+        The moments without the dropped columns.
     """
     dependent_columns = covariance_model.check(stats)
     if dependent_columns and collinear == "raise":
@@ -870,14 +883,16 @@ def _without_dependent_columns(
     )
 
 
-def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
-    """Validate `ncomp=`.
+def _read_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
+    """Validate `ncomp=`: an integer up to the number of canonical axes, or None.
 
     Parameters
     ----------
     ncomp : int or None
     stats : ClassMoments
+        Moments, for the numbers of classes and columns.
     covariance_model : CovarianceModel
+        Model whose covariates or principal axes reduce the number of axes.
 
     Returns
     -------
@@ -886,7 +901,7 @@ def _checked_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: Covariance
     Raises
     ------
     DataError
-        There are fewer canonical axes.
+        `ncomp` is not an integer from 1 to the number of axes.
     """
     columns = stats.n_columns - covariance_model.covariates
     max_ncomp = min(columns, stats.n_classes - 1)

@@ -134,7 +134,7 @@ def location(
     design_rows = read_rows(formula, data, weights=weights, levels=levels, functions=functions)
     design_rows = replace(design_rows, design=level_design(design_rows.design))
     design_rows, stats = reading.usable_rows(design_rows, "diagonal", na_action)
-    layout = layout_of(design_rows)
+    layout = cell_layout(design_rows)
     if not len(layout.numeric):
         raise DataError(
             "location() requires a numeric column in addition to the categories.",
@@ -157,7 +157,7 @@ def location(
 def _singular_error(
     design_rows: DesignRows, cells: ClassMoments, layout: CellLayout, smoothing: float
 ) -> CollinearError:
-    """Return the error for a singular covariance, which names constant or collinear columns.
+    """Return the error for a singular covariance within cells, which names constant or collinear columns.
 
     Parameters
     ----------
@@ -166,7 +166,9 @@ def _singular_error(
     cells : ClassMoments
         Moments of the numeric columns by class and cell.
     layout : CellLayout
+        Which columns are numeric, and the levels of the others.
     smoothing : float
+        Smoothing of the fit that failed.
 
     Returns
     -------
@@ -189,7 +191,7 @@ def _singular_error(
 
 
 def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
-    """Validate the options; return the only smoothing, or the candidates."""
+    """Validate the options; return the given smoothing, or else the candidates to choose from."""
     alternative = ", or None to have it chosen"
     if smoothing is not None:
         if grid is not None:
@@ -198,7 +200,7 @@ def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
     return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
 
 
-def layout_of(design_rows: DesignRows) -> CellLayout:
+def cell_layout(design_rows: DesignRows) -> CellLayout:
     """Return the layout of the cells: which columns of a `level_design` are categories, and their levels.
 
     Raises NotSupportedError if there are too many cells.
@@ -280,7 +282,7 @@ class LocationResults(ClassifierResults):
         """Weight of a row in a cell that differs from the row's cell in one column."""
         return self._fit.estimates.smoothing
 
-    def _cells(self) -> pd.Index:
+    def _cell_index(self) -> pd.Index:
         """Return the index of the cells: all combinations of the levels of the categorical columns."""
         fit = self._fit
         layout = self._fit.estimates.layout
@@ -296,25 +298,28 @@ class LocationResults(ClassifierResults):
             return pd.Index(levels[0], name=terms[0])
         return pd.MultiIndex.from_product(levels, names=terms)
 
-    def _number_terms(self) -> pd.Index:
+    def _numeric_terms(self) -> pd.Index:
+        """Return the names of the numeric columns."""
         return self.terms[self._fit.estimates.layout.numeric]
 
     @property
     def probabilities(self) -> pd.DataFrame:
         """Probability of each cell within each class, cells by classes."""
-        return pd.DataFrame(self._fit.estimates.probabilities.T, index=self._cells(), columns=self.classes)
+        return pd.DataFrame(
+            self._fit.estimates.probabilities.T, index=self._cell_index(), columns=self.classes
+        )
 
     @property
     @with_display_formats(every="count")
     def cell_counts(self) -> pd.DataFrame:
         """Number of rows of each class in each cell, or sums of weights, cells by classes."""
         counts = self._fit.estimates.cells.counts.reshape(len(self.classes), -1).T
-        return pd.DataFrame(counts, index=self._cells(), columns=self.classes)
+        return pd.DataFrame(counts, index=self._cell_index(), columns=self.classes)
 
     @property
     def means(self) -> pd.DataFrame:
         """Smoothed means of each class in each cell, classes and cells by numeric columns."""
-        cells = self._cells()
+        cells = self._cell_index()
         names = list(cells.names)
         keys = [
             (label, *(cell if isinstance(cell, tuple) else (cell,)))
@@ -323,13 +328,13 @@ class LocationResults(ClassifierResults):
         ]
         index = pd.MultiIndex.from_tuples(keys, names=["class", *names])
         values = self._fit.estimates.means.reshape(len(keys), -1)
-        return pd.DataFrame(values, index=index, columns=self._number_terms())
+        return pd.DataFrame(values, index=index, columns=self._numeric_terms())
 
     @property
     def cov(self) -> pd.DataFrame:
         """Covariance of the numeric columns within cells, common to classes and cells."""
         estimates = self._fit.estimates
-        return covariance_frame(estimates.covariance, estimates.cells.scale, self._number_terms())
+        return covariance_frame(estimates.covariance, estimates.cells.scale, self._numeric_terms())
 
     @property
     @available_if()
@@ -349,7 +354,7 @@ class LocationResults(ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row for each class, cell and numeric column: rows, probability of the cell, mean."""
         estimates = self._fit.estimates
-        terms = self._number_terms()
+        terms = self._numeric_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
         table["term"] = np.tile(terms.to_numpy(), len(self.means))
         table["rows"] = np.repeat(estimates.cells.counts, len(terms))
@@ -358,7 +363,7 @@ class LocationResults(ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, smoothing, number of cells and degrees of freedom."""
         estimates = self._fit.estimates
         row = {
             "smoothing": estimates.smoothing,
@@ -370,7 +375,13 @@ class LocationResults(ClassifierResults):
 
 @dataclass(frozen=True, eq=False)
 class LocationSpec(ModelSpec[LocationFit]):
-    """The location model; `search` has the candidates for the smoothing."""
+    """Specification of the location model.
+
+    Attributes
+    ----------
+    search : tuple of float
+        Candidate smoothings, from which refits choose again; empty if the smoothing was set.
+    """
 
     name = "location"
     title = "Location model"
@@ -398,7 +409,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return LOCATION_PLOTS
 
     def likelihood_of(self, fit: FittedModel[LocationFit]) -> str:
-        """Return whose likelihood `llf` is."""
+        """Return "none": the model has no `llf`; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[LocationFit]) -> None:
@@ -410,20 +421,20 @@ class LocationSpec(ModelSpec[LocationFit]):
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows, with a chosen smoothing chosen again."""
-        return _refitted_rule(fit, rows, self.search)
+        return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the smoothing."""
-        return _refitted_rule(fit, rows, ())
+        return _refit_rule(fit, rows, ())
 
     def recode(
         self, fit: FittedModel[LocationFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LocationFit], DesignRows]:
-        """Adapt a fit to rows that lack levels: categories are positions among those that remain."""
+        """Adapt rows that lack levels of the fit: code categories by positions among the others."""
         return fit, replace(rows, design=level_design(rows.design))
 
 
-def _refitted_rule(
+def _refit_rule(
     fit: FittedModel[LocationFit], design_rows: DesignRows, candidates: Sequence[float]
 ) -> Rule | None:
     """Refit to other rows and return the rule; None if that fails.
@@ -437,7 +448,7 @@ def _refitted_rule(
         Smoothings to choose from; if empty, the smoothing of the fit is used.
     """
     estimates = fit.estimates
-    layout = layout_of(design_rows)
+    layout = cell_layout(design_rows)
     stats = reading.class_moments(design_rows, "diagonal")
     if (stats.rows < 1).any() or not len(layout.numeric):
         return None
@@ -462,16 +473,16 @@ MAX_SHOWN_CELLS = 24
 
 
 def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
-    """Return the sections of the summary in their order."""
-    section_functions: Sections = {"header": _header, "classes": headers.classes_section}
+    """Return the section functions of the summary, by name, in their order."""
+    section_functions: Sections = {"header": _header_section, "classes": headers.classes_section}
     if 1 < fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:
-        section_functions = section_functions | {"cells": _cells}
+        section_functions = section_functions | {"cells": _cells_section}
     if fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:
-        section_functions = section_functions | {"means": _means}
-    return section_functions if fit.path is None else section_functions | {"path": _path}
+        section_functions = section_functions | {"means": _means_section}
+    return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
-def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
+def _header_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
     """Return the header of the summary: rows, prior, cells, smoothing and errors."""
     estimates = fit.estimates
     cells = estimates.layout.n_cells
@@ -489,7 +500,7 @@ def _header(results: LocationResults, fit: FittedModel[LocationFit]) -> Pairs:
     return headers.header(fit, items)
 
 
-def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+def _cells_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     """Return the section of the cell probabilities by class."""
     table = results.probabilities
     note = "Smoothed over cells that differ in few columns."
@@ -498,7 +509,7 @@ def _cells(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     )
 
 
-def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+def _means_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     """Return the section of the smoothed means by class and cell."""
     table = results.means
     keys = [(key[0], ", ".join(map(str, key[1:]))) for key in table.index]
@@ -509,7 +520,7 @@ def _means(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     return Section(title, table, column_errors=rounding, source="fit.means")
 
 
-def _path(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
+def _path_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
     """Return the section of the leave-one-out error by smoothing."""
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}

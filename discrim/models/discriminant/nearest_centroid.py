@@ -48,6 +48,7 @@ from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 DISTANCE_TEXT = "Euclidean, in columns' units"
+"""Description of the distance in the header of the summary."""
 
 
 @with_public_errors
@@ -239,7 +240,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria and the common standard deviation."""
         return pd.DataFrame([self._glance() | {"sd": self.sd}])
 
 
@@ -249,17 +250,17 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 def nearest_centroid_sections(
     results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
 ) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the section functions of the summary, by name, in their order."""
     return {
-        "header": _header,
-        "classes": _classes,
-        "means": _means,
-        "distances": _distances,
-        "columns": _columns,
+        "header": _header_section,
+        "classes": _classes_section,
+        "means": _means_section,
+        "distances": _distances_section,
+        "columns": _columns_section,
     }
 
 
-def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Pairs:
+def _header_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Pairs:
     """Return the header of the summary."""
     equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
@@ -276,7 +277,7 @@ def _header(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit
     return headers.header(fit, items)
 
 
-def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+def _classes_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     """Return the section of the classes: priors, rows and standard deviations."""
     estimates = fit.estimates
     stats = estimates.limited_moments
@@ -292,12 +293,13 @@ def _classes(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
     return Section(title, table, formats)
 
 
-def _means(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+def _means_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+    """Return the section of the class means, rounded by the common standard deviation."""
     # Distances add up columns in their units; differences much smaller than s are negligible.
     return headers.means_section(fit, errors=dict.fromkeys(results.terms, results.sd / 2000))
 
 
-def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+def _distances_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     """Return the section of the distances between class means."""
     table = pd.DataFrame(
         np.sqrt(fit.estimates.squared_mean_distances()), index=results.classes, columns=results.classes
@@ -312,11 +314,11 @@ def _distances(results: NearestCentroidResults, fit: FittedModel[NearestCentroid
     )
 
 
-nearest_centroid_brief: Sections = {"classes": _classes, "means": _means}
+nearest_centroid_brief: Sections = {"classes": _classes_section, "means": _means_section}
 """Sections of the short summary."""
 
 
-def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
+def _columns_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
     """Return the section of the columns: standard deviations and shares in the sums of squares."""
     formats: dict[Any, Any] = {"sd": "general", "within": "share", "between": "share"}
     note = "Squared distances add up in the units of the columns; columns with large shares dominate."
@@ -331,7 +333,7 @@ def _columns(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFi
 
 
 class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
-    """Nearest centroids."""
+    """Specification of nearest centroids."""
 
     name = "nearest_centroid"
     title = "Nearest centroids"
@@ -355,11 +357,11 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         return NEAREST_CENTROID_PLOTS
 
     def required_moments(self, fit: FittedModel[NearestCentroidFit]) -> ScatterType:
-        """Return which moments a refit needs."""
+        """Return "diagonal": a refit needs the means and variances of the columns by class."""
         return "diagonal"
 
     def has_marginals(self, fit: FittedModel[NearestCentroidFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out."""
+        """Return True: `marginal_rule` integrates columns out."""
         return True
 
     def marginal_rule(

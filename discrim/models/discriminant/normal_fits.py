@@ -1,9 +1,8 @@
 """Steps of a fit that LDA and QDA share, their `ModelSpec`, and tests of equal covariances.
 
-The verbs call the functions at the top in their order: `uses_em`, `moments_of_sample`,
-`check_degrees_of_freedom` or `raise_if_singular`, `warn_where_units_differ` and `fit_covariance_to_rows`,
-which
-estimates what the moments do not determine, such as a shrinkage chosen by leave-one-out.
+The verbs call these functions in their order: `uses_em`, `moments_of_sample`, `check_degrees_of_freedom` or
+`raise_if_singular`, `warn_if_units_differ`, and `fit_covariance_to_rows`, which estimates parameters that
+the moments do not determine, such as a shrinkage chosen by leave-one-out.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ from discrim.models.discriminant.covariance_models import (
     describe,
     shrinkage_text,
 )
-from discrim.models.discriminant.em import asks_for_em, em_rule
-from discrim.models.discriminant.robust import robust_rule
+from discrim.models.discriminant.em import is_em_requested, refit_by_em
+from discrim.models.discriminant.robust import refit_robustly
 from discrim.models.moments.sample import NeedsRows, Sample
 
-ESTIMATED_FROM_ROWS = NeedsRows(
+COVARIANCE_NEEDS_ROWS = NeedsRows(
     "This covariance is estimated from the observations; their moments do not determine it.",
     "Pass a shrinkage as a number, for example covariance=discrim.covariance.Shrunk(0.1)",
 )
@@ -80,7 +79,7 @@ MAX_SD_RATIO = 10.0
 
 
 def class_divisors(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisors (K,) of the class covariances, by the option `method`."""
+    """Return the divisors (K,) of the class covariances: n_k - 1 for method="moment", n_k for "mle"."""
     return divisors_by_class(moments.counts, method)
 
 
@@ -93,7 +92,7 @@ def uses_em(
     has_rows: bool,
     collinear: str = "raise",
 ) -> bool:
-    """Return whether rows with missing values are used by EM.
+    """Return whether the fit uses rows with missing values by EM, after validation of the options.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def uses_em(
     NotSupportedError
         There are no rows, or EM does not estimate this covariance.
     """
-    if missing is None or not asks_for_em(missing, na_action, has_rows=has_rows):
+    if missing is None or not is_em_requested(missing, na_action, has_rows=has_rows):
         return False
     if not covariance_model.traits.has_distances:
         raise NotSupportedError(
@@ -132,14 +131,14 @@ def uses_em(
 
 
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[DesignRows, ClassMoments]:
-    """Return the moments of the option `moments`, and a design without rows.
+    """Return the design, without rows, and the class moments of the option `moments=`.
 
-    Raises NotSupportedError if the covariance is estimated from observations.
+    Raises NotSupportedError if the covariance model requires the rows.
     """
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
-        reason = ESTIMATED_FROM_ROWS if subspace is None else reason_to_need_rows(subspace.options)
+        reason = COVARIANCE_NEEDS_ROWS if subspace is None else reason_to_need_rows(subspace.options)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
@@ -171,7 +170,7 @@ def fit_covariance_to_rows(
     Returns
     -------
     CovarianceModel
-        With its parameters.
+        The model with estimated parameters.
     DataFrame or None
         Errors by parameter value, if the parameter was chosen by its error.
 
@@ -195,7 +194,7 @@ def fit_covariance_to_rows(
         candidate_model = covariance_model.in_data_units()
         scaled = candidate_model.with_shrinkages(1.0).rescaled(moments)
         path = shrinkage_path(
-            ShrinkageTrials(candidate_model, design_rows, scaled, divisors, prior), sampled=sampled
+            ShrinkageCandidates(candidate_model, design_rows, scaled, divisors, prior), sampled=sampled
         )
         return covariance_model.with_shrinkages(*[largest_acceptable(path)] * len(divisor_values)), path
     fitted_model = covariance_model.fit_to_rows(design_rows, moments, divisor_values)
@@ -212,12 +211,12 @@ def fit_covariance_to_rows(
 def _raise_if_singular_shrinkage(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], k: int | None, scope: str
 ) -> None:
-    """Raise an error if the covariance of class `k`, or the pooled covariance, is singular despite shrinkage.
+    """Raise CollinearError if a covariance is singular despite shrinkage, or DataError if it overflows.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
-        With the shrinkage of this class.
+        Model with the shrinkage of class `k`.
     moments : ClassMoments
     terms : sequence of str
         Names of the columns.
@@ -264,7 +263,7 @@ def _raise_if_singular_shrinkage(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShrinkageTrials:
+class ShrinkageCandidates:
     """Candidate shrinkages of a covariance model and the rows that choose among them.
 
     Attributes
@@ -296,7 +295,7 @@ class ShrinkageTrials:
         return len(self.divisors(self.moments)) == 1
 
     def is_singular(self, moments: ClassMoments, shrinkage: float) -> bool:
-        """Return whether a covariance of these moments is singular with shrinkage `shrinkage`."""
+        """Return whether a covariance with this shrinkage is singular or exceeds double precision."""
         covariance_model = self.covariance_model.with_shrinkages(shrinkage)
         if covariance_model.requires_full_rank(moments.n_columns) and moments.scatter_type in (
             "thin",
@@ -307,8 +306,8 @@ class ShrinkageTrials:
         is_out_of_range = any(covariance_model.find_out_of_range(moments, k) for k in class_positions)
         return is_out_of_range or any(covariance_model.check(moments, k) for k in class_positions)
 
-    def rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
-        """Return the rule with shrinkage `shrinkage`."""
+    def fit_rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
+        """Return the classification rule fitted to moments with this shrinkage."""
         log_prior = log_of_prior(self.prior)
         _, moments, covariances = self.covariance_model.with_shrinkages(shrinkage).estimate(
             moments, self.divisors(moments)
@@ -317,8 +316,8 @@ class ShrinkageTrials:
             return gaussian.linear_rule(moments, covariances[0], log_prior)
         return gaussian.class_plugin_rule(moments, covariances, log_prior)
 
-    def misclassified_without(self, position: int, code: int) -> Floats:
-        """Return for each shrinkage whether the fit without a row misclassifies that row.
+    def misclassified_without_row(self, position: int, code: int) -> Floats:
+        """Refit without a row with each candidate shrinkage; return whether the row is misclassified.
 
         Parameters
         ----------
@@ -342,16 +341,17 @@ class ShrinkageTrials:
         row = design_rows.rows_at_positions(np.array([position]))
         for i, shrinkage in enumerate(self.grid):
             if not self.is_singular(moments, shrinkage):
-                is_misclassified[i] = self.rule(moments, shrinkage).scores(row)[0].argmax() != code
+                is_misclassified[i] = self.fit_rule(moments, shrinkage).scores(row)[0].argmax() != code
         return is_misclassified
 
 
-def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
-    """Return the leave-one-out errors by shrinkage.
+def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.DataFrame:
+    """Estimate the leave-one-out error of each candidate shrinkage.
 
     Parameters
     ----------
-    trials : ShrinkageTrials
+    candidates : ShrinkageCandidates
+        Candidates and rows.
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -365,41 +365,47 @@ def shrinkage_path(trials: ShrinkageTrials, *, sampled: bool) -> pd.DataFrame:
     DataError
         A class has too few rows, or with every shrinkage the covariance is singular without some row.
     """
-    _raise_if_few_rows(trials)
-    singular = np.array([trials.is_singular(trials.moments, g) for g in trials.grid])
-    misclassified = np.zeros((len(trials.grid), trials.moments.n_classes))
-    divisors = trials.divisors(trials.moments)
-    log_prior = log_of_prior(trials.prior)
-    candidate_scores = trials.covariance_model.candidate_scores(trials.moments, divisors, log_prior)
-    for rows, x, codes, weights in used_rows(trials.design_rows):
+    _raise_if_few_rows(candidates)
+    singular = np.array([candidates.is_singular(candidates.moments, g) for g in candidates.grid])
+    misclassified = np.zeros((len(candidates.grid), candidates.moments.n_classes))
+    divisors = candidates.divisors(candidates.moments)
+    log_prior = log_of_prior(candidates.prior)
+    candidate_scores = candidates.covariance_model.candidate_scores(candidates.moments, divisors, log_prior)
+    for rows, x, codes, weights in used_rows(candidates.design_rows):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         is_misclassified = misclassified_by_candidate(candidate_scores, x, codes, weights)
         # The closed form loses all digits for a row that contributes nearly all of the variance.
         for j in np.flatnonzero(np.isnan(is_misclassified[~singular]).any(axis=0)).tolist():
-            is_misclassified[:, j] = trials.misclassified_without(int(positions[j]), int(codes[j]))
+            is_misclassified[:, j] = candidates.misclassified_without_row(int(positions[j]), int(codes[j]))
         for i, is_error in enumerate(is_misclassified):
             error_weights = is_error if weights is None else is_error * weights
             misclassified[i] += np.bincount(codes, error_weights, minlength=misclassified.shape[1])
     is_missing = singular | np.isnan(misclassified).any(axis=1)
     if is_missing.all():
         raise DataError(
-            f"For each shrinkage of the grid {reading.join_labels(trials.grid)}, the covariance matrix is "
+            f"For each shrinkage of the grid {reading.join_labels(candidates.grid)}, the covariance "
+            "matrix is "
             "singular without some row.",
             hint="Use a grid with more shrinkage.",
         )
     misclassified = np.where(is_missing[:, None], np.nan, misclassified)
     return error_path(
-        "shrinkage", trials.grid, misclassified, trials.moments.counts, trials.prior, sampled=sampled
+        "shrinkage",
+        candidates.grid,
+        misclassified,
+        candidates.moments.counts,
+        candidates.prior,
+        sampled=sampled,
     )
 
 
-def _raise_if_few_rows(trials: ShrinkageTrials) -> None:
+def _raise_if_few_rows(candidates: ShrinkageCandidates) -> None:
     """Raise DataError if a class has too few rows to choose the shrinkage by leave-one-out."""
-    min_rows = 2 if trials.is_common else 3
-    small_classes = np.flatnonzero(trials.moments.counts < min_rows)
+    min_rows = 2 if candidates.is_common else 3
+    small_classes = np.flatnonzero(candidates.moments.counts < min_rows)
     if len(small_classes):
-        label = trials.design_rows.design.levels[small_classes[0]]
-        n_rows = trials.moments.counts[small_classes[0]]
+        label = candidates.design_rows.design.levels[small_classes[0]]
+        n_rows = candidates.moments.counts[small_classes[0]]
         raise DataError(
             f'shrinkage="loo": class {label!r} has {n_rows:g} row{"s" if n_rows != 1 else ""}, too few to '
             f"leave one out, which requires {min_rows}.",
@@ -440,7 +446,7 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hin
         )
 
 
-def warn_where_units_differ(
+def warn_if_units_differ(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], hint: str
 ) -> None:
     """Warn if a covariance model depends on the units of the columns and their scales differ greatly."""
@@ -459,7 +465,10 @@ class NormalSpec(ModelSpec[E]):
     def fit(
         self, estimates: E, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[E]:
-        """Return a fitted model; the parameters are those of `ModelSpec.fit`."""
+        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+
+        After a fit by EM, predictions integrate out the missing columns of a row.
+        """
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
             estimates, replace(rows, integrates_missing=True) if is_partial else rows, arguments, **options
@@ -499,20 +508,20 @@ class NormalSpec(ModelSpec[E]):
             and not covariance_model.traits.is_robust
             and covariance_model.unfitted().needs_rows
         ):
-            return _rule_with_choices_repeated(self.has_common_covariance, fit, rows)
+            return _refit_with_choices_repeated(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the tuning parameters of the fit."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
-            return robust_rule(fit, rows)
+            return refit_robustly(fit, rows)
         if not covariance_model.traits.is_moment_estimate:
-            return em_rule(self.has_common_covariance, fit, rows)
+            return refit_by_em(self.has_common_covariance, fit, rows)
         return super().refit_with_fixed(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
-        """Return the scores of rows under the rule without each of them."""
+        """Return the scorer of left-out rows; columns are divided by the units of the covariance model."""
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)
@@ -555,27 +564,35 @@ def _covariance_model(estimates: Any) -> CovarianceModel:
     return covariance_model
 
 
-def _rule_with_choices_repeated(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
-    """Refit to other rows with the same prior and return the rule; None if a covariance is singular.
+def _refit_with_choices_repeated(
+    is_common: bool, fit: FittedModel[Any], design_rows: DesignRows
+) -> Rule | None:
+    """Choose parameters such as a shrinkage again, refit to other rows and return the rule.
 
     Parameters
     ----------
-    common : bool
+    is_common : bool
         Whether the classes share one covariance.
     fit : FittedModel
+        The fitted model, whose prior is kept.
     design_rows : DesignRows
-        The other rows. They choose parameters such as a shrinkage again.
+        The other rows.
+
+    Returns
+    -------
+    Rule or None
+        None if a covariance is singular.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
     moments = reading.class_moments(design_rows, estimates.moments.scatter_type)
     df_by_class = moments.rows - 1
-    smallest_divisor = moments.total - moments.n_classes if common else (moments.counts - 1).min()
+    smallest_divisor = moments.total - moments.n_classes if is_common else (moments.counts - 1).min()
     if estimates.method == "moment" and smallest_divisor <= MIN_EXCESS_WEIGHT * moments.total:
         return None
-    if df_by_class.min() < (0 if common else 1) or df_by_class.sum() < 1:
+    if df_by_class.min() < (0 if is_common else 1) or df_by_class.sum() < 1:
         return None
-    if any(covariance_model.check(moments, k) for k in ([None] if common else range(moments.n_classes))):
+    if any(covariance_model.check(moments, k) for k in ([None] if is_common else range(moments.n_classes))):
         return None
     divisors_and_prior = estimates.divisors_of, estimates.prior
     try:
@@ -593,14 +610,14 @@ MAX_DESCRIBED_CLASSES = 3
 
 
 def join_class_problems(problems: Sequence[str]) -> str:
-    """Join the problems of the first few classes, with the number of further classes."""
+    """Join up to `MAX_DESCRIBED_CLASSES` problems, one for each class, and count the omitted classes."""
     n_omitted = len(problems) - MAX_DESCRIBED_CLASSES
     omitted_text = f"; likewise in {n_omitted} more classes" if n_omitted > 0 else ""
     return "; ".join(problems[:MAX_DESCRIBED_CLASSES]) + omitted_text
 
 
 def drop_hint(columns: Sequence[str], p: int) -> str:
-    """Return the hint to drop columns, or "" if less than half of the columns would be left."""
+    """Return the hint to leave out these columns, or "" if less than half of p columns would be left."""
     can_drop = len(columns) > 0 and 2 * len(columns) <= p
     return f", or leave out {reading.join_labels(columns, max_labels=len(columns))}" if can_drop else ""
 
@@ -613,7 +630,7 @@ def raise_if_singular(
     *,
     hint: str | None = None,
 ) -> None:
-    """Raise a CollinearError that names the classes whose covariance is singular, and why.
+    """Raise a CollinearError with classes and reasons if the covariance of some class is singular.
 
     Parameters
     ----------
@@ -624,9 +641,9 @@ def raise_if_singular(
     levels : sequence
         Labels of the classes.
     covariance_model : CovarianceModel, optional
-        By default full covariances.
+        Model that requires the covariances to be regular; by default full covariances.
     hint : str, optional
-        Hint instead of the one for `qda`.
+        Hint of the error; by default the hint for `qda`, by `_singularity_hint`.
     """
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
     min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
@@ -679,7 +696,7 @@ def raise_if_singular(
 
 
 def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_model: CovarianceModel) -> str:
-    """Return the hint that suggests a model for rows with a singular covariance in some class.
+    """Return a hint for `qda` on which model to fit if the covariance of some class is singular.
 
     Parameters
     ----------
@@ -693,7 +710,7 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
     Returns
     -------
     str
-        A clause without a full stop.
+        A clause without a final full stop.
     """
     classes_without_variance = [
         label
@@ -714,7 +731,7 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
 
 
 def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
-    """Return the hint of lda() if there are fewer rows than columns; None stands for the default hint."""
+    """Return the hint of `lda` if there are fewer rows than columns; None for the default hint."""
     if covariance_model.traits.is_robust:
         return 'use fewer columns in the formula, or pass covariance="shrunk"'
     if covariance_model.shrinkages:
@@ -726,13 +743,13 @@ def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
 def check_degrees_of_freedom(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
-    """Raise a CollinearError if the rows have too few degrees of freedom within classes for a covariance."""
+    """Raise CollinearError if the degrees of freedom within classes are too few for the pooled covariance."""
     diagonal = not covariance_model.requires_full_rank(moments.n_columns)
     reading.raise_if_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
 
 
 def separation_hint(covariance_model: CovarianceModel) -> str:
-    """Return how lda() uses columns that vary only between classes, for a hint."""
+    """Return the hint of `lda` on columns that vary only between classes: shrink, or drop them."""
     shrunk = advised_specification(
         covariance_model if covariance_model.shrinkages else ShrunkCovariance(), "1e-6"
     )
@@ -740,44 +757,47 @@ def separation_hint(covariance_model: CovarianceModel) -> str:
 
 
 FEW_ROWS_HINT = "use fewer columns, or merge such classes with others"
-"""Hint if the covariance of a class is singular."""
+"""Hint of a test of equal covariances if the covariance of a class is singular."""
 
 SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
-"""Additional hint if each class has three rows but not more rows than columns; Schott's test needs three."""
+"""Additional hint of `box_m` if some class has no more rows than columns, but each has the three it needs."""
 
 TESTS_CACHE_KEY = "equal covariances"
-"""Key of the tests of equal covariances, or of the reason that they fail, in the cache of a fit."""
+"""Key of the tests of equal covariances, or of the message why they fail, in the cache of a fit."""
 
 
-def box_m_of(fit: FittedModel[Any]) -> TestResult:
-    """Compute Box's M test of the classes of a fit."""
-    return box_m_of_moments(moments_by_class(fit, "box_m()"))
+def compute_box_m(fit: FittedModel[Any]) -> TestResult:
+    """Compute Box's M test of equal covariance matrices from the rows or the moments of a fit."""
+    return box_m_from_moments(moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(
     fit: FittedModel[Any], wrap: WrapBlocks | None = None
 ) -> tuple[TestResult, TestResult] | str:
-    """Return the likelihood ratio test and Box's M for the rows of a fit, or the reason that they fail.
-
-    The result is cached in the fit.
+    """Compute and cache the likelihood ratio test and Box's M test of equal covariances for a fit.
 
     Parameters
     ----------
     fit : FittedModel
     wrap : callable, optional
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
+
+    Returns
+    -------
+    (TestResult, TestResult) or str
+        The likelihood ratio test and Box's M test, or the message of the error if they cannot be computed.
     """
     fit.require_rows("A test of covariances")
     if TESTS_CACHE_KEY not in fit.cache:
         try:
-            fit.cache[TESTS_CACHE_KEY] = _tests(fit, wrap)
+            fit.cache[TESTS_CACHE_KEY] = _test_equal_covariances(fit, wrap)
         except (CollinearError, NotSupportedError) as error:
             fit.cache[TESTS_CACHE_KEY] = str(error)
     tests: tuple[TestResult, TestResult] | str = fit.cache[TESTS_CACHE_KEY]
     return tests
 
 
-def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, TestResult]:
+def _test_equal_covariances(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, TestResult]:
     """Compute the likelihood ratio test and Box's M test of equal covariance matrices.
 
     Parameters
@@ -785,7 +805,7 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     fit : FittedModel
         Fit with rows and class moments.
     wrap : callable or None
-        Applied to the rows before the moments are accumulated.
+        See `equal_covariance_tests`.
 
     Returns
     -------
@@ -793,7 +813,7 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     """
     design_rows = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments
-    raise_if_classes_of_few_rows(design_rows, pooled_moments)
+    raise_if_small_classes(design_rows, pooled_moments)
     try:
         raise_if_sums_exceed_memory(pooled_moments.n_classes, pooled_moments.n_columns, "class")
     except DataError as error:
@@ -805,13 +825,13 @@ def _tests(fit: FittedModel[Any], wrap: WrapBlocks | None) -> tuple[TestResult, 
     logdets = np.array([c.logdet for c in class_covariances(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
     ratio = likelihood_ratio(-0.5 * moments.total * pooled_logdet, -0.5 * float(counts @ logdets), df)
-    return ratio, box_m_of_moments(moments)
+    return ratio, box_m_from_moments(moments)
 
 
-def covariance_models_of(
+def compare_covariance_models(
     fit: FittedModel[Any], dimensions: Any = None, threshold: Any = None
 ) -> pd.DataFrame:
-    """Compare covariance models for the classes of a fit.
+    """Compare the log-likelihood and criteria of covariance models for the classes of a fit.
 
     Parameters
     ----------
@@ -832,7 +852,7 @@ def covariance_models_of(
     factors: list[Factors] = []
     if dimensions is not None:
         moments = limit_scales(moments)
-        factors = _factors(fit, moments, dimensions, threshold)
+        factors = _estimate_factor_models(fit, moments, dimensions, threshold)
     table = covariance_hierarchy(
         moments, fit.prior_values(), estimated_prior=fit.estimates.estimated_prior, factors=factors
     )
@@ -848,7 +868,9 @@ def covariance_models_of(
     return table
 
 
-def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any) -> list[Factors]:
+def _estimate_factor_models(
+    fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, threshold: Any
+) -> list[Factors]:
     """Estimate the covariances with a few large variances, one for each form that the dimensions allow.
 
     Parameters
@@ -856,7 +878,7 @@ def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, thre
     fit : FittedModel
     moments : ClassMoments
         Moments with a scatter matrix for each class.
-    dimensions, threshold : see `covariance_models_of`
+    dimensions, threshold : see `compare_covariance_models`
 
     Returns
     -------
@@ -884,7 +906,7 @@ def _factors(fit: FittedModel[Any], moments: ClassMoments, dimensions: Any, thre
     return factor_models
 
 
-def has_moments_by_class(method: str) -> Callable[[Any], None]:
+def requires_moments_by_class(method: str) -> Callable[[Any], None]:
     """Return a check of `available_if` for methods that require moments with a scatter matrix for each class.
 
     Parameters
@@ -917,10 +939,10 @@ def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
     )
 
 
-def raise_if_classes_of_few_rows(design_rows: DesignRows, moments: ClassMoments) -> None:
-    """Raise an error if a class has no more rows than columns, before the rows are read for its covariance.
+def raise_if_small_classes(design_rows: DesignRows, moments: ClassMoments) -> None:
+    """Raise CollinearError if a class has no more rows than columns.
 
-    Scatter matrices of many classes and columns may exceed the memory.
+    Called before the rows are read for the class covariances, whose scatter matrices may exceed the memory.
     """
     small_classes = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(small_classes):
@@ -932,7 +954,7 @@ def raise_if_classes_of_few_rows(design_rows: DesignRows, moments: ClassMoments)
 
 
 def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = None) -> ClassMoments:
-    """Return moments with a scatter matrix for each class; raise CollinearError if one is singular.
+    """Return moments with a regular scatter matrix for each class; raise CollinearError if one is singular.
 
     Parameters
     ----------
@@ -952,7 +974,7 @@ def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = No
     return moments
 
 
-def box_m_of_moments(moments: ClassMoments) -> TestResult:
+def box_m_from_moments(moments: ClassMoments) -> TestResult:
     """Compute Box's M test from moments with a scatter matrix for each class."""
     common = pooled_covariance(moments, moments.total - moments.n_classes)
     # Box's M is invariant to whitening, which improves the conditioning of the determinants.

@@ -38,13 +38,13 @@ from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
 
 
-def covariance_model_of(fit: FittedModel[Any]) -> FitComponent | None:
-    """Return the attributes that the covariance model adds to the results of a fit, or None."""
+def covariance_component(fit: FittedModel[Any]) -> FitComponent | None:
+    """Return `fit.covariance_model`, the attributes of the covariance; None if there are none."""
     return describe(fit.estimates.covariance_model).component(fit)
 
 
 class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
-    """Results of normal classes, which may be compared within principal axes."""
+    """Base class of results with class means, and with `subspace` if classes are compared on axes."""
 
     @property
     @available_if(
@@ -57,17 +57,17 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
 
 
 class NormalResults(SubspaceResults):
-    """Results of normal classes with a covariance model."""
+    """Base class of the results of `lda` and `qda`, with the attributes of the covariance model and of EM."""
 
     @property
     @available_if(
-        lambda self: covariance_model_of(self._fit) is not None,
+        lambda self: covariance_component(self._fit) is not None,
         'its covariance has no parameters of its own. Fit with a shrunk, robust ("t" or "mcd"), separable or '
         "factor analytic covariance",
     )
     def covariance_model(self) -> Any:
         """Attributes of the covariance: a `ShrunkModel`, `RobustModel`, `SeparableModel` or `FactorModel`."""
-        return covariance_model_of(self._fit)
+        return covariance_component(self._fit)
 
     @property
     @available_if(
@@ -78,15 +78,15 @@ class NormalResults(SubspaceResults):
         em_search: EMCovariance = self._fit.estimates.covariance_model
         return em_search
 
-    def _require_moments(self, method: str) -> None:
+    def _require_moment_estimates(self, method: str) -> None:
         """Raise NotSupportedError if the means and covariances are not sample moments (robust fits)."""
         error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
             raise error
 
 
-def moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], None]:
-    """Return a check for `available_if`: means and covariances have to be moments of the rows.
+def requires_moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], None]:
+    """Return a check for `available_if` of methods that require moments of the rows as estimates.
 
     Parameters
     ----------
@@ -98,11 +98,12 @@ def moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], N
     Returns
     -------
     callable
-        Function of the results that raises NotSupportedError.
+        Called with the results; raises NotSupportedError for robust estimates and estimates by EM.
     """
 
     def check(results: Any) -> None:
-        results._require_moments(method)
+        """Raise NotSupportedError if the estimates are not moments, or are adjusted for covariates."""
+        results._require_moment_estimates(method)
         if not adjusted:
             results._fit.estimates.raise_if_covariates(method)
 
@@ -110,12 +111,13 @@ def moment_estimates(method: str, *, adjusted: bool = True) -> Callable[[Any], N
 
 
 Null = Literal["theoretical", "empirical"]
+"""Null distributions of `ClassDifferences.ranking`."""
 
 
-def anova(
+def compute_anova(
     fit: FittedModel[LDAFit], *, levene: str | None, adjust: str | None, level: float | None = None
 ) -> pd.DataFrame:
-    """Compute analyses of variance, one row for each column.
+    """Compute the table of `LDAResults.anova`: a one-way analysis of variance of each column.
 
     Parameters
     ----------
@@ -135,7 +137,7 @@ def anova(
         class_centres = (
             (moments.centres, residual_means)
             if levene == "mean"
-            else (_medians(design_rows), np.zeros(residual_means.shape))
+            else (_class_medians(design_rows), np.zeros(residual_means.shape))
         )
         deviations, (k, p) = _Deviations(design_rows, *class_centres), moments.centres.shape
         tests = anova_table(
@@ -151,7 +153,7 @@ def anova(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
-    """Iterable of blocks of absolute deviations of rows from the centres of their classes.
+    """Iterable of blocks (x, codes, weights) of absolute deviations of rows from their class centres.
 
     Attributes
     ----------
@@ -170,8 +172,8 @@ class _Deviations:
             yield deviations.T, codes, weights
 
 
-def _medians(design_rows: DesignRows) -> Floats:
-    """Return the medians (K, p) of the classes, which requires all rows in memory."""
+def _class_medians(design_rows: DesignRows) -> Floats:
+    """Read all rows into memory and return the median (K, p) of each class and column."""
     class_chunks: list[list[Floats]] = [[] for _ in design_rows.design.levels]
     for x, codes, weights in design_rows:
         if weights is not None and (weights % 1 != 0).any():
@@ -190,7 +192,9 @@ def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] =
     Parameters
     ----------
     p : Series
+        P-values of one family of tests.
     method : str
+        Name of the method.
     further_methods : tuple of str
         Methods of the caller, which the message on an unknown method also lists.
 
@@ -225,8 +229,8 @@ def adjust_pvalues(p: pd.Series, method: str, further_methods: tuple[str, ...] =
         ) from None
 
 
-def full_covariance(method: str, hint: str = "") -> Callable[[Any], None]:
-    """Return a check for `available_if`: the method needs the full covariance of the rows.
+def requires_full_covariance(method: str, hint: str = "") -> Callable[[Any], None]:
+    """Return a check for `available_if` of methods that require the full covariance matrix.
 
     Parameters
     ----------
@@ -238,11 +242,12 @@ def full_covariance(method: str, hint: str = "") -> Callable[[Any], None]:
     Returns
     -------
     callable
-        Function of the results that raises NotSupportedError.
+        Called with the results; raises NotSupportedError if the covariance is not the full one.
     """
 
     def check(results: ClassDifferences) -> None:
-        results._require_full(method, hint)
+        """Raise NotSupportedError without a full covariance."""
+        results._require_full_covariance(method, hint)
 
     return check
 
@@ -252,9 +257,9 @@ class ClassDifferences(NormalResults):
 
     _fit: FittedModel[LDAFit]
 
-    def _require_full(self, method: str, hint: str = "") -> None:
-        """Raise NotSupportedError without a full covariance; `hint` is for more columns than rows."""
-        self._require_moments(method)
+    def _require_full_covariance(self, method: str, hint: str = "") -> None:
+        """Raise NotSupportedError if the covariance is not the full one; `hint` extends the hint."""
+        self._require_moment_estimates(method)
         if not self._fit.estimates.has_tests:
             wide = self._fit.estimates.residual_df < len(self.terms)
             wide_text = " (for which there are too few rows for so many columns)" if wide else ""
@@ -263,7 +268,7 @@ class ClassDifferences(NormalResults):
                 f"{method} requires the full covariance matrix.", hint=f"Fit {full_hint}{wide_text}{hint}."
             )
 
-    @available_if(full_covariance("distances()"))
+    @available_if(requires_full_covariance("distances()"))
     @with_display_formats()
     def distances(self, *, adjust: str | None = None, level: float | None = None) -> pd.DataFrame:
         """Squared Mahalanobis distance of each pair of classes, with F, its degrees of freedom and p.
@@ -290,8 +295,12 @@ class ClassDifferences(NormalResults):
         moments = estimates.moments
         nu = estimates.residual_df
         q = estimates.covariates
-        apart = squared_distances_between_means(whitened_covariate_deviations(moments, q)) if q else None
-        table = distance_table(moments, estimates.unbiased(), nu, self._fit.classes, (q, apart), level)
+        covariate_distances = (
+            squared_distances_between_means(whitened_covariate_deviations(moments, q)) if q else None
+        )
+        table = distance_table(
+            moments, estimates.unbiased(), nu, self._fit.classes, (q, covariate_distances), level
+        )
         if adjust == "roy":
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
             table["p_adjusted"] = greatest_root_pvalues(roots, moments.n_columns - q, moments.n_classes, nu)
@@ -299,7 +308,7 @@ class ClassDifferences(NormalResults):
             table["p_adjusted"] = adjust_pvalues(table["p"], adjust, ("roy",))
         return table
 
-    @available_if(moment_estimates("differences()", adjusted=False))
+    @available_if(requires_moment_estimates("differences()", adjusted=False))
     @with_display_formats(d="general")
     def differences(
         self,
@@ -360,13 +369,13 @@ class ClassDifferences(NormalResults):
                [-0.204, -0.453,  0.045]])
         """
         if adjust == "roy":
-            self._require_full('differences(adjust="roy")')
+            self._require_full_covariance('differences(adjust="roy")')
         estimates = self._fit.estimates
         names = self._fit.terms
         moments = estimates.by_column
         p = len(names)
         if combinations is not None:
-            self._require_full("differences(combinations=)")
+            self._require_full_covariance("differences(combinations=)")
             moments = estimates.moments
             weights = _combination_weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
@@ -491,7 +500,7 @@ class ClassDifferences(NormalResults):
 def _combination_weights(
     combinations: pd.DataFrame, terms: Sequence[str] | None, names: pd.Index
 ) -> pd.DataFrame:
-    """Return the weights of all columns in each combination.
+    """Validate `combinations=` and extend it to all columns of the fit.
 
     Parameters
     ----------
@@ -535,11 +544,12 @@ def _combination_weights(
 def _adjusted_differences(
     means: pd.DataFrame, sd: Floats, counts: Floats, adjust: str | None, level: float, p: int
 ) -> pd.DataFrame:
-    """Return the table of differences with p-values and intervals adjusted by a method.
+    """Compute the table of `ClassDifferences.differences` with adjusted p-values and intervals.
 
     Parameters
     ----------
     means : DataFrame, classes by columns or combinations
+        Class means of c columns.
     sd : (c,) float
         Standard deviations of the columns within classes.
     counts : (K,) float

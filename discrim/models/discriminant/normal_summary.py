@@ -1,7 +1,8 @@
 """Summaries of linear, quadratic and regularized discriminant analysis.
 
-Each model has the sections of its summary and of its short form by name. Sections for one covariance model,
-such as flagged observations, are named by the description of the covariance model.
+For each model there is a function that returns the functions of the sections of its summary, by name, and a
+dict with those of its short form. Each section function has the results and the fit as arguments. The
+description of a covariance model names additional sections, such as flagged observations.
 """
 
 from __future__ import annotations
@@ -67,36 +68,38 @@ MAX_NAMED_ROWS = 8
 
 
 def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
-    """Return the sections of a linear discriminant analysis in their order."""
+    """Return the section functions of a linear discriminant analysis, by name, in their order."""
     section_functions: Sections = {
-        "header": _linear_header,
+        "header": _lda_header_section,
         "classes": headers.classes_section,
-        "means": _means,
-        "discriminants": _discriminants,
-        "functions": _functions,
+        "means": _means_section,
+        "discriminants": _discriminants_section,
+        "functions": _classification_functions_section,
     }
     if fit.estimates.covariates:
-        section_functions |= {"slopes": _slopes, "adjusted_means": _adjusted_means}
+        section_functions |= {"slopes": _slopes_section, "adjusted_means": _adjusted_means_section}
     sections = describe(fit.estimates.covariance_model).sections
     if "flagged" in sections and fit.has_rows:
-        section_functions["flagged"] = _flagged
+        section_functions["flagged"] = _flagged_section
     if fit.estimates.has_standard_errors:
-        section_functions["log_odds"] = _log_odds
+        section_functions["log_odds"] = _log_odds_section
     if "ranking" in sections and fit.estimates.prior.max() < 1:
-        section_functions["ranking"] = _ranking
+        section_functions["ranking"] = _ranking_section
     if fit.path is not None:
-        section_functions["path"] = _axes_path if "components" in fit.path else _shrinkage_path
-    section_functions["covariance"] = _covariance_within
+        section_functions["path"] = (
+            _axes_path_section if "components" in fit.path else _shrinkage_path_section
+        )
+    section_functions["covariance"] = _within_covariance_section
     by_name = ["functions", "covariance"] if headers.has_many_columns(fit.terms) else []
     if by_name and "log_odds" in section_functions and len(fit.classes) == 2:
         # For two classes the coefficients of the only axis are proportional to the log odds.
         by_name.append("discriminants")
-    return _with_equal_covariances(section_functions, fit, by_name)
+    return _add_equal_covariances(section_functions, fit, by_name)
 
 
-def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
+def _lda_header_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
     """Return the header of the summary of a linear rule."""
-    left_items, right_items = _common_header(results, fit, by_class=False)
+    left_items, right_items = _common_header_items(results, fit, by_class=False)
     if fit.estimates.has_tests:
         test = results.wilks
         f, *dfs, _ = test.approximations["F"]
@@ -123,7 +126,7 @@ def _linear_header(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
     return headers.header(fit, [*left_items, *right_items], note.strip())
 
 
-def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _within_covariance_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the covariance matrix within classes."""
     q = fit.estimates.covariates
     divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
@@ -131,14 +134,14 @@ def _covariance_within(results: LDAResults, fit: FittedModel[LDAFit]) -> Section
     shown_covariance = (
         covariance.residual_covariance if isinstance(covariance, ConditionalCovariance) else covariance
     )
-    return _covariance(
+    return _covariance_section(
         fit, shown_covariance, ("within classes", divisor), "fit.cov", by_class=False, first_column=q
     )
 
 
-def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _discriminants_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the coefficients of the linear discriminants, with their proportions of trace."""
-    coefficients = np.vstack([results._coefficients(), results._proportions()])
+    coefficients = np.vstack([results._discriminant_coefficients(), results._trace_proportions()])
     axes = [f"LD{i + 1}" for i in range(coefficients.shape[1])]
     table = Columns(coefficients, [*fit.terms, "Proportion of trace"], axes)
     note = "On each axis the largest standardized coefficient is positive."
@@ -157,7 +160,7 @@ def _discriminants(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     )
 
 
-def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _slopes_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the common slopes on the covariates."""
     table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
@@ -172,7 +175,7 @@ def _slopes(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     )
 
 
-def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _adjusted_means_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the class means at equal covariates."""
     moments = fit.estimates.moments
     q = fit.estimates.covariates
@@ -186,13 +189,13 @@ def _adjusted_means(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     return Section("Adjusted means", table, note=note, source="fit.covariate_model.adjusted_means()")
 
 
-def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _classification_functions_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the classification functions."""
     source = "fit.coef, fit.intercept"
     long_table_note = headers.long_table_note(fit, "Classification functions", source)
     if long_table_note is not None:
         return long_table_note
-    coef, constants = results._functions()
+    coef, constants = results._classification_functions()
     table = Columns(np.vstack([constants, coef]), ["constant", *fit.terms], fit.classes)
     sizes = headers.score_sizes(fit.estimates.moments)
     note = (
@@ -205,7 +208,7 @@ def _functions(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     return Section("Classification functions", table, errors=errors, note=note, source=source)
 
 
-def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _log_odds_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the log odds against the first class, with standard errors."""
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
@@ -213,7 +216,7 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     long_table_note = headers.long_table_note(fit, title, source)
     if long_table_note is not None:
         return long_table_note
-    columns = results._wald(0, 0.95, debiased=False)
+    columns = results._wald_columns(0, 0.95, debiased=False)
     terms = ["constant", *fit.terms]
     labels = [(label, term) for label in others for term in terms]
     table = Columns(list(columns.values()), labels, list(columns), ("class", "term"))
@@ -237,7 +240,7 @@ def _log_odds(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     )
 
 
-def _ranking(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
+def _ranking_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the columns ranked by their scores, with p and q."""
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))[["score", "p", "q", "HC"]]
     count_text = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
@@ -255,30 +258,31 @@ STRUCTURE_TITLES: dict[Any, str] = {
     "total": "total correlations with the scores (R's candisc)",
     "between": "between-class correlations with the scores (SAS)",
 }
+"""Types of structure coefficients, and the titles of their tables."""
 
 
 def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a canonical analysis, or some of its sections."""
+    """Return the summary of a canonical analysis with the named sections, by default all."""
     title = f"Canonical discriminant analysis: {result._fit.formula}"
     return summarize(title, _canonical_sections(result), pick=sections)
 
 
 def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
-    """Return the sections of a canonical analysis in their order."""
+    """Return the section functions of a canonical analysis, by name, in their order."""
     if not len(result.eigenvalues):
         empty_section = Section("Canonical correlations", pd.DataFrame(), note="The class means are equal.")
         return {"correlations": lambda: empty_section}
     section_functions: dict[str, Callable[[], Section]] = {
-        "correlations": partial(variate_correlations, result, "W^-1 B"),
-        "dimensions": lambda: variate_tests(result.dimension_tests, _missing_tests_note(result)),
-        "raw": partial(_raw_coefficients, result),
-        "standardized": partial(_variate_table, result, "standardized"),
-        "standardized_total": partial(_variate_table, result, "standardized_total"),
+        "correlations": partial(variate_correlations_section, result, "W^-1 B"),
+        "dimensions": lambda: dimension_tests_section(result.dimension_tests, _missing_tests_note(result)),
+        "raw": partial(_raw_coefficients_section, result),
+        "standardized": partial(_variate_section, result, "standardized"),
+        "standardized_total": partial(_variate_section, result, "standardized_total"),
         **{
-            f"structure_{structure_type}": partial(_structure, result, structure_type)
+            f"structure_{structure_type}": partial(_structure_section, result, structure_type)
             for structure_type in STRUCTURE_TITLES
         },
-        "centroids": partial(_variate_table, result, "centroids"),
+        "centroids": partial(_variate_section, result, "centroids"),
     }
     if result._estimates.covariates:
         for name in ("standardized_total", "structure_total", "structure_between"):
@@ -294,21 +298,23 @@ VARIATE_TABLE_TITLES = {
     "standardized_total": "Standardized coefficients (total standard deviations)",
     "centroids": "Class means on the canonical variates",
 }
+"""Attributes of `CanonicalResults` that are shown as tables, and their titles."""
 
 
-def _variate_table(result: CanonicalResults, name: str) -> Section:
+def _variate_section(result: CanonicalResults, name: str) -> Section:
+    """Return the section of an attribute of a canonical analysis: a key of `VARIATE_TABLE_TITLES`."""
     table = getattr(result, name).rename_axis(index=None)
     return Section(VARIATE_TABLE_TITLES[name], table, shared=True, source=f".{name}")
 
 
-def _structure(result: CanonicalResults, structure_type: Any) -> Section:
-    """Return the section of the structure coefficients of a type."""
+def _structure_section(result: CanonicalResults, structure_type: Any) -> Section:
+    """Return the section of the structure coefficients of a type: "within", "total" or "between"."""
     title = f"Structure coefficients: {STRUCTURE_TITLES[structure_type]}"
     table = result.structure(structure_type)
     return Section(title, table, shared=True, source=f'.structure("{structure_type}")')
 
 
-def variate_correlations(result: Any, matrix: str) -> Section:
+def variate_correlations_section(result: Any, matrix: str) -> Section:
     """Return the section of eigenvalues and canonical correlations of classes or of a term of a formula.
 
     Parameters
@@ -329,8 +335,8 @@ def variate_correlations(result: Any, matrix: str) -> Section:
     return Section(title, pd.concat(columns, axis=1), formats, headings=headings)
 
 
-def variate_tests(tests: pd.DataFrame, further_note: str = "") -> Section:
-    """Return the section of the dimension tests of a canonical analysis."""
+def dimension_tests_section(tests: pd.DataFrame, further_note: str = "") -> Section:
+    """Return the section of the dimension tests of a canonical analysis; `further_note` extends its note."""
     df_columns = ("df1", "df2", "df")
     table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in df_columns})
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
@@ -356,7 +362,7 @@ def _missing_tests_note(result: CanonicalResults) -> str:
     )
 
 
-def _raw_coefficients(result: CanonicalResults) -> Section:
+def _raw_coefficients_section(result: CanonicalResults) -> Section:
     """Return the section of the raw canonical coefficients."""
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._estimates.moments)
@@ -370,25 +376,25 @@ def _raw_coefficients(result: CanonicalResults) -> Section:
 
 
 def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
-    """Return the sections of a quadratic discriminant analysis in their order."""
+    """Return the section functions of a quadratic discriminant analysis, by name, in their order."""
     covariance_model = fit.estimates.covariance_model
-    section_functions: Sections = {"header": _quadratic_header, "classes": _log_determinants}
+    section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}
     if "factors" in describe(covariance_model).sections:
-        section_functions["factors"] = _factors
-    section_functions["means"] = _means
+        section_functions["factors"] = _factors_section
+    section_functions["means"] = _means_section
     has_many_columns = headers.has_many_columns(fit.terms)
     subspace = covariance_model.subspace
     has_save_axes = subspace is not None and subspace.is_supervised
     if has_save_axes:
-        section_functions["axes"] = _save_axes
+        section_functions["axes"] = _save_axes_section
     if has_many_columns and not covariance_model.is_common:
-        section_functions["deviations"] = _deviations
+        section_functions["deviations"] = _standard_deviations_section
     unconditional = set(section_functions)
     if covariance_model.is_common:
-        section_functions["covariance"] = partial(_covariance_in, label=results.classes[0])
+        section_functions["covariance"] = partial(_class_covariance_section, label=results.classes[0])
     else:
         for label in results.classes[:MAX_SHOWN_COVARIANCES]:
-            covariance_section = _covariance_of_scores if has_save_axes else _covariance_in
+            covariance_section = _score_covariance_section if has_save_axes else _class_covariance_section
             section_functions[f"covariance {label}"] = partial(covariance_section, label=label)
     by_name = (
         [name for name in section_functions if name not in unconditional]
@@ -396,30 +402,33 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFuncti
         else []
     )
     if "flagged" in describe(covariance_model).sections and fit.has_rows:
-        section_functions["flagged"] = _flagged
+        section_functions["flagged"] = _flagged_section
     if fit.path is not None:
-        section_functions["path"] = _axes_path if "components" in fit.path else _shrinkage_path
-    return _with_equal_covariances(section_functions, fit, by_name)
+        section_functions["path"] = (
+            _axes_path_section if "components" in fit.path else _shrinkage_path_section
+        )
+    return _add_equal_covariances(section_functions, fit, by_name)
 
 
-def _deviations(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
+def _standard_deviations_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Return the section of the standard deviations by class, one row for each column."""
     sds = class_sds(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
-    worth = headers.rank_columns(fit.estimates.moments)
+    ranking = headers.rank_columns(fit.estimates.moments)
     errors = [*headers.mean_rounding_errors(fit).values()]
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     subspace = fit.estimates.subspace_model
     source = "fit.tidy()" if subspace is not None and subspace.is_supervised else "fit.covs"
-    return Section(title, table, errors=errors, source=source, ranking=worth, n_last_columns=0)
+    return Section(title, table, errors=errors, source=source, ranking=ranking, n_last_columns=0)
 
 
-def _quadratic_header(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
-    left_items, right_items = _common_header(results, fit, by_class=True)
+def _qda_header_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
+    """Return the header of the summary of a quadratic rule."""
+    left_items, right_items = _common_header_items(results, fit, by_class=True)
     return headers.header(fit, [*left_items, *right_items], _covariance_note(fit))
 
 
-def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
+def _save_axes_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     """Return the section of the axes of `ncomp=` and their eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
@@ -448,7 +457,7 @@ def _save_axes(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     )
 
 
-def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
+def _score_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
     """Return the section of the covariance of a class on the axes of `ncomp=`.
 
     Parameters
@@ -479,8 +488,8 @@ def _covariance_of_scores(results: QDAResults, fit: FittedModel[QDAFit], label: 
     )
 
 
-def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Return the section of dimensions, signal and noise variances and explained proportions by class."""
+def _factors_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
+    """Return the section of the factor analytic covariance: dimensions and variances of signal and noise."""
     table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
@@ -490,7 +499,7 @@ def _factors(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
     return Section(title, table, formats, note=note, source="fit.covariance_model.factors")
 
 
-def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
+def _class_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
     """Return the section of the covariance of a class, or of the common covariance if the model has one.
 
     Parameters
@@ -514,7 +523,7 @@ def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) ->
     if n_omitted > 0 and not is_common and k == MAX_SHOWN_COVARIANCES - 1:
         note = f"{n_omitted} more {'class' if n_omitted == 1 else 'classes'}: fit.covs."
     source = f"fit.covs[{label!r}]"
-    return _covariance(
+    return _covariance_section(
         fit,
         fit.estimates.covariances[k],
         (scope, divisor),
@@ -529,16 +538,16 @@ def _covariance_in(results: QDAResults, fit: FittedModel[QDAFit], label: Any) ->
 
 
 def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
-    """Return the sections of a regularized discriminant analysis in their order."""
+    """Return the section functions of a regularized discriminant analysis, by name, in their order."""
     section_functions: Sections = {
-        "header": _regularized_header,
-        "classes": _log_determinants,
-        "means": _means,
+        "header": _rda_header_section,
+        "classes": _log_determinants_section,
+        "means": _means_section,
     }
-    return section_functions if fit.path is None else section_functions | {"path": _pair_errors}
+    return section_functions if fit.path is None else section_functions | {"path": _pair_errors_section}
 
 
-def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
+def _rda_header_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
     """Return the header of the summary of a regularized rule."""
     estimates = fit.estimates
     choice_text = choice_description(fit)
@@ -578,10 +587,10 @@ def _regularized_header(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _pair_errors(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
+def _pair_errors_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
     """Return the section of the errors of the candidate pairs (alpha, gamma), or of the numbers of axes."""
     if fit.path is not None and "components" in fit.path:
-        return _axes_path(results, fit)
+        return _axes_path_section(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
     table.index = [f"{value:g}" for value in table.index]
     table.columns = [f"{value:g}" for value in table.columns]
@@ -594,7 +603,7 @@ def _pair_errors(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
 
 
 def choice_description(fit: FittedModel[RDAFit]) -> str:
-    """Describe how alpha and gamma were chosen."""
+    """Describe how alpha and gamma were chosen, such as "10-fold cross-validation" or "given"."""
     cv = fit.estimates.cv
     plan = fit.spec.search
     if cv is None:
@@ -607,7 +616,7 @@ def choice_description(fit: FittedModel[RDAFit]) -> str:
 # ---- sections that they share
 
 
-def _common_header(
+def _common_header_items(
     results: LDAResults | QDAResults, fit: FittedModel[Any], *, by_class: bool
 ) -> tuple[list[Any], list[Any]]:
     """Return the header items that linear and quadratic fits share.
@@ -652,12 +661,12 @@ def _common_header(
 
 
 def _covariance_note(fit: FittedModel[Any]) -> str:
-    """Return the note on the covariance below the header."""
+    """Return the note of the header on the covariance model; user text is cut to 90 characters."""
     note: str = describe(fit.estimates.covariance_model).note(lambda text: shorten(clean(text), 90))
     return note
 
 
-def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
+def _log_determinants_section(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of prior, size and log determinant of each class."""
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "n": "count", "logdet": "general"}
@@ -669,14 +678,14 @@ def _log_determinants(results: QDAResults | RDAResults, fit: FittedModel[Any]) -
     return Section(title, table, formats, source="fit.logdet")
 
 
-def _means(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
+def _means_section(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of the class means."""
     model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
     return headers.long_table_note(fit, title, "fit.means") or headers.means_section(fit, title)
 
 
-def _covariance(
+def _covariance_section(
     fit: FittedModel[Any],
     covariance: Covariance,
     scope_and_divisor: tuple[str, str],
@@ -697,12 +706,13 @@ def _covariance(
     fit : FittedModel
     covariance : Covariance
     scope_and_divisor : (str, str)
-        Rows and divisor, for the title.
+        Rows of the covariance, such as "within classes", and divisor, such as "N-K", for the title.
     source : str
         Expression that returns the covariance.
     by_class : bool
         Whether it is the covariance of one class.
     note : str
+        First part of the note.
     name : str
         Key of the table of correlations.
     first_column : int
@@ -749,7 +759,7 @@ def _covariance(
     return replace(section, replacement=(name, correlation_section))
 
 
-def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
+def _flagged_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of flagged observations by class, with the names of the most distant ones."""
     table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
@@ -781,7 +791,7 @@ def _flagged(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section
     )
 
 
-def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
+def _shrinkage_path_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of the leave-one-out errors of the candidate shrinkages."""
     table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
@@ -798,7 +808,7 @@ def _shrinkage_path(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> 
     )
 
 
-def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
+def _axes_path_section(results: Any, fit: FittedModel[Any]) -> Section:
     """Return the section of the errors by number of principal axes."""
     path = results.subspace.path
     n_components = results.subspace.n_components
@@ -818,13 +828,25 @@ def _axes_path(results: Any, fit: FittedModel[Any]) -> Section:
     return Section("Error by number of principal axes", table, formats, note=note, source="fit.subspace.path")
 
 
-def _with_equal_covariances(
+def _add_equal_covariances(
     section_functions: Sections, fit: FittedModel[Any], by_name: Sequence[str]
 ) -> SectionFunctions:
-    """Add the section of the tests of equal covariance matrices, if these can be tested."""
+    """Return the section functions, with tests of equal covariance matrices if the fit supports them.
+
+    Parameters
+    ----------
+    section_functions : dict of str to callable
+    fit : FittedModel
+    by_name : sequence of str
+        Sections that a summary shows only if they are requested by name.
+
+    Returns
+    -------
+    SectionFunctions
+    """
     sections = SectionFunctions(section_functions, by_name)
     if fit.estimates.has_distances and fit.has_rows:
-        sections["equal_covariances"] = _equal_covariances
+        sections["equal_covariances"] = _equal_covariances_section
         sections.preparations.append(({"header", "equal_covariances"}, _cache_errors_and_tests))
     return sections
 
@@ -837,7 +859,7 @@ def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
         predictions.store()
 
 
-def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
+def _equal_covariances_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
     """Return the section of the likelihood ratio test and Box's M for the observations of the fit."""
     title = "Tests of equal covariance matrices (LDA against QDA)"
     test_results = equal_covariance_tests(fit)
@@ -868,8 +890,8 @@ def _equal_covariances(results: LDAResults | QDAResults, fit: FittedModel[Any]) 
 
 lda_brief: Sections = {
     "classes": headers.classes_section,
-    "means": _means,
-    "discriminants": _discriminants,
+    "means": _means_section,
+    "discriminants": _discriminants_section,
 }
-qda_brief: Sections = {"classes": _log_determinants, "means": _means}
+qda_brief: Sections = {"classes": _log_determinants_section, "means": _means_section}
 rda_brief = qda_brief

@@ -204,7 +204,15 @@ def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _NormalizedRows:
-    """Iterable of the rows of blocks, scaled to one length each time they are read."""
+    """Iterable of blocks (x, codes, weights) whose rows are whitened and scaled to one length.
+
+    Attributes
+    ----------
+    design_rows : DesignRows
+        The original rows, which are read in each iteration.
+    sphere : LengthNormalization
+        The transformation.
+    """
 
     design_rows: DesignRows
     sphere: LengthNormalization
@@ -221,7 +229,7 @@ def _fit_plda(
     fit_options: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> PLDAFit:
-    """Fit to moments, or, with length normalization, to moments of the normalized rows.
+    """Fit PLDA to moments of the rows or, with length normalization, to moments of the normalized rows.
 
     Parameters
     ----------
@@ -266,6 +274,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     _fit: FittedModel[PLDAFit]
 
     def _term_frame(self, values: Floats) -> pd.DataFrame:
+        """Return a matrix (p, p) as a table of terms by terms."""
         return pd.DataFrame(values, index=self.terms, columns=self.terms)
 
     @property
@@ -322,7 +331,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def steps(self) -> int:
-        """Steps of EM; zero if all classes have one size and the estimates a closed form."""
+        """Number of EM steps; zero if all classes have one size, which allows a closed form."""
         return self._fit.estimates.steps
 
     @property
@@ -354,7 +363,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(coordinates, index=design_rows.table.index, columns=self.ratios.index)
 
     def _coordinates(self, data: Any) -> tuple[DesignRows, Floats]:
-        """Return the rows of a table and their coordinates (m, r) on the axes, which may be missing."""
+        """Read a table; return its rows and their coordinates (m, r) on the axes, NaN for incomplete rows."""
         design_rows = self._fit.new_rows(data)
         coordinates = np.full((design_rows.table.nrows, self._fit.estimates.n_axes), np.nan)
         for row_slice, x, missing in design_rows.iter_all_rows():
@@ -406,8 +415,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         >>> bool((fit.verify(virginica[:25], virginica[25:]) > 0).mean() > 0.8)
         True
         """
-        sets, names = self._sets(a, by)
-        other_sets, other_names = self._sets(b, by)
+        sets, names = self._row_sets(a, by)
+        other_sets, other_names = self._row_sets(b, by)
         if by is None and len(names) != len(other_names):
             raise DataError(
                 f"verify() requires tables with equal numbers of rows; a has {len(names)} and b has "
@@ -458,8 +467,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             raise DataError(
                 f"by={by!r} is not valid.", hint="Pass one column, or two: one for a and one for b."
             )
-        sets, names = self._sets(a, columns[0])
-        other_sets, other_names = self._sets(b, columns[1])
+        sets, names = self._row_sets(a, columns[0])
+        other_sets, other_names = self._row_sets(b, columns[1])
         check_memory(
             2.0 * len(names) * len(other_names),
             f"Ratios of {len(names):,} by {len(other_names):,} rows or sets",
@@ -468,18 +477,18 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         ratios = core.all_ratios(self.ratios.to_numpy(), sets, other_sets)
         return pd.DataFrame(ratios, index=names, columns=other_names)
 
-    def _sets(self, data: Any, by: str | None) -> tuple[core.RowSets, pd.Index]:
-        """Return the sets of rows that a column names, or each row as a set, and the names of the sets.
+    def _row_sets(self, data: Any, by: str | None) -> tuple[core.RowSets, pd.Index]:
+        """Read the rows of a table, group them into sets by a column, and return the sets with their names.
 
         Parameters
         ----------
         data : table
         by : str or None
-            Column with the names of the sets.
+            Column with the names of the sets; by default each row is a set.
 
         Returns
         -------
-        core.Sets
+        core.RowSets
             Sizes and mean coordinates of the sets; missing for sets without a complete row.
         Index
             Names of the sets, or the index of the table.
@@ -566,7 +575,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         )
         level = reading.check_number("level", level, 0, 1, ends="()")
         replicates = reading.check_integer("replicates", replicates, 0)
-        pairs = self._pairs(data)
+        pairs = self._score_pairs(data)
         limits = np.full((2, 4), np.nan)
         if replicates:
             limits = pairs.limits(costs, level, replicates, seed)
@@ -574,8 +583,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         values = {"estimate": pairs.errors(costs), "low": limits[0], "high": limits[1]}
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
-    def _pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
-        """Return the scores of all pairs of rows with a class.
+    def _score_pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
+        """Compute the log likelihood ratios of all pairs of labelled rows.
 
         Parameters
         ----------
@@ -615,20 +624,20 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term: mean, variances between and within classes, and share of the former."""
+        """One row for each term: mean, variances between and within classes, share of the first."""
         between, within = (np.diagonal(covariance) for covariance in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
         return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, criteria, rank, llf_given, steps and converged."""
         search_columns = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
         return pd.DataFrame([self._glance() | search_columns])
 
 
 class PLDASpec(ModelSpec[PLDAFit]):
-    """Probabilistic linear discriminant analysis."""
+    """Specification of probabilistic linear discriminant analysis."""
 
     name = "plda"
     title = "Probabilistic linear discriminant analysis"
@@ -669,7 +678,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return scores_by_refits(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays of a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
         columns = ("origin", "scale", "mean", "between", "sphere.origin", "sphere.scale", "sphere.centre")
         axes = {"axes": (p, p), "class_places": (k, p), "sphere.root": (p, p)}
         return {**dict.fromkeys(columns, (p,)), **axes}
@@ -683,11 +692,16 @@ MAX_SHOWN_AXES = 12
 
 
 def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
-    """Return the functions of the sections of the summary, in their order."""
-    return {"header": _header, "classes": headers.classes_section, "columns": _columns, "axes": _axes}
+    """Return the section functions of the summary, by name, in their order."""
+    return {
+        "header": _header_section,
+        "classes": headers.classes_section,
+        "columns": _columns_section,
+        "axes": _axes_section,
+    }
 
 
-def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
+def _header_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
     between, within = (float(np.trace(covariance)) for covariance in estimates.covariances())
@@ -716,7 +730,7 @@ def _header(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
+def _columns_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     """Return the section of the columns: means, and variances between and within classes."""
     table = results.tidy().set_index("term").rename_axis(index=None)
     formats: dict[Any, Any] = {"between": "general", "within": "general", "share": "share"}
@@ -730,7 +744,7 @@ def _columns(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     )
 
 
-def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
+def _axes_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     """Return the section of the axes: variance ratios and reliabilities."""
     ratios = results.ratios
     table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MAX_SHOWN_AXES)
@@ -746,5 +760,5 @@ def _axes(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
     )
 
 
-plda_brief: Sections = {"axes": _axes}
+plda_brief: Sections = {"axes": _axes_section}
 """Sections of the short summary."""

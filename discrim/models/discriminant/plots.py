@@ -88,7 +88,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     Axes
         The axes with the plot.
     """
-    slope_estimates = results.covariate_model._slopes()
+    slope_estimates = results.covariate_model._slope_estimates()
     q = fit.estimates.covariates
     terms = list(fit.terms)
     pair = [terms[q + int(slope_estimates.explained.argmax())], terms[0]]
@@ -296,6 +296,7 @@ def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
 
 
 N_BINS = 60
+"""Number of bins of the histograms of log likelihood ratios."""
 
 
 MAX_SHARE_OUTSIDE = 0.01
@@ -324,7 +325,7 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     Axes
         The axes with the plot.
     """
-    pairs = results._pairs(options.data, MAX_PAIRED_ROWS)
+    pairs = results._score_pairs(options.data, MAX_PAIRED_ROWS)
     uses_all_rows = results._fit.new_rows(options.data).table.nrows <= MAX_PAIRED_ROWS
     axes, is_new = new_axes(options.ax)
     lowest = min(

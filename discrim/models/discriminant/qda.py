@@ -35,24 +35,24 @@ from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_opt
 from discrim.models.discriminant import normal_fits
 from discrim.models.discriminant.components import (
     SlicedSubspace,
+    add_roots_if_imprecise,
     raise_if_collinear_total,
     subspace_of,
-    with_roots_if_imprecise,
 )
 from discrim.models.discriminant.covariance_models import (
-    QUADRATIC,
+    QDA_COVARIANCES,
     Components,
     check_closed_form,
     describe,
-    method_of,
-    on_save_axes,
+    effective_method,
     read_covariance,
+    reduce_to_save_axes,
     standardize_hint,
     warn_of_separated_axes,
 )
-from discrim.models.discriminant.em import MissingRows, em_sample
-from discrim.models.discriminant.normal_results import NormalResults, moment_estimates
-from discrim.models.discriminant.robust import robust_moments
+from discrim.models.discriminant.em import MissingRows, estimate_by_em
+from discrim.models.discriminant.normal_results import NormalResults, requires_moment_estimates
+from discrim.models.discriminant.robust import estimate_robust_moments
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
 from discrim.models.results.geometry import SeparateCovariances
@@ -157,15 +157,15 @@ def qda(
     [[50, 0, 0], [0, 47, 3], [0, 1, 49]]
     """
     options = verb_options(locals())
-    covariance_model = read_covariance(QUADRATIC, covariance, method, components, missing)
-    estimator = method_of(covariance_model, method)
-    covariance_model = on_save_axes(covariance_model, ncomp, covariance, missing)
+    covariance_model = read_covariance(QDA_COVARIANCES, covariance, method, components, missing)
+    estimator = effective_method(covariance_model, method)
+    covariance_model = reduce_to_save_axes(covariance_model, ncomp, covariance, missing)
     sample = Sample("qda", "class", moments, formula, data, weights, levels, functions, na_action)
     by_em = normal_fits.uses_em(missing, covariance, covariance_model, na_action, has_rows=sample.has_rows)
     if not sample.has_rows:
         design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        design_rows, stats, covariance_model = em_sample(sample.read(incomplete=True), common=False)
+        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), common=False)
     else:
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
         if covariance_model.requires_full_rank(len(design_rows.terms)):
@@ -176,18 +176,18 @@ def qda(
         required_moments = covariance_model.required_moments("class", thin=thin)
         rooted = components is None
         design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
-        stats = stats if components is None else with_roots_if_imprecise(covariance_model, design_rows, stats)
+        stats = stats if components is None else add_roots_if_imprecise(covariance_model, design_rows, stats)
     levels = design_rows.design.levels
     _raise_if_singular(covariance_model, design_rows, stats)
     if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
             reading.raise_if_light_weights(weight, 1, f"The rows of class {label!r}")
-    normal_fits.warn_where_units_differ(
+    normal_fits.warn_if_units_differ(
         covariance_model, stats, design_rows.terms, standardize_hint(covariance_model)
     )
     priors, estimated = reading.read_prior(prior, levels, stats.counts)
     if covariance_model.traits.is_robust:
-        stats, covariance_model = robust_moments(design_rows, stats, covariance_model)
+        stats, covariance_model = estimate_robust_moments(design_rows, stats, covariance_model)
     covariance_model = covariance_model.bind_classes(levels, stats.n_columns)
     divisors = partial(normal_fits.class_divisors, method=estimator)
     with named_errors(design_rows.terms, levels):
@@ -202,11 +202,12 @@ def qda(
 def _raise_if_singular(
     covariance_model: CovarianceModel, design_rows: DesignRows, moments: ClassMoments
 ) -> None:
-    """Raise an error if the covariance of a class is singular but has to be regular; warn if it nearly is.
+    """Raise CollinearError if a covariance is singular, and warn if columns are nearly collinear in a class.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model that determines whether covariances have to be regular.
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
@@ -227,7 +228,7 @@ def _is_thin(design_rows: DesignRows) -> bool:
 def _raise_if_few_rows(
     design_rows: DesignRows, covariance_model: CovarianceModel, na_action: NaAction
 ) -> DesignRows:
-    """Raise an error if a class has too few rows, before large cross-product matrices are computed.
+    """Raise CollinearError if a class has too few rows, before large cross-product matrices are computed.
 
     Parameters
     ----------
@@ -271,13 +272,13 @@ class QDAResults(SeparateCovariances, NormalResults):
         'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> pd.Series:
-        """How much each class's covariance is shrunk to a sphere, or its variances to their median."""
+        """Shrinkage intensity of each class, from 0 to 1: of its covariance to a sphere, or its variances."""
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _require_determinants(self) -> None:
         """Raise NotSupportedError unless the fit has full covariances of the columns."""
-        self._require_moments("log_determinants()")
+        self._require_moment_estimates("log_determinants()")
         estimates = self._fit.estimates
         if not estimates.has_distances:
             actual = f"{describe(estimates.covariance_model).adjective} covariance matrices"
@@ -317,8 +318,8 @@ class QDAResults(SeparateCovariances, NormalResults):
         index = pd.Index([*self.classes, make_unique_name("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(df_by_class, nu), len(self.terms), level, index)
 
-    @available_if(normal_fits.has_moments_by_class("covariance_models()"))
-    @available_if(moment_estimates("covariance_models()"))
+    @available_if(normal_fits.requires_moments_by_class("covariance_models()"))
+    @available_if(requires_moment_estimates("covariance_models()"))
     @with_display_formats()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
         """Compare covariance models; see `discrim.covariance_models`. Reads the rows, if any, once more.
@@ -332,22 +333,22 @@ class QDAResults(SeparateCovariances, NormalResults):
         threshold : float, optional
             Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
         """
-        return normal_fits.covariance_models_of(self._fit, dimensions, threshold)
+        return normal_fits.compare_covariance_models(self._fit, dimensions, threshold)
 
-    @available_if(normal_fits.has_moments_by_class("box_m()"))
-    @available_if(moment_estimates("box_m()"))
+    @available_if(normal_fits.requires_moments_by_class("box_m()"))
+    @available_if(requires_moment_estimates("box_m()"))
     def box_m(self) -> TestResult:
         """Box's M test of equal covariance matrices. It reads the rows, if any, once more."""
-        return normal_fits.box_m_of(self._fit)
+        return normal_fits.compute_box_m(self._fit)
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes and criteria."""
         return pd.DataFrame([self._glance()])
 
 
 class QDASpec(normal_fits.NormalSpec[QDAFit]):
-    """Quadratic discriminant analysis."""
+    """Specification of quadratic discriminant analysis."""
 
     name = "qda"
     title = "Quadratic discriminant analysis"
@@ -369,7 +370,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return QDA_PLOTS
 
     def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior; raise NotSupportedError if a class has too few rows for the method.
+        """Return the rule under a prior; raise NotSupportedError if the fit does not support the method.
 
         Parameters
         ----------

@@ -47,8 +47,8 @@ from discrim.models.discriminant.components import AxesChoice, choose_axes, reas
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import (
     class_divisors,
+    warn_if_units_differ,
     warn_of_units,
-    warn_where_units_differ,
 )
 from discrim.models.discriminant.normal_results import SubspaceResults
 from discrim.models.evaluation.tuning import (
@@ -79,7 +79,7 @@ DEFAULT_GRID = np.linspace(0, 1, 11).round(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PairChoice:
+class RDAPlan:
     """Options of the fit and of the choice of alpha and gamma.
 
     Attributes
@@ -93,12 +93,14 @@ class PairChoice:
     select : {"min", "1se"}
         Choose the pair of smallest error, or the simplest pair within one standard error of it.
     parametrization : {"esl", "friedman", "klar"}
+        Which covariances are mixed; see the Notes of `discrim.rda`.
     method : {"moment", "mle"}
-        Divisor of the class covariances.
+        Divisor of the class covariances: n_k - 1 or n_k.
     prior : (K,) float
+        Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior consists of the class proportions.
-    columns : int, optional
+    n_columns : int, optional
         Number of columns of the data, if the rows are coordinates in a space of lower dimension.
     splits : tuple of Split
         Splits of the user, which replace folds.
@@ -117,7 +119,7 @@ class PairChoice:
     method: str
     prior: Floats
     estimated_prior: bool
-    columns: int | None = None
+    n_columns: int | None = None
     splits: tuple[Split, ...] = ()
     standardize: bool = False
     axes: SubspaceCovariance | None = None
@@ -129,38 +131,40 @@ class PairChoice:
 
     @property
     def requires_roots(self) -> bool:
-        """Whether the moments of all rows should have square roots of scatter matrices, if a pair needs them.
+        """Whether the moments of all rows must contain square roots of the scatter matrices.
 
-        Folds compute the roots that they need themselves.
+        True if a candidate pair needs the roots and there are no folds, which compute their own roots.
         """
         return self.cv in (None, "loo") and needs_roots(self.pairs, self.parametrization)
 
-    def rules(
+    def iter_rules(
         self,
         training_moments: Sequence[ClassMoments],
         pairs: list[Regularization],
-        with_roots: Sequence[Callable[[], ClassMoments]] | None = None,
+        rooted_moments: Sequence[Callable[[], ClassMoments]] | None = None,
     ) -> Iterator[PathRule]:
-        """Yield the classification rules of pairs fitted to moments of subsets of the rows.
+        """Fit candidate pairs to the training rows of each fold, and yield the classification rules.
 
         Parameters
         ----------
         training_moments : sequence of ClassMoments
             Moments of the training rows of each fold.
         pairs : list of Regularization
-        with_roots : sequence of callables, optional
+            Pairs of alpha and gamma to fit.
+        rooted_moments : sequence of callables, optional
             For each fold a function that returns its moments with square roots of scatter matrices. It is
             called only if a rule needs the precision.
 
-        Returns
-        -------
-        iterator of PathRule
+        Yields
+        ------
+        PathRule
+            Rules of one or more pairs in one or more folds. A pair is omitted if a covariance is singular.
         """
-        options = self.parametrization, self.method, self.log_prior, self.columns
-        return core.path_rules(training_moments, pairs, *options, with_roots)
+        options = self.parametrization, self.method, self.log_prior, self.n_columns
+        return core.path_rules(training_moments, pairs, *options, rooted_moments)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
-        """Return the fit with one pair of alpha and gamma."""
+        """Fit the model to moments of all rows with one pair of alpha and gamma."""
         subspace_model = None
         if self.axes is not None:
             subspace_model = replace(
@@ -183,7 +187,7 @@ class PairChoice:
     def choose_and_fit(
         self, design_rows: DesignRows, moments: ClassMoments
     ) -> tuple[RDAFit, pd.DataFrame | None]:
-        """Choose alpha and gamma, or the number of axes, and fit.
+        """Choose alpha and gamma, or the number of principal axes, and fit the model.
 
         Parameters
         ----------
@@ -204,7 +208,7 @@ class PairChoice:
             return replace(self, axes=axes).fit(moments, self.pairs[0]), path
         if self.cv is None:
             return self.fit(moments, self.pairs[0]), None
-        pair, path = choose(design_rows, moments, self)
+        pair, path = choose_pair(design_rows, moments, self)
         if moments.roots is None and needs_roots([pair], self.parametrization):
             moments = reading.class_moments(design_rows, moments.scatter_type)
         return self.fit(moments, pair), path
@@ -233,13 +237,13 @@ class PairChoice:
             return None
         return None if fit.singular() else fit
 
-    def simplicity(self, pair: Regularization) -> tuple[float, float]:
-        """Sort key of a pair, smaller for a simpler one: by smaller alpha, then by more ridge."""
+    def simplicity_key(self, pair: Regularization) -> tuple[float, float]:
+        """Return the sort key of a pair, which is smaller for a smaller alpha, then for more ridge."""
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
-def choose(
-    design_rows: DesignRows, moments: ClassMoments, plan: PairChoice
+def choose_pair(
+    design_rows: DesignRows, moments: ClassMoments, plan: RDAPlan
 ) -> tuple[Regularization, pd.DataFrame]:
     """Choose alpha and gamma by cross-validation or leave-one-out.
 
@@ -252,7 +256,8 @@ def choose(
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
-    plan : PairChoice
+    plan : RDAPlan
+        Candidate pairs, and options of the choice.
 
     Returns
     -------
@@ -274,13 +279,13 @@ def choose(
     if moments.scatter_type == "thin class" and plan.axes is None:
         span = Span.from_moments(moments)
         splits = used_splits(plan.splits, design_rows)
-        plan = replace(plan, columns=span.columns, splits=splits)
+        plan = replace(plan, n_columns=span.columns, splits=splits)
         design_rows = _span_coordinates(span, design_rows)
         moments = span.moments
     errors, standard_errors = (
-        _leave_one_out_errors(design_rows, moments, plan)
+        _estimate_leave_one_out_errors(design_rows, moments, plan)
         if plan.cv == "loo"
-        else _fold_errors(design_rows, plan)
+        else _estimate_fold_errors(design_rows, plan)
     )
     alphas, gammas = np.array(plan.pairs, dtype=np.float64).T
     path = pd.DataFrame({"alpha": alphas, "gamma": gammas, "error": errors, "se": standard_errors})
@@ -291,7 +296,7 @@ def choose(
             hint="Use a grid with more ridge or an alpha below 1, or more folds.",
         )
     eligible = near_minimum_mask(errors, standard_errors if plan.select == "1se" else None)
-    return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity), path
+    return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity_key), path
 
 
 def _span_coordinates(span: Span, design_rows: DesignRows) -> DesignRows:
@@ -306,18 +311,18 @@ def _span_coordinates(span: Span, design_rows: DesignRows) -> DesignRows:
     return rows_from_arrays(y, codes, design_rows.design.levels, weights)
 
 
-def _fold_errors(design_rows: DesignRows, plan: PairChoice) -> tuple[Floats, Floats]:
-    """Estimate the errors of the pairs by folds or splits.
+def _estimate_fold_errors(design_rows: DesignRows, plan: RDAPlan) -> tuple[Floats, Floats]:
+    """Estimate the error rate of each candidate pair by cross-validation over folds or splits.
 
     Parameters
     ----------
     design_rows : DesignRows
-    plan : PairChoice
+    plan : RDAPlan
 
     Returns
     -------
     errors : (G,) float
-        Missing if a covariance is singular in some fold.
+        Error rates, with each class weighted by its prior; missing if a covariance is singular in some fold.
     se : (G,) float
         Standard errors; missing if only one fold has rows.
     """
@@ -340,8 +345,8 @@ def _fold_errors(design_rows: DesignRows, plan: PairChoice) -> tuple[Floats, Flo
                 test_counts[position] = np.bincount(fold.codes, fold.weights, minlength=k)
             x, codes, weights = _stack_test_rows(batch)
             training_moments = [fold.moments for fold in batch]
-            with_roots = [fold.with_roots for fold in batch]
-            for rule in plan.rules(training_moments, plan.pairs, with_roots):
+            with_roots = [fold.compute_rooted_moments for fold in batch]
+            for rule in plan.iter_rules(training_moments, plan.pairs, with_roots):
                 cells = np.ix_(rule.pairs, start + rule.parts)
                 batch_errors = np.swapaxes(core.count_misclassified(rule, x, codes, weights), 0, 1)
                 misclassified[cells] = np.where(np.isnan(batch_errors), misclassified[cells], batch_errors)
@@ -365,7 +370,7 @@ def _fold_errors(design_rows: DesignRows, plan: PairChoice) -> tuple[Floats, Flo
 
 
 def _raise_small_classes(
-    fold: _Fold, small_classes: list[int], position: int, design_rows: DesignRows, plan: PairChoice
+    fold: _Fold, small_classes: list[int], position: int, design_rows: DesignRows, plan: RDAPlan
 ) -> NoReturn:
     """Raise the error for a fold that leaves fewer than two training rows of some class.
 
@@ -377,7 +382,7 @@ def _raise_small_classes(
     position : int
         Position of the fold.
     design_rows : DesignRows
-    plan : PairChoice
+    plan : RDAPlan
     """
     subject, remedy = (
         (f"Split {position + 1} of folds has", "pass splits with two training rows of each class")
@@ -405,21 +410,25 @@ class _Fold:
     ----------
     moments : ClassMoments
         Moments of the training rows, without square roots of the scatter matrices.
-    with_roots : callable
-        Function that computes the moments with these roots, for rules that need the precision.
+    compute_rooted_moments : callable
+        Function without arguments that computes the moments with these roots, for rules that need the
+        precision.
     x, codes, weights : (m, p) float, (m,) int, (m,) float or None
         Test rows, their classes and weights.
     """
 
     moments: ClassMoments
-    with_roots: Callable[[], ClassMoments]
+    compute_rooted_moments: Callable[[], ClassMoments]
     x: Floats
     codes: Codes
     weights: Floats | None
 
 
-def _read_folds(design_rows: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
-    """Yield the folds or splits, one at a time to save memory unless the table is small."""
+def _read_folds(design_rows: DesignRows, plan: RDAPlan) -> Iterator[_Fold]:
+    """Yield the training moments and test rows of each fold or split.
+
+    The rows of a table of up to `MAX_CACHED_VALUES` values are read once; otherwise each fold reads its rows.
+    """
     if plan.axes is not None:
         yield from _read_folds_on_axes(design_rows, plan, plan.axes)
         return
@@ -453,21 +462,19 @@ def _read_folds(design_rows: DesignRows, plan: PairChoice) -> Iterator[_Fold]:
         )
 
 
-def _read_folds_on_axes(
-    design_rows: DesignRows, plan: PairChoice, axes: SubspaceCovariance
-) -> Iterator[_Fold]:
+def _read_folds_on_axes(design_rows: DesignRows, plan: RDAPlan, axes: SubspaceCovariance) -> Iterator[_Fold]:
     """Yield the folds or splits, with rows replaced by scores on principal axes of the training rows.
 
     Parameters
     ----------
     design_rows : DesignRows
-    plan : PairChoice
+    plan : RDAPlan
     axes : SubspaceCovariance
         Options of the axes, which are computed for each fold.
 
-    Returns
-    -------
-    iterator of _Fold
+    Yields
+    ------
+    _Fold
     """
     folds = TuningFolds(plan.cv, seed_or_random(plan.seed), plan.splits)
     required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
@@ -545,22 +552,22 @@ def _test_rows(design_rows: DesignRows, frequencies: Floats) -> tuple[Floats, Co
     return np.concatenate(columns, axis=1).T, np.concatenate(codes), test_weights
 
 
-def _leave_one_out_errors(
-    design_rows: DesignRows, moments: ClassMoments, plan: PairChoice
+def _estimate_leave_one_out_errors(
+    design_rows: DesignRows, moments: ClassMoments, plan: RDAPlan
 ) -> tuple[Floats, Floats]:
-    """Estimate the errors of the pairs by leave-one-out.
+    """Estimate the error rate of each candidate pair by leave-one-out.
 
     Parameters
     ----------
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
-    plan : PairChoice
+    plan : RDAPlan
 
     Returns
     -------
     errors : (G,) float
-        Missing if the covariance of a class is singular.
+        Error rates; missing if the covariance of a class is singular.
     se : (G,) float
         Standard errors.
     """
@@ -573,14 +580,16 @@ def _leave_one_out_errors(
             hint="Merge the class with another one, or pass alpha= and gamma=.",
             classes=small_classes,
         )
-    regular_index = np.sort(np.concatenate([[], *(rule.pairs for rule in plan.rules([moments], plan.pairs))]))
+    regular_index = np.sort(
+        np.concatenate([[], *(rule.pairs for rule in plan.iter_rules([moments], plan.pairs))])
+    )
     regular_index = regular_index.astype(np.intp)
     pairs = [plan.pairs[i] for i in regular_index]
     misclassified = np.full((len(plan.pairs), k), np.nan)
     misclassified[regular_index] = 0.0
-    refits: dict[int, list[int]] = {}
+    pairs_by_row: dict[int, list[int]] = {}
     groups = group_leave_one_out(
-        moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.columns
+        moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.n_columns
     )
     with Progress(len(pairs), PROGRESS_LABEL) as progress:
         for group in groups:
@@ -593,29 +602,29 @@ def _leave_one_out_errors(
                     error_weights = is_misclassified if weights is None else is_misclassified * weights
                     misclassified[i] += np.bincount(codes, error_weights, minlength=k)
                     for row in positions[labels < 0].tolist():
-                        refits.setdefault(row, []).append(i)
+                        pairs_by_row.setdefault(row, []).append(i)
             progress(len(pair_index))
-    _add_refit_errors(design_rows, plan, refits, misclassified)
+    _add_refit_errors(design_rows, plan, pairs_by_row, misclassified)
     return error_rates_of_rules(misclassified, moments.counts, plan.prior, sampled=plan.estimated_prior)
 
 
 def _add_refit_errors(
-    design_rows: DesignRows, plan: PairChoice, refits: dict[int, list[int]], misclassified: Floats
+    design_rows: DesignRows, plan: RDAPlan, pairs_by_row: dict[int, list[int]], misclassified: Floats
 ) -> None:
-    """Add the errors of rows for which the closed form of leave-one-out fails, by fits without the row.
+    """Add the leave-one-out errors of rows for which the closed form fails, by a refit without each row.
 
     Parameters
     ----------
     design_rows : DesignRows
-    plan : PairChoice
-    refits : dict of int to list of int
+    plan : RDAPlan
+    pairs_by_row : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
     misclassified : (G, K) float
         Weights of misclassified rows by pair and class, changed in place.
     """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
-    with Progress(len(refits), "refits without a row") as progress:
-        for row, pair_index in refits.items():
+    with Progress(len(pairs_by_row), "refits without a row") as progress:
+        for row, pair_index in pairs_by_row.items():
             progress(1)
             code = int(design_rows.codes[row])
             row_weight = float(weights[row])
@@ -629,14 +638,14 @@ def _add_refit_errors(
             )
             row_errors = np.full((len(remaining), len(plan.prior)), np.nan)
             x = design_rows.rows_at_positions(np.array([row]))
-            for rule in plan.rules([moments], [plan.pairs[i] for i in remaining]):
+            for rule in plan.iter_rules([moments], [plan.pairs[i] for i in remaining]):
                 (row_errors[rule.pairs],) = core.count_misclassified(
                     rule, x[None], np.array([[code]]), np.array([[row_weight]])
                 )
             misclassified[remaining] += row_errors
 
 
-CHOSEN_FROM_ROWS = NeedsRows(
+CHOICE_NEEDS_ROWS = NeedsRows(
     "The choice of alpha and gamma requires the rows.",
     "Pass both, for example alpha=0.5, gamma=0.5",
 )
@@ -776,9 +785,9 @@ def rda(
     choices = {"alpha": read_choice(alpha), "gamma": read_choice(gamma)}
     select: SelectRule = "1se" if "1se" in [rule for _, rule in choices.values()] else "min"
     fixed_values = {name: _read_proportion(name, value) for name, (value, _) in choices.items()}
-    pairs = _pairs(fixed_values, grid)
+    pairs = _candidate_pairs(fixed_values, grid)
     chooses = None in fixed_values.values()
-    axes = _axes(components, pairs, folds, regularized, method)
+    axes = _read_axes(components, pairs, folds, regularized, method)
     sample = Sample("rda", "class", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
@@ -791,21 +800,21 @@ def rda(
         )
         design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
     else:
-        reason = CHOSEN_FROM_ROWS if chooses else None
+        reason = CHOICE_NEEDS_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
             reason = reason_to_need_rows(axes.options)
         design_rows, stats = sample.of_moments("class", reason)
-    splits = _splits(folds, design_rows)
+    splits = _read_user_splits(folds, design_rows)
     if len(splits) == 1 and select == "1se":
         raise DataError(
             '"1se" requires the standard error over several splits, but folds= has only one.',
-            hint="Give two or more splits.",
+            hint="Pass two or more splits.",
         )
-    _raise_if_single(stats, design_rows.design.levels)
+    _raise_if_few_rows(stats, design_rows.design.levels)
     priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     standardize = regularized.standardize if axes is None else axes.standardized
     # Refits choose with the same seed, which makes them reproducible.
-    plan = PairChoice(
+    plan = RDAPlan(
         pairs, (len(splits) or folds) if chooses else None, seed_or_random(seed), select,
         parametrization_name, method, priors, estimated, splits=splits if chooses else (),
         standardize=standardize, axes=axes,
@@ -820,23 +829,25 @@ def rda(
     return RDAResults(spec.fit(fit, design_rows, options, has_rows=sample.has_rows, path=path))
 
 
-def _axes(
+def _read_axes(
     components: Any,
     pairs: list[Regularization],
     folds: Any,
     regularized: Regularized,
     method: str,
 ) -> SubspaceCovariance | None:
-    """Return the principal axes of `components=`, with the first pair as the covariance within them.
+    """Validate `components=` and return the covariance model on principal axes that it specifies.
 
     Parameters
     ----------
     components : see `rda`
     pairs : list of Regularization
+        Candidate pairs; the covariance on the axes is regularized by the first.
     folds : see `rda`
     regularized : Regularized
-        Specification of the covariance.
+        Value of `parametrization=`.
     method : {"moment", "mle"}
+        Divisor of the class covariances.
 
     Returns
     -------
@@ -882,15 +893,15 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
     """Warn if the columns have very different standard deviations, on which axes and ridge depend."""
     if fit.subspace_model is not None:
         hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
-        warn_where_units_differ(fit.subspace_model, moments, terms, hint)
+        warn_if_units_differ(fit.subspace_model, moments, terms, hint)
     elif fit.ridged:
         regularized = Regularized(fit.parametrization, standardize=True)
         hint = f"Pass parametrization=discrim.covariance.{regularized!r}"
         warn_of_units(moments, terms, "The ridge", hint)
 
 
-def _splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
-    """Return the splits of `folds=`; empty if it is a number of folds or "loo"."""
+def _read_user_splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
+    """Return the train-test splits in `folds=`; an empty tuple if it is a number of folds or "loo"."""
     if isinstance(folds, str) and folds == "loo":
         return ()
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
@@ -909,13 +920,13 @@ def _read_proportion(name: str, value: Any) -> float | None:
     if not 0 <= number <= 1:
         raise DataError(
             f"{name}={value!r} is not valid.",
-            hint="Give a number from 0 to 1, or None or '1se' to have it chosen.",
+            hint="Pass a number from 0 to 1, or None or '1se' to have it chosen.",
         )
     return number
 
 
-def _pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regularization]:
-    """Return all candidate pairs of alpha and gamma.
+def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regularization]:
+    """Return all candidate pairs of alpha and gamma; raise DataError if `grid` is invalid.
 
     Parameters
     ----------
@@ -948,17 +959,18 @@ def _pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regulari
     else:
         by_name = dict.fromkeys(Regularization._fields, grid)
     alphas, gammas = (
-        [value] if value is not None else _read_grid(by_name[name]) for name, value in fixed_values.items()
+        [value] if value is not None else _read_candidates(by_name[name])
+        for name, value in fixed_values.items()
     )
     return [Regularization(alpha, gamma) for alpha in alphas for gamma in gammas]
 
 
-def _read_grid(grid: Any) -> list[float]:
+def _read_candidates(grid: Any) -> list[float]:
     """Return the candidate values, by default `DEFAULT_GRID`, ascending; raise DataError if invalid."""
     try:
         values = [float(value) for value in (DEFAULT_GRID if grid is None else grid)]
     except (TypeError, ValueError):
-        raise DataError(f"grid={grid!r} is not valid.", hint="Give numbers from 0 to 1.") from None
+        raise DataError(f"grid={grid!r} is not valid.", hint="Pass numbers from 0 to 1.") from None
     invalid = [value for value in values if not 0 <= value <= 1]
     if not values or invalid:
         problem = f"{invalid[0]!r} is outside 0 to 1" if invalid else "it is empty"
@@ -966,7 +978,7 @@ def _read_grid(grid: Any) -> list[float]:
     return sorted(set(values))
 
 
-def _raise_if_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
+def _raise_if_few_rows(moments: ClassMoments, levels: Sequence[Any]) -> None:
     """Raise CollinearError if a class has too few rows, or too little weight, for a covariance matrix."""
     single = classes_without_covariance(moments)
     if not single:
@@ -980,8 +992,7 @@ def _raise_if_single(moments: ClassMoments, levels: Sequence[Any]) -> None:
     subject = "Class" if len(single) == 1 else "Each of the classes"
     raise CollinearError(
         f"{subject} {reading.join_labels(levels[k] for k in single)} has {rows}, which is not enough to "
-        "estimate "
-        "a covariance matrix.",
+        "estimate a covariance matrix.",
         hint=f"Merge it with another class, or leave it out{weight_hint}.",
         classes=[levels[k] for k in single],
     )
@@ -1081,7 +1092,7 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit."""
+        """One-row table of the fit: sizes, alpha, gamma and log-likelihood."""
         llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])
 
@@ -1091,7 +1102,13 @@ register_class(core.RegularizedCovariance)
 
 @dataclass(frozen=True, eq=False)
 class RDASpec(ModelSpec[RDAFit]):
-    """Regularized discriminant analysis."""
+    """Specification of regularized discriminant analysis.
+
+    Attributes
+    ----------
+    search : RDAPlan or None
+        Options with which refits repeat the choice; None if nothing was chosen or the fit was loaded.
+    """
 
     name = "rda"
     title = "Regularized discriminant analysis"
@@ -1102,7 +1119,7 @@ class RDASpec(ModelSpec[RDAFit]):
     file_moments = "class"
     allows_few_rows = True
 
-    search: PairChoice | None = None
+    search: RDAPlan | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
         """Return the functions of the sections of the full and of the short summary."""

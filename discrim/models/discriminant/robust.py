@@ -1,6 +1,6 @@
 """Robust means and covariances of fits: t distributions and the minimum covariance determinant (MCD).
 
-`lda` and `qda` call `robust_moments`, and refits `robust_rule`. `RobustModel` is the `covariance_model` of
+`lda` and `qda` call `estimate_robust_moments`, and refits `refit_robustly`. `RobustModel` is the `covariance_model` of
 the results, with the robust distances of the rows.
 """
 
@@ -38,7 +38,7 @@ MAX_VALUES_IN_MEMORY = 2**22
 """Largest number of values (rows times columns) that a search keeps in memory."""
 
 
-def robust_moments(
+def estimate_robust_moments(
     design_rows: DesignRows,
     start_moments: ClassMoments,
     covariance_model: Any,
@@ -74,17 +74,16 @@ def robust_moments(
         Weights are not integers, for the MCD, or the degrees of freedom are estimated as 2 or less.
     """
     if covariance_model.method == "t":
-        return _t_moments(design_rows, start_moments, covariance_model, start_estimates)
-    x, codes = _repeated_rows(design_rows)
+        return _estimate_t_moments(design_rows, start_moments, covariance_model, start_estimates)
+    x, codes = _read_repeated_rows(design_rows)
     n = np.bincount(codes, minlength=start_moments.n_classes)
     p = start_moments.n_columns
     small_classes = np.flatnonzero(n <= p)
     if len(small_classes):
         raise CollinearError(
             'covariance="mcd" requires more rows than columns in each class. Class '
-            f"{design_rows.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and "
-            f"there are {p} "
-            f"columns ({join_labels(design_rows.terms)}).",
+            f"{design_rows.design.levels[small_classes[0]]!r} has {n[small_classes[0]]} rows, and there are "
+            f"{p} columns ({join_labels(design_rows.terms)}).",
             hint='Use fewer columns, or pass covariance="t".',
             options={"covariance": "t"},
             classes=(design_rows.design.levels[small_classes[0]],),
@@ -98,20 +97,23 @@ def robust_moments(
     return mcd
 
 
-def _in_memory(design_rows: DesignRows) -> Iterable[RowBlock]:
-    """Copy rows into memory if they are few, which evaluates the formula once instead of in each step."""
+def _copy_if_small(design_rows: DesignRows) -> Iterable[RowBlock]:
+    """Return blocks of rows, copied to memory if they have at most `MAX_VALUES_IN_MEMORY` values.
+
+    Rows in memory save the evaluation of the formula in each step of a search.
+    """
     if design_rows.table.nrows * len(design_rows.terms) > MAX_VALUES_IN_MEMORY:
         return design_rows
     return [(x.copy(order="K"), codes.copy(), weights) for x, codes, weights in design_rows]
 
 
-def _t_moments(
+def _estimate_t_moments(
     design_rows: DesignRows,
     start_moments: ClassMoments,
     covariance_model: Any,
     start_estimates: StudentEstimates | None,
 ) -> tuple[ClassMoments, RobustCovariance]:
-    """Estimate the means and scatter matrices of t distributions; see `robust_moments`.
+    """Estimate the means and scatter matrices of t distributions; see `estimate_robust_moments`.
 
     Parameters
     ----------
@@ -129,7 +131,7 @@ def _t_moments(
     moments : ClassMoments
     covariance_model : RobustCovariance
     """
-    rows = _in_memory(design_rows)
+    rows = _copy_if_small(design_rows)
     moments, robust, search = fit_t(
         rows,
         start_moments,
@@ -172,8 +174,11 @@ def _t_moments(
     return moments, robust
 
 
-def _repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
-    """Return the rows (n, p) and their classes (n,), each repeated according to its weight."""
+def _read_repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
+    """Read rows (n, p) and their classes (n,), each repeated as often as its integer weight.
+
+    Raises NotSupportedError if a weight is not an integer, or the repeated rows are too many.
+    """
     chunks = []
     total = 0.0
     max_rows = MAX_REPEATED_VALUES // len(design_rows.terms)
@@ -204,7 +209,7 @@ def _repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
 
 
 def _exact_fit_error(exact_fit: ExactFit, design_rows: DesignRows) -> CollinearError:
-    """Return the error for a minimum covariance determinant of zero, with the cause."""
+    """Return the error for a minimum covariance determinant of zero, with the collinear columns."""
     scope = "" if exact_fit.k is None else f" of class {design_rows.design.levels[exact_fit.k]!r}"
     columns = join_labels(design_rows.terms[j] for j in exact_fit.columns)
     problem = (
@@ -240,6 +245,7 @@ class RobustModel(FitComponent):
 
     @property
     def _model(self) -> Any:
+        """Robust covariance model of the fit."""
         return self._fit.estimates.covariance_model
 
     @property
@@ -306,7 +312,7 @@ class RobustModel(FitComponent):
         )
 
     def _classical_distances(self) -> Floats:
-        """Return the Mahalanobis distances (n,) of the rows by classical means and covariances."""
+        """Return the Mahalanobis distances (n,) of the rows of the fit, by sample means and covariances."""
         from discrim.core.discriminant.lda import LDAFit, fit_lda
         from discrim.core.discriminant.qda import fit_qda
 
@@ -317,8 +323,12 @@ class RobustModel(FitComponent):
         return row_distances(design_rows, design_rows.codes, moments, _covariances(classical_fit))
 
 
-def robust_rule(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
-    """Refit to other weights of the rows with the same prior and return the rule; None if that fails."""
+def refit_robustly(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
+    """Refit robustly to rows with other weights, under the prior of the fit, and return the rule.
+
+    If the sample covariance of the rows is singular, the rule is that of `refit_to_moments`, which leaves out
+    columns. None if the refit fails.
+    """
     estimates = fit.estimates
     start_moments = class_moments(design_rows, estimates.moments.scatter_type)
     if estimates.refit(start_moments) is None:
@@ -328,7 +338,7 @@ def robust_rule(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
         start_estimates = (
             StudentEstimates(estimates.moments, _covariances(estimates), 1.0) if has_same_columns else None
         )
-        moments, robust = robust_moments(
+        moments, robust = estimate_robust_moments(
             design_rows, start_moments, estimates.covariance_model, start_estimates
         )
     except CollinearError:
@@ -338,6 +348,7 @@ def robust_rule(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
 
 
 def _covariances(fit: Any) -> Any:
+    """Return the covariances of an `LDAFit` or `QDAFit`: one, or one for each class."""
     return fit.distances().covariances
 
 

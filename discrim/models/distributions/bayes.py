@@ -32,10 +32,10 @@ from discrim.models.base.reading import Data, Prior
 from discrim.models.base.scores import Decision, cost_matrix
 from discrim.models.distributions.known_distributions import (
     KnownDistribution,
-    classifier_of,
+    as_classifier,
     known_distribution,
     points_frame,
-    points_of,
+    read_points,
 )
 from discrim.models.evaluation.estimated_prior import PriorEstimateOptions, estimate_proportions
 from discrim.models.report import ReportMethods
@@ -50,12 +50,12 @@ TIE_TOLERANCE_ULPS = 16
 """Tolerance for ties of posteriors, in units in the last place of the log densities."""
 
 
-def decision_table(fit: Any) -> pd.DataFrame:
-    """Return the decisions by value or, for densities of one variable, by interval.
+def decision_table(results: BayesResults) -> pd.DataFrame:
+    """Return the decision for each value of x or, for densities of one variable, for each interval.
 
     Parameters
     ----------
-    fit : BayesResults
+    results : BayesResults
 
     Returns
     -------
@@ -67,22 +67,22 @@ def decision_table(fit: Any) -> pd.DataFrame:
     NotSupportedError
         The values of x cannot be listed.
     """
-    class_distributions = fit._distribution.class_distributions
-    classes = fit.classes
+    class_distributions = results._distribution.class_distributions
+    classes = results.classes
     if (
         isinstance(class_distributions, bayes_distribution.DensityDistribution)
         and class_distributions.is_on_line
     ):
-        prior = fit._prior_values(None)
+        prior = results._prior_values(None)
 
         def scores(x: Floats) -> Floats:
-            values: Floats = fit._scores(x[:, None], prior)
+            values: Floats = results._scores(x[:, None], prior)
             return values
 
         regions = bayes_distribution.decision_intervals(
-            class_distributions, lambda x: Decision(fit._cost_values).codes(scores(x))
+            class_distributions, lambda x: Decision(results._cost_values).codes(scores(x))
         )
-        regions = _merge_tied_intervals(regions, scores, fit._costs)
+        regions = _merge_tied_intervals(regions, scores, results._costs)
         index = pd.RangeIndex(len(regions.codes))
         labels = codes_to_labels(regions.codes, classes, index).rename("decision")
         return pd.DataFrame({"low": regions.edges[:-1], "high": regions.edges[1:], "decision": labels})
@@ -98,16 +98,18 @@ def decision_table(fit: Any) -> pd.DataFrame:
     data = (
         None
         if isinstance(class_distributions, bayes_distribution.MassDistribution)
-        else pd.DataFrame(by_value.points, columns=fit.columns)
+        else pd.DataFrame(by_value.points, columns=results.columns)
     )
-    frame = fit.predict_proba(data)
+    frame = results.predict_proba(data)
     if data is not None:
         values = by_value.points[:, 0]
         is_integral = (values == np.floor(values)).all() and np.abs(values).max() < 2**53
-        frame.index = pd.Index(values.astype(np.int64) if is_integral else values, name=fit.columns[0])
+        frame.index = pd.Index(values.astype(np.int64) if is_integral else values, name=results.columns[0])
     width = frame.shape[1]
-    frame.insert(width, make_unique_name("probability", classes), fit.prior.to_numpy() @ by_value.mass)
-    frame.insert(width + 1, make_unique_name("decision", classes), fit.predict(data).to_numpy(dtype=object))
+    frame.insert(width, make_unique_name("probability", classes), results.prior.to_numpy() @ by_value.mass)
+    frame.insert(
+        width + 1, make_unique_name("decision", classes), results.predict(data).to_numpy(dtype=object)
+    )
     table: pd.DataFrame = frame.rename_axis(columns=None)
     return table
 
@@ -223,7 +225,8 @@ MAX_PAIRS = 40
 """Largest number of pairs of classes whose bounds a summary computes."""
 
 
-def _n_pairs(results: BayesResults) -> int:
+def _count_class_pairs(results: BayesResults) -> int:
+    """Return the number of pairs of classes."""
     return math.comb(len(results.classes), 2)
 
 
@@ -315,12 +318,12 @@ class BayesResults(ReportMethods):
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
-        """Return prior probabilities (K,); None stands for the prior of the distribution."""
+        """Validate a prior and return it as an array (K,); None stands for the prior of the distribution."""
         return _prior_vector(self.prior if prior is None else prior, self.classes)
 
     def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
-        """Return the scores (n, K) of new data, and the index of its rows."""
-        x, index = points_of(self._distribution, data)
+        """Return the log joint densities (n, K) of new data under a prior, and the index of its rows."""
+        x, index = read_points(self._distribution, data)
         return self._scores(x, self._prior_values(prior)), index
 
     def predict(
@@ -432,7 +435,7 @@ class BayesResults(ReportMethods):
         """
         if data is None:
             raise DataError("estimate_prior() requires rows with unknown classes.", hint="Pass data=.")
-        x, _ = points_of(self._distribution, data)
+        x, _ = read_points(self._distribution, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
         search = PriorEstimateOptions(tol, maxiter, level, interval).checked()
@@ -466,6 +469,7 @@ class BayesResults(ReportMethods):
 
     @cached_property
     def _decision(self) -> pd.DataFrame:
+        """Table of decisions, computed once."""
         return decision_table(self)
 
     @cached_property
@@ -481,7 +485,7 @@ class BayesResults(ReportMethods):
         if (
             isinstance(class_distributions, DensityDistribution)
             and min_risk.is_sampled
-            and _n_pairs(self) <= MAX_PAIRS
+            and _count_class_pairs(self) <= MAX_PAIRS
         ):
             normals = class_distributions.normals() if self.costs is None else None
             if normals is not None and all(
@@ -536,7 +540,7 @@ class BayesResults(ReportMethods):
         DataError
             The rule leaves a value out, or returns a label that is not a class of this distribution.
         """
-        decide = classifier_of(self._distribution, rule)
+        decide = as_classifier(self._distribution, rule)
         prior = self._prior_values(None)
         bar = Progress(bayes_distribution.N_REPLICATES * len(prior), "random points by class")
         with named_errors((), list(self.classes)), bar as progress:
@@ -586,6 +590,7 @@ class BayesResults(ReportMethods):
 
     @cached_property
     def _bounds(self) -> pd.DataFrame:
+        """Table of error bounds, computed once."""
         return pair_bounds(self._distribution, self._prior_values(None), self._draws, self._seed)
 
     def sample(self, n: int, seed: int | None = None) -> pd.DataFrame:
@@ -653,6 +658,7 @@ class BayesResults(ReportMethods):
         return BayesSpec()
 
     def _subject(self) -> KnownDistribution:
+        """Return the distribution, the second argument of section functions and plots."""
         return self._distribution
 
     def _title(self) -> str:
@@ -662,14 +668,14 @@ class BayesResults(ReportMethods):
         return self._title()
 
     def _is_plane(self) -> bool:
-        """Whether x has several columns and a density."""
+        """Return whether the rule can be drawn over pairs of columns: x has several columns and a density."""
         return len(self.columns) > 1 and not isinstance(
             self._distribution.class_distributions, bayes_distribution.MassDistribution
         )
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row: classes, columns, the error rate, its bound and method."""
+        """One-row table: numbers of classes and columns, error rate, error bound and method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
         return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
 
@@ -679,14 +685,14 @@ MIN_LISTED_PROBABILITY = 1e-6
 
 
 class BayesSpec(ModelSpec[Any]):
-    """Bayes classifier of a fully specified distribution, which is not fitted."""
+    """Specification of the Bayes classifier of a known distribution: title, summary and plots."""
 
     name = "bayes"
     title = "Bayes classifier of a known distribution"
     results_class = BayesResults
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return bayes_sections, bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -697,21 +703,21 @@ class BayesSpec(ModelSpec[Any]):
 
 
 def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Sections:
-    """Return the sections of the summary in their order."""
-    section_functions: Sections = {"header": _header, "classes": _classes}
+    """Return the section functions of the summary, by name, in their order."""
+    section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     if _has_decision(results):
-        section_functions["decision"] = _decision
-    if results.costs is None and _n_pairs(results) <= MAX_PAIRS:
-        section_functions["bounds"] = _bounds
+        section_functions["decision"] = _decision_section
+    if results.costs is None and _count_class_pairs(results) <= MAX_PAIRS:
+        section_functions["bounds"] = _bounds_section
     if results.costs is not None:
-        section_functions["costs"] = _costs
+        section_functions["costs"] = _costs_section
     return section_functions
 
 
 def bayes_brief(results: BayesResults, distribution: KnownDistribution) -> Sections:
-    """Return the sections of the short summary: the error, and the decisions if they can be listed."""
-    decision: Sections = {"decision": _decision} if _has_decision(results) else {}
-    return {"header": _header, "classes": _classes, **decision}
+    """Return the section functions of the short summary; decisions are included if they can be listed."""
+    decision: Sections = {"decision": _decision_section} if _has_decision(results) else {}
+    return {"header": _header_section, "classes": _classes_section, **decision}
 
 
 def _has_decision(results: BayesResults) -> bool:
@@ -722,8 +728,8 @@ def _has_decision(results: BayesResults) -> bool:
         return False
 
 
-def _distribution_type(class_distributions: MassDistribution | DensityDistribution) -> str:
-    """Describe the kind of distribution for the header."""
+def _describe_distributions(class_distributions: MassDistribution | DensityDistribution) -> str:
+    """Describe the class distributions for the header, such as "densities of one variable"."""
     if isinstance(class_distributions, MassDistribution):
         return f"table of {class_distributions.mass.shape[1]} values"
     noun = "discrete distributions" if class_distributions.is_discrete else "densities"
@@ -734,7 +740,7 @@ def _distribution_type(class_distributions: MassDistribution | DensityDistributi
     )
 
 
-def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
+def _header_section(results: BayesResults, distribution: KnownDistribution) -> Pairs:
     """Return the header of the summary."""
     class_distributions = distribution.class_distributions
     risk_label = "Error rate" if results.costs is None else "Mean cost"
@@ -742,7 +748,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(results.classes)),
         HeaderItem("Variables", len(results.columns)),
-        HeaderItem("Distribution", _distribution_type(class_distributions)),
+        HeaderItem("Distribution", _describe_distributions(class_distributions)),
         HeaderItem(risk_label, results.error_rate, f"{results.error_rate:.6g}"),
         HeaderItem("Numerical error bound", results.error_bound, bound),
         HeaderItem("Computed by", results.error_method),
@@ -754,7 +760,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
             f"{results._draws:,} random points of each class, {seed}; the numerical error bound is half the "
             "width of a 99 % interval."
         )
-    pairs = _n_pairs(results)
+    pairs = _count_class_pairs(results)
     if results.costs is None and pairs > MAX_PAIRS:
         note = f"{note} For the bounds of {pairs} pairs of classes see fit.bounds().".strip()
     response = str(results.classes.name)
@@ -766,7 +772,7 @@ def _header(results: BayesResults, distribution: KnownDistribution) -> Pairs:
     return Pairs(f"{response} given {names}", items, note)
 
 
-def _classes(results: BayesResults, distribution: KnownDistribution) -> Section:
+def _classes_section(results: BayesResults, distribution: KnownDistribution) -> Section:
     """Return the section of the classes: priors and distributions."""
     table = pd.DataFrame({"prior": results.prior})
     formats: dict[Any, Any] = {"prior": "share"}
@@ -794,7 +800,7 @@ def distribution_text(distribution: Any) -> str:
     return type_name.removesuffix("_frozen")
 
 
-def _decision(results: BayesResults, distribution: KnownDistribution) -> Section:
+def _decision_section(results: BayesResults, distribution: KnownDistribution) -> Section:
     """Return the section of the decision: by region on a line, otherwise by value."""
     table = results.decision
     if (
@@ -828,7 +834,7 @@ def _decision(results: BayesResults, distribution: KnownDistribution) -> Section
     )
 
 
-def _bounds(results: BayesResults, distribution: KnownDistribution) -> Section:
+def _bounds_section(results: BayesResults, distribution: KnownDistribution) -> Section:
     """Return the section of the Chernoff and Bhattacharyya bounds on the error."""
     table = results.bounds()
     totals = table.iloc[-1]
@@ -840,14 +846,13 @@ def _bounds(results: BayesResults, distribution: KnownDistribution) -> Section:
     )
     note = (
         "Upper bounds pi_a^s pi_b^(1-s) rho(s): Chernoff's at the best s (exponent), Bhattacharyya's at s = "
-        "1/2, with distance = -ln rho."
-        f"{totals_text}"
+        f"1/2, with distance = -ln rho.{totals_text}"
     )
     pair_table = pairs.set_axis([f"{a} : {b}" for a, b in pairs.index])
     return Section("Bounds on the error by pair of classes", pair_table, note=note, source="fit.bounds()")
 
 
-def _costs(results: BayesResults, distribution: KnownDistribution) -> Section:
+def _costs_section(results: BayesResults, distribution: KnownDistribution) -> Section:
     """Return the section of the costs; raise NotSupportedError if there are none."""
     if results.costs is None:
         raise NotSupportedError("The classifier has no costs.", hint="Call bayes() with costs=.")
@@ -914,15 +919,15 @@ def bayes(
     >>> import pandas as pd
     >>> from discrim import bayes
     >>> table = pd.DataFrame([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]], index=["a", "b"], columns=[1, 2, 3])
-    >>> law = bayes({"a": 0.5, "b": 0.5}, table)
-    >>> law.predict([1, 2, 3]).tolist(), round(law.error_rate, 12)
+    >>> known = bayes({"a": 0.5, "b": 0.5}, table)
+    >>> known.predict([1, 2, 3]).tolist(), round(known.error_rate, 12)
     (['a', 'b', 'b'], 0.2)
-    >>> round(float(law.risk(pd.Series(["a", "a", "b"], index=[1, 2, 3]))["excess"]), 12)
+    >>> round(float(known.risk(pd.Series(["a", "a", "b"], index=[1, 2, 3]))["excess"]), 12)
     0.05
 
     >>> from scipy.stats import norm
-    >>> law = bayes(None, {"a": norm(0, 1), "b": norm(2, 1)})
-    >>> round(law.error_rate, 6), law.error_bound
+    >>> known = bayes(None, {"a": norm(0, 1), "b": norm(2, 1)})
+    >>> round(known.error_rate, 6), known.error_bound
     (0.158655, 0.0)
     """
     random_generator(seed)

@@ -28,8 +28,8 @@ class KnownDistribution:
 
     Attributes
     ----------
-    law : MassDistribution or DensityDistribution
-        Probabilities of values, or densities by class.
+    class_distributions : MassDistribution or DensityDistribution
+        Probabilities of the values of x in each class, or the densities of the classes.
     classes : Index (K,)
         Class labels.
     columns : Index (p,)
@@ -70,9 +70,9 @@ def known_distribution(
     DataError
         A density or a name is invalid, or densities cannot be combined.
     """
-    _raise_if_names(columns, response)
+    _raise_if_not_names(columns, response)
     if isinstance(densities, pd.DataFrame):
-        return _from_table(densities, columns, response)
+        return _distribution_from_table(densities, columns, response)
     if isinstance(densities, pd.Series):
         _class_index(densities.index.tolist(), response or "y")
         densities = dict(zip(densities.index, densities, strict=True))
@@ -121,10 +121,10 @@ def known_distribution(
     )
 
 
-def _from_table(
+def _distribution_from_table(
     table: pd.DataFrame, columns: Sequence[str] | None, response: str | None
 ) -> KnownDistribution:
-    """Validate a table of probabilities.
+    """Validate a table of probabilities and convert it to a `KnownDistribution`.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ def _from_table(
     return KnownDistribution(class_distributions, classes, index, named_values, {})
 
 
-def _raise_if_names(columns: Any, response: Any) -> None:
+def _raise_if_not_names(columns: Any, response: Any) -> None:
     """Raise DataError if `columns` or `response` cannot be a name."""
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(
@@ -240,7 +240,7 @@ def _class_index(labels: list[Any], name: str) -> pd.Index:
 
 
 def _column_index(columns: Sequence[str] | None, default: list[Any], response: Any) -> pd.Index:
-    """Return the names of the columns of x.
+    """Validate the names of the columns of x and return them as an Index.
 
     Parameters
     ----------
@@ -281,8 +281,8 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
 # ---- values of x
 
 
-def points_of(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
-    """Read new data as points.
+def read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
+    """Read new data as points x of the distribution.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def points_of(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.In
         A value is infinite, not a number, or not in the table of probabilities.
     """
     if distribution.values is None:
-        return _read_points(distribution, data)
+        return _read_numbers(distribution, data)
     if data is None:
         return np.arange(len(distribution.values), dtype=np.float64)[:, None], distribution.values
     columns, index = _read_columns(distribution, data)
@@ -326,8 +326,7 @@ def points_of(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.In
         names = reading.join_labels(distribution.columns)
         raise DataError(
             f"Unknown value {value_text} of {names} in row {format_value(index[row])}. The values of the "
-            "table of "
-            f"densities are {reading.join_labels(values)}.",
+            f"table of densities are {reading.join_labels(values)}.",
             hint="Correct the value, or leave out the row.",
             columns=list(distribution.columns),
             rows=(index[row],),
@@ -340,8 +339,8 @@ def _is_table(data: Any) -> bool:
     return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
 
 
-def _read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
-    """Read new data as numbers (n, p), with the index of the rows; see `points_of`."""
+def _read_numbers(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
+    """Read new data as numbers (n, p), with the index of the rows; see `read_points`."""
     if data is None:
         raise DataError(
             "A known distribution does not have rows to predict.", hint="Pass data=, a table or values of x."
@@ -408,7 +407,7 @@ def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDAr
 
 
 def points_frame(distribution: KnownDistribution, x: Floats) -> pd.DataFrame:
-    """Return points as a table with the columns of the distribution.
+    """Convert points x to a table with the columns of the distribution.
 
     Parameters
     ----------
@@ -430,7 +429,7 @@ def points_frame(distribution: KnownDistribution, x: Floats) -> pd.DataFrame:
 # ---- rules that are compared with the best one
 
 
-def classifier_of(distribution: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
+def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Floats], Codes]:
     """Convert a rule to a function of points that returns class codes.
 
     Parameters
@@ -449,7 +448,7 @@ def classifier_of(distribution: KnownDistribution, rule: Any) -> Callable[[Float
     if isinstance(rule, (pd.Series, Mapping)):
         return _classifier_by_value(distribution, pd.Series(rule))
     if hasattr(rule, "predict"):
-        return lambda x: codes_of_labels(distribution, x, rule.predict(points_frame(distribution, x)))
+        return lambda x: encode_labels(distribution, x, rule.predict(points_frame(distribution, x)))
     if not callable(rule):
         raise DataError(
             f"An object of type {type(rule).__name__} is not a classification rule.",
@@ -457,8 +456,9 @@ def classifier_of(distribution: KnownDistribution, rule: Any) -> Callable[[Float
         )
 
     def classify(x: Floats) -> Codes:
+        """Return the class codes that the function assigns to points x."""
         frame = points_frame(distribution, x)
-        return codes_of_labels(distribution, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
+        return encode_labels(distribution, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
     return classify
 
@@ -481,10 +481,10 @@ def _classifier_by_value(distribution: KnownDistribution, rule: pd.Series) -> Ca
             f"The rule has no class for {reading.join_labels(distribution.values[rule_positions < 0])}.",
             hint="Pass a class for each value.",
         )
-    return lambda x: codes_of_labels(distribution, x, rule.iloc[rule_positions[x[:, 0].astype(np.intp)]])
+    return lambda x: encode_labels(distribution, x, rule.iloc[rule_positions[x[:, 0].astype(np.intp)]])
 
 
-def codes_of_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Codes:
+def encode_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Codes:
     """Return the positions of predicted labels among the classes.
 
     Parameters

@@ -13,7 +13,7 @@ from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.errors import NotSupportedError
 from discrim.inference.manova import most_separating_pair
-from discrim.models.distributions.known_distributions import KnownDistribution, classifier_of
+from discrim.models.distributions.known_distributions import KnownDistribution, as_classifier
 from discrim.models.plots.planes import candidate_columns, read_at_option
 from discrim.models.plots.plottable import check_columns_option, describe_selection, plot, reads_two_columns
 from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, range_with_margin
@@ -79,7 +79,7 @@ def densities(results: Any, distribution: KnownDistribution, options: PlotOption
         (listed.mass * prior[:, None]).T, index=results.decision.index, columns=results.classes
     )
     is_seen = joint.sum(axis=1).to_numpy() > 1e-6
-    predicted = classifier_of(distribution, results)(listed.points[is_seen])
+    predicted = as_classifier(distribution, results)(listed.points[is_seen])
     return draw_joint_masses(joint[is_seen], predicted, ax=options.ax, signs=options.signs(results.classes))
 
 
@@ -131,9 +131,10 @@ def regions(results: Any, distribution: KnownDistribution, options: PlotOptions)
         names = [free_names[j] for j in (most_separating_pair(moments) if used.any() else (0, 1))]
     fixed = {name: float(rows[name].mean()) for name in all_columns if name not in names}
     fixed |= read_at_option(options, all_columns, names, all_columns)
-    rule = classifier_of(distribution, results)
+    rule = as_classifier(distribution, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
+        """Return the class codes (m,) of points (m, 2) of the plane, with other columns at fixed values."""
         x = np.column_stack(
             [
                 plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
@@ -237,7 +238,7 @@ def draw_joint_masses(
         bar_positions = positions + (k - 0.5 * (k_classes - 1)) * width
         axes.bar(bar_positions, heights, width=width, color=faces, edgecolor=colour, linewidth=0.8)
         axes.bar([np.nan], [np.nan], color=colour, label=shown_name(label))
-    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _value_text(key) for key in joint.index]
+    names = [", ".join(map(str, key)) if isinstance(key, tuple) else _format_key(key) for key in joint.index]
     step = max(int(np.ceil(len(positions) * max(map(len, names)) / LABEL_CHARACTERS)), 1)
     axes.set_xticks(positions[::step], [shown_name(name) for name in names[::step]])
     axes.set_xlabel(", ".join(shown_name(name) for name in joint.index.names))
@@ -246,7 +247,8 @@ def draw_joint_masses(
     return add_legend(axes, is_new)
 
 
-def _value_text(key: Any) -> str:
+def _format_key(key: Any) -> str:
+    """Return a value of x as text."""
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 

@@ -46,6 +46,7 @@ TITLE_BY_KIND = {
     "quasi": "A hyperplane lies between classes, with some rows on it.",
     "overlap": "No hyperplane lies between classes.",
 }
+"""Titles of a certificate, by its kind."""
 
 
 @display_brief_summary
@@ -111,7 +112,7 @@ def labelled_certificate(
     proof : Separation
         The proof in standard units.
     to_data : (p + 1, r + 1) float64
-        Matrix that transforms coefficients in standard units to the units of the data.
+        Matrix that transforms coefficients in r standard units to the units of the p columns.
     design_rows : DesignRows
         The rows, for labels.
     rows : GatheredRows
@@ -144,7 +145,7 @@ class ClassPair(NamedTuple):
 
     first: int
     second: int
-    touching: Codes
+    plane_rows: Codes
 
 
 def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
@@ -187,7 +188,7 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
 MAX_PRODUCTS = 2e10
 """Largest number of products of a leave-one-out, which needs a refit for each support point."""
 
-NEAR = 1e-6
+SUPPORT_TOLERANCE = 1e-6
 """Relative distance outside the margin within which a row counts as a support point in leave-one-out."""
 
 
@@ -260,12 +261,12 @@ def hyperplane(
     with Progress(0, "search for the widest margin"):
         fit = fit_hyperplane(rows.x, rows.codes, moments, moments.counts / moments.total)
     if isinstance(fit, CommonPoint):
-        _refuse(fit, rows, design_rows)
+        _raise_separation_error(fit, rows, design_rows)
     return HyperplaneResults(HyperplaneSpec().fit(fit, design_rows, {}))
 
 
-def _refuse(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) -> NoReturn:
-    """Raise SeparationError with a certificate that the classes overlap or that the margin is rounding error.
+def _raise_separation_error(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) -> NoReturn:
+    """Raise SeparationError with a certificate: the classes overlap, or the margin is rounding error.
 
     Parameters
     ----------
@@ -294,7 +295,7 @@ def _refuse(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) ->
         certificate = certificate._replace(message=message)
         raise SeparationError(
             message,
-            hint="Bring them to like units, as standardize() does.",
+            hint="Rescale the columns, for example by standardize().",
             certificate=certificate,
             columns=(wide, narrow),
             classes=levels,
@@ -304,11 +305,11 @@ def _refuse(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) ->
         mixed = [design_rows.table.label(int(rows.positions[i])) for i in common.rows[codes == k]]
         row_label = f"row {mixed[0]!r}" if len(mixed) == 1 else f"a mixture of rows {join_labels(mixed)}"
         mixtures.append(f"{row_label} of {levels[k]!r}")
-    touch = ": quasi-separation, a plane has none on the wrong side but rows of both on it"
+    quasi_text = ": a plane has no row on the wrong side, but rows of both classes on it (quasi-separation)"
     message = (
         f"No plane has {levels[0]!r} on one side and {levels[1]!r} on the other"
-        f"{touch if certificate.kind != 'overlap' else ''}. {mixtures[0][0].upper()}{mixtures[0][1:]} is "
-        f"also {mixtures[1]}."
+        f"{quasi_text if certificate.kind != 'overlap' else ''}. "
+        f"{mixtures[0][0].upper()}{mixtures[0][1:]} is also {mixtures[1]}."
     )
     labels = design_rows.table.index[rows.positions[common.rows]]
     mixture = pd.Series(common.weights, index=labels, name="weight")
@@ -354,7 +355,7 @@ class HyperplaneResults(SeparatingLines):
         return self._fit.require_rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> Codes:
-        """Positions of the support points in the table."""
+        """Return the positions of the support points in the table."""
         used = np.flatnonzero(used_codes(self._fit.require_rows("support")) >= 0)
         return used[self._fit.estimates.plane.support]
 
@@ -411,7 +412,7 @@ class HyperplaneResults(SeparatingLines):
 
 
 class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
-    """The optimal separating hyperplane."""
+    """Specification of the optimal separating hyperplane."""
 
     name = "hyperplane"
     title = "Optimal separating hyperplane"
@@ -419,7 +420,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     constructor = HyperplaneFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -429,9 +430,10 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return HYPERPLANE_PLOTS
 
     def leave_one_out(self, fit: FittedModel[HyperplaneFit]) -> LeaveOneOutScorer:
-        """Return the scores of rows outside the margin, on which the plane does not depend.
+        """Return the leave-one-out scorer: the rule of the fit for all rows except the support points.
 
-        The scores of support points are missing: each of them is left out by a refit.
+        The plane does not depend on rows outside the margin. The scores of support points are missing, which
+        makes the caller refit without each of them.
         """
         points = len(fit.estimates.plane.support)
         columns = min(len(fit.terms), int(fit.nobs))
@@ -445,13 +447,13 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
 
         def scores(x: Floats, codes: Any, weights: Any) -> Floats:
             values = rule.scores(x)
-            values[np.abs(values[:, 1]) < 1 + NEAR] = np.nan
+            values[np.abs(values[:, 1]) < 1 + SUPPORT_TOLERANCE] = np.nan
             return values
 
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
         rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
         return {"origin": (p,), "plane.coef": (p,), **rows}
 
@@ -460,12 +462,13 @@ MAX_SUPPORT_ROWS = 30
 """Largest number of support points that a summary shows."""
 
 
-def _classes(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
+def _classes_section(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
+    """Return the section of the classes: their shares and rows."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
 
-def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
+def _header_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
     """Return the header of the summary."""
     boundary = results.boundary()
     items = [
@@ -480,7 +483,7 @@ def _header(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pair
     return headers.header(fit, items)
 
 
-def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+def _coefficients_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
     """Return the section of the coefficients of the plane, as fitted and scaled to length one."""
     estimates = pd.concat([pd.Series({"constant": results.intercept}), results.coef])
     table = pd.DataFrame({"coef": estimates, "of length one": estimates * results.margin})
@@ -492,7 +495,7 @@ def _coefficients(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -
     return Section(title, table, errors=errors, note=note, source="fit.coef, fit.intercept")
 
 
-def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
+def _support_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
     """Return the section of the support points."""
     positions = results._support_positions()[:MAX_SUPPORT_ROWS]
     columns = {
@@ -508,11 +511,11 @@ def _support(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sec
     )
 
 
-hyperplane_brief: Sections = {"classes": _classes, "coefficients": _coefficients}
+hyperplane_brief: Sections = {"classes": _classes_section, "coefficients": _coefficients_section}
 """Sections of the short summary: classes and coefficients of the plane."""
 
 
 def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
-    """Return the sections of the summary in their order."""
-    support: Sections = {"support": _support} if fit.has_rows else {}
-    return {"header": _header, **hyperplane_brief, **support}
+    """Return the section functions of the summary, by name, in their order."""
+    support: Sections = {"support": _support_section} if fit.has_rows else {}
+    return {"header": _header_section, **hyperplane_brief, **support}

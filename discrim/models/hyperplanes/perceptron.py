@@ -32,7 +32,7 @@ from discrim.models.results.geometry import SeparatingLines
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
-LARGEST = 1e150
+MAX_ABSOLUTE_VALUE = 1e150
 """Largest absolute value of a column for which products of rows and coefficients do not overflow."""
 
 MAX_PASSES = 10**9
@@ -41,8 +41,8 @@ MAX_PASSES = 10**9
 MAX_CLASSES = 1000
 """Largest number of classes. Each has a plane and passes over all rows: the time grows with the square."""
 
-SOLE = 1e-6
-"""Without a row whose share of a column's sum of squares exceeds 1 - SOLE, the column may be constant."""
+MIN_REMAINING_SHARE = 1e-6
+"""Share of a column's sum of squares below which the column counts as constant without a row."""
 
 
 @with_public_errors
@@ -133,8 +133,8 @@ def perceptron(
         raise DataError(
             f"step={format_argument(step)} is not valid.",
             hint=(
-                "Give a positive number, from 1e-300 to 1e200; from a start of zero it scales the "
-                "coefficients alone."
+                "Pass a positive number from 1e-300 to 1e200. If the coefficients start from zero, it only "
+                "scales them."
             ),
         )
     if maxiter is not None:
@@ -149,7 +149,7 @@ def perceptron(
             hint="Merge rare classes, or use lda(), nearest_centroid() or knn().",
         )
     sizes = np.abs(rows.x).max(axis=0)
-    if sizes.max() > LARGEST / max(np.sqrt(step), 1.0):
+    if sizes.max() > MAX_ABSOLUTE_VALUE / max(np.sqrt(step), 1.0):
         name = design_rows.terms[int(np.argmax(sizes))]
         raise DataError(
             f"Column {name!r} has values up to {sizes.max():.3g}, whose products would exceed the range of "
@@ -159,31 +159,30 @@ def perceptron(
         )
     fit = fit_perceptron(
         rows.x, rows.codes, moments, moments.counts / moments.total, step=float(step), passes=maxiter,
-        seed=seed, start=_start_of(start, design_rows, float(step)),
+        seed=seed, start=_read_start(start, design_rows, float(step)),
     )  # fmt: skip
     results = PerceptronResults(PerceptronSpec().fit(fit, design_rows, options))
-    _warn(results, fit)
+    _warn_if_not_separated(results, fit)
     return results
 
 
-def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
+def _warn_if_not_separated(results: PerceptronResults, fit: PerceptronFit) -> None:
     """Warn if classes cannot be separated, or if the passes did not suffice to separate them."""
     planes = results.planes
     overlapping = planes[~planes["separable"]]
     if len(overlapping):
         in_order = fit.seed is None
-        hint = " Another order of the rows, seed=, may find a better one." if in_order else ""
+        hint = " Another order of the rows may find a better one: pass seed=." if in_order else ""
         counted = (
-            "on the way"
+            "of all that were visited"
             if results.nobs <= MAX_COUNTED_ROWS
-            else "of those on the way that the pocket counted"
+            else "of those whose errors were counted"
         )
         warn_user(
-            f"No plane separates {_classes_of(overlapping, results)}, so the perceptron does not converge. "
-            f"The result after {overlapping['passes'].max()} passes is the plane with the fewest errors "
-            f"{counted}, {join_labels(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} "
-            "Consider "
-            "logistic() or lda().",
+            f"No plane separates {_describe_classes(overlapping, results)}, so the perceptron does not "
+            f"converge. The result after {overlapping['passes'].max()} passes is the plane with the fewest "
+            f"errors {counted}: {join_labels(overlapping['errors'].tolist())} in {results.nobs} rows.{hint} "
+            "Consider logistic() or lda().",
             NoSeparationWarning,
         )
     late = planes[planes["separable"] & ~planes["converged"]]
@@ -192,14 +191,15 @@ def _warn(results: PerceptronResults, fit: PerceptronFit) -> None:
         bound = ", ".join(bounds.mask(late["bound"] == np.inf, "more than can be counted"))
         pair = ", or use hyperplane()" if len(results.classes) == 2 else ", or see logistic() and lda()"
         warn_user(
-            f"A plane separates {_classes_of(late, results)}, but {late['passes'].max()} passes did not find "
-            f"it; at most {bound} updates are required. Raise maxiter=, standardize() the columns{pair}.",
+            f"A plane separates {_describe_classes(late, results)}, but {late['passes'].max()} passes did "
+            f"not find it; at most {bound} updates are required. Pass a larger maxiter=, write "
+            f"standardize() around the columns{pair}.",
             ConvergenceWarning,
         )
 
 
-def _start_of(start: Any, design_rows: DesignRows, step: float) -> Floats | None:
-    """Validate `start=`.
+def _read_start(start: Any, design_rows: DesignRows, step: float) -> Floats | None:
+    """Validate `start=` and return the coefficients of all planes as an array.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def _start_of(start: Any, design_rows: DesignRows, step: float) -> Floats | None
     design_rows : DesignRows
         The rows, for names.
     step : float
-        The option; the start may be at most `LARGEST` steps long.
+        Step of the updates; the start may be at most `MAX_ABSOLUTE_VALUE` steps long.
 
     Returns
     -------
@@ -235,11 +235,11 @@ def _start_of(start: Any, design_rows: DesignRows, step: float) -> Floats | None
         if not isinstance(start, Sequence | np.ndarray) or len(start) != len(classes):
             raise DataError(
                 f"start={format_argument(start)} is not valid.",
-                hint=f"Give coefficients for each of {join_labels(classes)}.",
+                hint=f"Pass coefficients for each of {join_labels(classes)}.",
             )
         planes = list(start)
-    begin: Floats = np.column_stack([_plane_of(plane, names) for plane in planes])
-    if np.abs(begin).max() / step > LARGEST:
+    begin: Floats = np.column_stack([_read_plane(plane, names) for plane in planes])
+    if np.abs(begin).max() / step > MAX_ABSOLUTE_VALUE:
         raise DataError(
             f"start= has values up to {np.abs(begin).max():.3g}, which is too large for step={step:g}.",
             hint="Pass a smaller start or a larger step.",
@@ -247,7 +247,7 @@ def _start_of(start: Any, design_rows: DesignRows, step: float) -> Floats | None
     return begin
 
 
-def _plane_of(plane: Any, names: list[str]) -> Floats:
+def _read_plane(plane: Any, names: list[str]) -> Floats:
     """Validate the coefficients (p + 1,) of one plane, by name or in the order of `names`."""
     if isinstance(plane, Mapping | pd.Series):
         by_name = dict(plane.items())
@@ -264,13 +264,13 @@ def _plane_of(plane: Any, names: list[str]) -> Floats:
     if coefficients.shape != (len(names),) or not np.isfinite(coefficients).all():
         raise DataError(
             f"start={format_argument(plane)} is not valid.",
-            hint=f"Give {len(names)} finite numbers for a plane, for {join_labels(names)}.",
+            hint=f"Pass {len(names)} finite numbers for each plane, for {join_labels(names)}.",
         )
     return coefficients
 
 
-def _classes_of(planes: pd.DataFrame, fit: PerceptronResults) -> str:
-    """Describe the classes that planes separate."""
+def _describe_classes(planes: pd.DataFrame, fit: PerceptronResults) -> str:
+    """Describe the classes that planes separate: "'a' from 'b'", or "'a' and 'c' from the rest"."""
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
@@ -285,7 +285,7 @@ class PerceptronResults(SeparatingLines):
     def __init__(self, fit: FittedModel[PerceptronFit]) -> None:
         super().__init__(fit)
         two = len(self.classes) == 2
-        self._planes = pd.Index([self.classes[1]] if two else self.classes, name="plane")
+        self._plane_names = pd.Index([self.classes[1]] if two else self.classes, name="plane")
 
     @property
     def coef(self) -> pd.DataFrame:
@@ -294,12 +294,14 @@ class PerceptronResults(SeparatingLines):
         With two classes there is one plane, for the second; else one for each class against the rest. Values
         are positive on the side of the class.
         """
-        return pd.DataFrame(self._fit.estimates.coef[1:], index=self.terms, columns=self._planes, copy=True)
+        return pd.DataFrame(
+            self._fit.estimates.coef[1:], index=self.terms, columns=self._plane_names, copy=True
+        )
 
     @property
     def intercept(self) -> pd.Series:
         """Values of the planes at zero, indexed by plane."""
-        return pd.Series(self._fit.estimates.coef[0], index=self._planes, name="intercept", copy=True)
+        return pd.Series(self._fit.estimates.coef[0], index=self._plane_names, name="intercept", copy=True)
 
     @property
     @with_display_formats()
@@ -311,7 +313,7 @@ class PerceptronResults(SeparatingLines):
         smallest distance of a row, negative for a row on the wrong side).
         """
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
-        table = pd.DataFrame(self._fit.estimates.planes[:, :6], index=self._planes, columns=names)
+        table = pd.DataFrame(self._fit.estimates.planes[:, :6], index=self._plane_names, columns=names)
         table = table.astype({"separable": bool, "converged": bool} | dict.fromkeys(names[2:5], "int64"))
         with np.errstate(divide="ignore", over="ignore"):
             bound = np.where(table["separable"], self._fit.estimates.planes[:, 6] ** -2.0, np.nan)
@@ -330,7 +332,7 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def updates(self) -> int:
-        """Number of moves of all planes."""
+        """Number of updates of the coefficients, summed over the planes."""
         return int(self.planes["updates"].sum())
 
     @property
@@ -342,7 +344,7 @@ class PerceptronResults(SeparatingLines):
         loss is missing in a file of a release that did not compute it.
         """
         history_values = self._fit.estimates.history.astype(np.int64)
-        arrays = [self._planes[history_values[:, 0]], history_values[:, 1]]
+        arrays = [self._plane_names[history_values[:, 0]], history_values[:, 1]]
         index = pd.MultiIndex.from_arrays(arrays, names=["plane", "pass"])
         table = pd.DataFrame(history_values[:, 2:], index=index, columns=["updates", "errors"])
         return table.assign(loss=self._fit.estimates.losses)
@@ -353,13 +355,13 @@ class PerceptronResults(SeparatingLines):
         begin = self._fit.estimates.start
         if begin is None:
             return None
-        return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._planes)
+        return pd.DataFrame(begin, index=["constant", *self.terms], columns=self._plane_names)
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each plane and term, under broom's names."""
         table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
-        labels = pd.MultiIndex.from_product([self._planes, table.index], names=["plane", "term"])
+        labels = pd.MultiIndex.from_product([self._plane_names, table.index], names=["plane", "term"])
         return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
 
     @with_display_formats()
@@ -371,7 +373,7 @@ class PerceptronResults(SeparatingLines):
 
 
 class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
-    """Perceptron: how it is refitted, left out row by row and saved."""
+    """Specification of the perceptron: its summary, plots, leave-one-out and file format."""
 
     name = "perceptron"
     title = "Perceptron"
@@ -380,7 +382,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     constructor = PerceptronFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -390,10 +392,10 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return PERCEPTRON_PLOTS
 
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
-        """Return the scores (n, K) of each row by runs without it.
+        """Return the scores (n, K) of each row by a run of the perceptron without the row.
 
-        The scores are missing for rows without which a column might be constant, a level or a class missing:
-        they are left out by a refit.
+        The scores are missing, which makes the caller refit, if without the row a column may be constant or
+        a level or a class is missing.
         """
         super().leave_one_out(fit)
         design_rows = fit.require_rows("leave_one_out()")
@@ -408,13 +410,13 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         # Without such a row a column is, or may be, constant.
         squares = (rows.x - rows.x.mean(axis=0)) ** 2
         n = len(rows.x)
-        is_sole = (squares * n / (n - 1) > (1 - SOLE) * squares.sum(axis=0)).any(axis=1)
+        is_sole = (squares * n / (n - 1) > (1 - MIN_REMAINING_SHARE) * squares.sum(axis=0)).any(axis=1)
         is_only_row = np.bincount(rows.codes)[rows.codes] == 1
         scores[has_unique_level[rows.positions] | is_sole | is_only_row] = np.nan
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
         planes = k - (k == 2)
         coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}
@@ -424,22 +426,22 @@ MAX_START_COLUMNS = 6
 """Largest number of coefficients of a start that a summary shows."""
 
 
-def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
+def _header_section(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
     """Return the header of the summary."""
     seed = fit.estimates.seed
     start = fit.estimates.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"
-    begun = []
+    start_items = []
     if start is not None:
         planes = ["(" + ", ".join(f"{number:g}" for number in plane) + ")" for plane in start.T]
         text = "; ".join(planes) if start.size <= MAX_START_COLUMNS else "given: see fit.start"
-        begun = [HeaderItem("Start", start.tolist(), text)]
+        start_items = [HeaderItem("Start", start.tolist(), text)]
     items = [
         *headers.row_items(fit),
         *headers.size_items(fit),
         HeaderItem("Order of rows", order),
         HeaderItem("Step", fit.estimates.step, f"{fit.estimates.step:g}"),
-        *begun,
+        *start_items,
         HeaderItem("Separable", results.separable, "yes" if results.separable else "no"),
         HeaderItem("Converged", results.converged, "yes" if results.converged else "no"),
         HeaderItem("Updates", results.updates),
@@ -452,16 +454,17 @@ def _header(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pair
         )
     if not results.converged:
         counted = "" if results.nobs <= MAX_COUNTED_ROWS else " among those that were counted"
-        notes.append(f"Where the updates did not end, the plane with the fewest errors is kept{counted}.")
+        notes.append(f"If the updates did not end, the plane with the fewest errors is kept{counted}.")
     return Pairs(results.formula, items, " ".join(notes))
 
 
-def _classes(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
+def _classes_section(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
+    """Return the section of the classes: their shares and rows."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
 
-def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+def _planes_section(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
     """Return the section of the planes: separability, convergence, errors and margins."""
     table = results.planes.rename_axis(index=None)
     for name in ("separable", "converged"):
@@ -476,7 +479,7 @@ def _planes(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Sect
     return Section("Planes", table, formats, note=note, source="fit.planes, fit.history")
 
 
-def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
+def _coefficients_section(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
     """Return the section of the coefficients of the planes."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     moments = fit.estimates.moments
@@ -487,9 +490,9 @@ def _coefficients(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -
     return Section(title, printed_table, errors=errors, source="fit.coef, fit.intercept")
 
 
-perceptron_brief: Sections = {"planes": _planes, "coefficients": _coefficients}
+perceptron_brief: Sections = {"planes": _planes_section, "coefficients": _coefficients_section}
 """Sections of the short summary: the search for the planes, and their coefficients."""
 
 
-perceptron_sections: Sections = {"header": _header, "classes": _classes, **perceptron_brief}
+perceptron_sections: Sections = {"header": _header_section, "classes": _classes_section, **perceptron_brief}
 """Sections of a perceptron, in their order."""

@@ -1,6 +1,6 @@
 """Kernel discriminant analysis by landmarks or random features, fitted in two passes over the rows.
 
-`kernel_lda` with `components` and its refits use it.
+`kernel_lda` with `components=` and refits of such fits use this module.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class FeaturePlan:
     ----------
     features : KernelFeatures
         Kind and number of features.
-    search : Search
+    search : SearchSpace
         Candidates of the kernel, the scale, the width and the ridge.
     calibrate : bool
         Whether posteriors come from a calibration map.
@@ -85,12 +85,12 @@ class FittedByFeatures(NamedTuple):
 
     Attributes
     ----------
-    numbers : FeatureLDAFit
+    estimates : FeatureLDAFit
         The estimates.
-    chosen : Chosen or None
+    chosen : ChosenKernel or None
         The choice of kernel, scale and width; None if they were options.
     ridges : list of RidgeCandidate
-        The ridges that were tried; empty if the ridge was an option.
+        Candidate ridges with their losses; empty if the ridge was an option.
     """
 
     estimates: FeatureLDAFit
@@ -99,7 +99,7 @@ class FittedByFeatures(NamedTuple):
 
 
 def factor_columns(design_rows: DesignRows) -> list[list[int]]:
-    """Return the positions of the columns of each factor that is a main effect of the design."""
+    """Return, for each factor that is a main effect, the positions of its columns in the rows."""
     spec = design_rows.design.spec
     if spec is None:
         return []
@@ -139,7 +139,7 @@ def fit_by_features(
     *,
     estimated_prior: bool = True,
 ) -> FittedByFeatures:
-    """Fit in two passes over the rows: one for a sample, one for the moments of the features.
+    """Fit kernel discriminant analysis by features in two passes: a sample of rows, then moments of features.
 
     Parameters
     ----------
@@ -167,12 +167,12 @@ def fit_by_features(
     common_mean = moments.counts @ moments.means / moments.total
     standard = Standardization(moments.origin + common_mean / moments.scale, 1 / np.where(sd > 0, sd, np.inf))
     factors = factor_columns(design_rows)
-    sample = _as_sample(rows, standard, moments.n_classes, factors)
-    search_sample = _as_sample(rows.truncate(N_SEARCH_ROWS), standard, moments.n_classes, factors)
-    kernel, scale, chosen = _kernel(search_sample, plan.search)
+    sample = _standardized_sample(rows, standard, moments.n_classes, factors)
+    search_sample = _standardized_sample(rows.truncate(N_SEARCH_ROWS), standard, moments.n_classes, factors)
+    kernel, scale, chosen = _choose_kernel_and_scale(search_sample, plan.search)
     coordinates = fit_coordinates(sample.u, sample.weights, scale, factors, standard.unit)
-    features = _features(plan, kernel, CoordinateMap(standard, coordinates, kernel.name), rows)
-    sums = _sums(design_rows, features, moments.n_classes)
+    features = _build_feature_map(plan, kernel, CoordinateMap(standard, coordinates, kernel.name), rows)
+    sums = _gather_feature_sums(design_rows, features, moments.n_classes)
     ridges: list[RidgeCandidate] = []
     if plan.search.ridge is None:
         with Progress(0, "choice of the ridge") as progress:
@@ -196,10 +196,10 @@ def fit_by_features(
     return FittedByFeatures(estimates, chosen, ridges)
 
 
-def _as_sample(
+def _standardized_sample(
     rows: RowSample, standard: Standardization, n_classes: int, factors: list[list[int]]
 ) -> KernelRows:
-    """Return the sample in standard units, with weights only if they are not all one.
+    """Standardize the sampled rows; weights are omitted if all are one.
 
     Parameters
     ----------
@@ -223,21 +223,23 @@ def _as_sample(
     )
 
 
-def _kernel(sample: KernelRows, search: SearchSpace) -> tuple[Kernel, str, ChosenKernel | None]:
-    """Return kernel and scale: the options, or the choice by leave-one-out of a sample.
+def _choose_kernel_and_scale(
+    sample: KernelRows, search: SearchSpace
+) -> tuple[Kernel, str, ChosenKernel | None]:
+    """Return kernel and scale from the options, or choose them by leave-one-out in a sample.
 
     Parameters
     ----------
     sample : KernelRows
         Rows that choose.
-    search : Search
-        Candidates.
+    search : SearchSpace
+        Options and candidates.
 
     Returns
     -------
     kernel : Kernel
     scale : str
-    chosen : Chosen or None
+    chosen : ChosenKernel or None
         The record of the choice; None if the options determine the kernel.
     """
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
@@ -250,8 +252,10 @@ def _kernel(sample: KernelRows, search: SearchSpace) -> tuple[Kernel, str, Chose
     return chosen.kernel, chosen.scale, chosen
 
 
-def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: RowSample) -> FeatureMap:
-    """Return the random features or the landmarks of a kernel.
+def _build_feature_map(
+    plan: FeaturePlan, kernel: Kernel, coordinate_map: CoordinateMap, rows: RowSample
+) -> FeatureMap:
+    """Draw the random features or the landmarks of a kernel.
 
     Parameters
     ----------
@@ -259,7 +263,7 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: R
         Kind and number of features.
     kernel : Kernel
         The kernel that they approximate.
-    located : CoordinateMap
+    coordinate_map : CoordinateMap
         Transform of rows to coordinates.
     rows : RowSample
         Rows among which landmarks are drawn.
@@ -269,19 +273,19 @@ def _features(plan: FeaturePlan, kernel: Kernel, located: CoordinateMap, rows: R
     FeatureMap
     """
     if isinstance(plan.features, RandomFeatures):
-        columns = located(rows.x[:1]).shape[1]
+        columns = coordinate_map(rows.x[:1]).shape[1]
         directions = random_features(
             direction_distribution(kernel.name), kernel.width, columns, plan.features.n
         )
-        return FeatureMap(located, directions)
-    pool = located(rows.truncate(max(2 * plan.features.n, N_SEARCH_ROWS)).x)
+        return FeatureMap(coordinate_map, directions)
+    pool = coordinate_map(rows.truncate(max(2 * plan.features.n, N_SEARCH_ROWS)).x)
     with Progress(0, "choice of landmarks"):
         landmark_index = draw_landmarks(kernel.matrix, pool, plan.features.n)
-        return FeatureMap(located, make_landmarks(kernel.matrix, pool[landmark_index]))
+        return FeatureMap(coordinate_map, make_landmarks(kernel.matrix, pool[landmark_index]))
 
 
-def _sums(design_rows: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
-    """Return the moments of the features over all rows."""
+def _gather_feature_sums(design_rows: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
+    """Accumulate the moments of the features over all rows, in one pass."""
     with Progress(0, "moments of the features"):
         moments = gather(
             FeatureRows(design_rows, features), n_classes=n_classes, n_columns=features.width, rooted=False
@@ -298,10 +302,10 @@ def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
         )
 
 
-def refit_by_plan(
+def refit_with_new_features(
     plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
 ) -> Rule | None:
-    """Refit to other rows with features, kernel and ridge chosen again, from the columns that vary.
+    """Refit to other rows with features, kernel and ridge chosen again; return the classification rule.
 
     Parameters
     ----------
@@ -336,7 +340,7 @@ def refit_by_plan(
 
 
 def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows) -> Rule | None:
-    """Refit to other rows with the features, the ridge and the calibration map of the fit.
+    """Refit to other rows with the features, ridge and calibration map of the fit; return the rule.
 
     Parameters
     ----------
@@ -355,7 +359,7 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
     if moments is None:
         return None
     features = estimates.indicators.features
-    sums = _sums(design_rows, features, moments.n_classes)
+    sums = _gather_feature_sums(design_rows, features, moments.n_classes)
     try:
         regression = fit_feature_ridge(sums, estimates.ridge)
     except DataError:

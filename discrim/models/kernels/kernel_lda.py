@@ -47,8 +47,8 @@ from discrim.models.kernels.feature_lda import (
     FittedByFeatures,
     factor_columns,
     fit_by_features,
-    refit_by_plan,
     refit_with_features,
+    refit_with_new_features,
 )
 from discrim.models.regression.fda import VariateResults, variate_axes, variate_centroids, variate_classes
 from discrim.models.results import headers
@@ -223,7 +223,7 @@ def kernel_lda(
         formula, data, weights=weights, levels=levels, functions=functions, in_memory=reason
     )
     if features is None:
-        _raise_if_many(design_rows)
+        _raise_if_too_many_rows(design_rows)
     design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     reading.raise_if_no_within_variance(moments)
     max_ncomp = moments.n_classes - 1
@@ -238,15 +238,15 @@ def kernel_lda(
         warn_of_tied_axes(
             "ncomp", len(feature_fit.estimates.flexible.values), feature_fit.estimates.flexible.tied_axes()
         )
-        return KernelLDAResults(_feature_fit(feature_fit, design_rows, options, plan))
-    sample = _sample(design_rows, moments.n_classes)
+        return KernelLDAResults(_fitted_feature_model(feature_fit, design_rows, options, plan))
+    sample = _kernel_rows(design_rows, moments.n_classes)
     chosen = _choose_kernel(sample, search)
     estimates = fit_kernel_lda(
         chosen, sample, moments, priors,
         ncomp=ncomp, calibrate=bool(calibrate), estimated_prior=estimated,
     )  # fmt: skip
     warn_of_tied_axes("ncomp", len(estimates.flexible.values), estimates.flexible.tied_axes())
-    path = _path(chosen) if chosen.candidates else None
+    path = _candidate_table(chosen) if chosen.candidates else None
     spec = KernelLDASpec(None if path is None else search)
     return KernelLDAResults(spec.fit(estimates, design_rows, options, path=path))
 
@@ -269,8 +269,9 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
 
     Returns
     -------
-    Search
-        With "auto" in place of names that are to be chosen from the rows.
+    SearchSpace
+        Fixed values, "auto" for a kernel or scale that is chosen, and None for a width or ridge that is
+        chosen.
     """
     function = kernel if callable(kernel) else None
     if function is None:
@@ -305,7 +306,7 @@ def _literal_values(literal: Any) -> tuple[str, ...]:
     return tuple(literal.__args__)
 
 
-def _raise_if_many(design_rows: DesignRows) -> None:
+def _raise_if_too_many_rows(design_rows: DesignRows) -> None:
     """Raise NotSupportedError if there are too many rows to compare each with every other."""
     n = design_rows.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
@@ -318,8 +319,8 @@ def _raise_if_many(design_rows: DesignRows) -> None:
     check_memory(3.0 * n**2, f"The kernels of {n:,} rows with each other", hint)
 
 
-def _sample(design_rows: DesignRows, n_classes: int) -> KernelRows:
-    """Return the rows in coordinates, with classes and weights, for a fit to `n_classes` classes."""
+def _kernel_rows(design_rows: DesignRows, n_classes: int) -> KernelRows:
+    """Read the rows of a fit and return them with classes, weights and the columns of each factor."""
     x, codes, weights = gather_weighted_rows(design_rows)
     return KernelRows.from_rows(
         np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(design_rows)
@@ -333,13 +334,13 @@ def _choose_kernel(sample: KernelRows, search: SearchSpace) -> ChosenKernel:
         return choose_kernel(sample, replace(search, kernels=kernels, scales=scales), progress)
 
 
-def _path(chosen: ChosenKernel) -> pd.DataFrame:
-    """Return the table of the candidates with the losses of left-out rows; `chosen` marks the chosen one."""
+def _candidate_table(chosen: ChosenKernel) -> pd.DataFrame:
+    """Return `KernelLDAResults.path`: a row for each candidate kernel, with its leave-one-out loss."""
     return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.candidates])
 
 
 def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str, Any]:
-    """Return one row of the table of candidates."""
+    """Return the row of `KernelLDAResults.path` for a candidate, by column."""
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
@@ -354,7 +355,7 @@ def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str
     }
 
 
-def _feature_fit(
+def _fitted_feature_model(
     feature_fit: FittedByFeatures, design_rows: DesignRows, options: Mapping[str, Any], plan: FeaturePlan
 ) -> FittedModel[FeatureLDAFit]:
     """Return the fitted model of a fit by features, with the table of its candidates.
@@ -362,13 +363,13 @@ def _feature_fit(
     Parameters
     ----------
     feature_fit : FittedByFeatures
-        The estimates, the choice of the kernel and the ridges that were tried.
+        The estimates, the choice of the kernel and the candidate ridges.
     design_rows : DesignRows
         The rows.
     options : mapping
         Options of the verb.
     plan : FeaturePlan
-        How the features were found, for refits.
+        Options with which refits choose features again.
 
     Returns
     -------
@@ -402,21 +403,21 @@ def _feature_fit(
     return FeatureLDASpec(plan, is_chosen=path is not None).fit(estimates, design_rows, options, path=path)
 
 
-def _choice(options: Mapping[str, Any]) -> str:
-    """Describe the parameters that were chosen from the rows."""
+def _describe_choice(options: Mapping[str, Any]) -> str:
+    """Describe the parameters that the options of the verb leave to be chosen from the rows."""
     names = [name for name in ("kernel", "scale") if options[name] == "auto"]
     names += [name for name in ("width", "ridge") if options[name] is None]
     return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel and its options"
 
 
-def _refitted_rule(
+def _refit_rule(
     search: SearchSpace | None, fit: FittedModel[KernelLDAFit], design_rows: DesignRows
 ) -> Rule | None:
     """Refit to other rows and return the classification rule.
 
     Parameters
     ----------
-    search : Search or None
+    search : SearchSpace or None
         Candidates to choose from again; None keeps kernel, scale, width and ridge of the fit.
     fit : FittedModel
         The fitted model.
@@ -432,7 +433,7 @@ def _refitted_rule(
     moments = reading.class_moments(design_rows, "diagonal")
     if not (moments.counts > 0).all() or moments.total <= moments.n_classes:
         return None
-    sample = _sample(design_rows, moments.n_classes)
+    sample = _kernel_rows(design_rows, moments.n_classes)
     kernel = estimates.indicators.kernel
     fixed_search = SearchSpace(
         (kernel.name,), (estimates.scale,), kernel.width, estimates.ridge,
@@ -449,10 +450,10 @@ def _refitted_rule(
     return refit.rule(fit.log_prior())
 
 
-def _importance(
+def _permutation_importance(
     fit: FittedModel[Any], data: Data | None, repeats: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Compute mean increases of the losses when a term is permuted; see `KernelLDAResults.importance`.
+    """Compute the mean increase of the losses if a term is permuted; see `KernelLDAResults.importance`.
 
     Parameters
     ----------
@@ -471,7 +472,7 @@ def _importance(
         Terms by log_loss, log_loss_se, error, error_se.
     """
     test_rows = _rows_to_permute(fit, data)
-    terms = _terms(fit.design_rows)
+    terms = _columns_by_term(fit.design_rows)
     losses = test_rows.losses(test_rows.rows)
     lines = []
     with Progress(len(terms) * repeats, "permutations of terms") as progress:
@@ -482,13 +483,13 @@ def _importance(
                 permuted[:, columns] = test_rows.rows[rng.permutation(len(permuted))][:, columns]
                 increases += (test_rows.losses(permuted) - losses) / repeats
                 progress(1)
-            lines.append(test_rows.means(increases))
+            lines.append(test_rows.mean_increases(increases))
     names = ["log_loss", "log_loss_se", "error", "error_se"]
     table = pd.DataFrame(lines, index=pd.Index(list(terms), name="term"), columns=names)
     return table.sort_values("log_loss", ascending=False, kind="stable")
 
 
-def _terms(design_rows: DesignRows) -> dict[str, list[int]]:
+def _columns_by_term(design_rows: DesignRows) -> dict[str, list[int]]:
     """Return the positions of the columns of each term of the formula that has columns in the fit."""
     column_positions = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
     index_of_column = {j: i for i, j in enumerate(column_positions)}
@@ -501,18 +502,19 @@ def _terms(design_rows: DesignRows) -> dict[str, list[int]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _TestRows:
-    """Rows that are scored with permuted values.
+    """Labelled rows whose losses are compared before and after a permutation of columns.
 
     Attributes
     ----------
     rows : (m, p) float64
-        Columns in the units of `scores`.
+        Columns of the rows, in the units that `scores` requires.
     codes : (m,) int
         Classes.
     weights : (m,) float64 or None
         Frequency weights.
     scores : callable
-        Function of rows (m, p) that returns class scores (m, K).
+        Function of modified rows (m, p) that returns class scores (m, K). Rows of the fit are scored by the
+        rule without the row.
     """
 
     rows: Floats
@@ -521,13 +523,13 @@ class _TestRows:
     scores: Callable[[Floats], Floats]
 
     def losses(self, rows: Floats) -> Floats:
-        """Return log loss and misclassification (m, 2) of each row if its columns had the values `rows`."""
+        """Return log loss and error (0 or 1) of each row (m, 2), with its columns replaced by `rows`."""
         scores = self.scores(rows)
         log_losses = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
         return np.column_stack([log_losses, best_class(scores) != self.codes])
 
-    def means(self, increases: Floats) -> list[float]:
-        """Return weighted means of loss increases (m, 2), each followed by its standard error."""
+    def mean_increases(self, increases: Floats) -> list[float]:
+        """Return the mean and standard error of each column of `increases` (m, 2): four numbers."""
         total = len(increases) if self.weights is None else float(self.weights.sum())
         mean = np.average(increases, axis=0, weights=self.weights)
         squares = np.average((increases - mean) ** 2, axis=0, weights=self.weights)
@@ -565,13 +567,13 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
             )
         sample = estimates.rows
         return _TestRows(sample.u, sample.codes, sample.weights, estimates.modified_row_scorer(log_prior))
-    rows = read_labelled_rows(fit, data, MissingPolicy(), None, _columns_of)
+    rows = read_labelled_rows(fit, data, MissingPolicy(), None, _design_values)
     is_tested = (rows.actual >= 0) & ~np.isnan(rows.predictions).any(axis=1)
     raise_if_no_evaluated_rows(is_tested)
     return _TestRows(rows.predictions[is_tested], rows.actual[is_tested], None, fit.rule().scores)
 
 
-def _columns_of(design_rows: DesignRows) -> Floats:
+def _design_values(design_rows: DesignRows) -> Floats:
     """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
     columns = np.full((design_rows.table.nrows, len(design_rows.terms)), np.nan)
     for row_slice, x, missing in design_rows.iter_all_rows():
@@ -693,7 +695,7 @@ class KernelLDAResults(VariateResults):
         ['petal_length', 'petal_width']
         """
         repeats = reading.check_integer("repeats", repeats, 1)
-        return _importance(self._fit, data, repeats, random_generator(seed))
+        return _permutation_importance(self._fit, data, repeats, random_generator(seed))
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
@@ -706,11 +708,11 @@ class KernelLDAResults(VariateResults):
 
 @dataclass(frozen=True, eq=False)
 class KernelLDASpec(ModelSpec[Any]):
-    """Kernel discriminant analysis with the kernel of all rows.
+    """Specification of kernel discriminant analysis with the kernel of all rows.
 
     Parameters
     ----------
-    search : Search or None
+    search : SearchSpace or None
         Candidates of the choice; None if all parameters were options.
     """
 
@@ -729,7 +731,7 @@ class KernelLDASpec(ModelSpec[Any]):
     scores_class_means = False
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -756,15 +758,26 @@ class KernelLDASpec(ModelSpec[Any]):
 
     def choice(self, fit: FittedModel[Any]) -> str:
         """Describe the parameters that were chosen from the rows; empty if none was."""
-        return "" if self.search is None else _choice(fit.options)
+        return "" if self.search is None else _describe_choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; parameters that were chosen are chosen again."""
-        return _refitted_rule(self.search, fit, rows)
+        return _refit_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
-        return _refitted_rule(None, fit, rows)
+        return _refit_rule(None, fit, rows)
+
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
+        """Return leave-one-out scores with kernel, scale, ridge and calibration fixed, in closed form.
+
+        They are an array (n, K) for a fit to all rows, and a scorer for a fit by features.
+        """
+        estimates = fit.estimates
+        if isinstance(estimates, FeatureLDAFit):
+            return super().leave_one_out(fit)
+        scores: Floats = estimates.leave_one_out_scores(fit.log_prior())
+        return scores
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scores of all rows, or by features a function that scores rows."""
@@ -774,18 +787,18 @@ class KernelLDASpec(ModelSpec[Any]):
         return scores
 
     def informative_columns(self, fit: FittedModel[Any]) -> Sequence[int]:
-        """Return all columns; a column that is constant in a fold has no coordinate but is kept."""
+        """Return the positions of all columns: refits keep a column that is constant in a fold."""
         return range(len(fit.design_rows.terms))
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureLDASpec(KernelLDASpec):
-    """Kernel discriminant analysis by features.
+    """Specification of kernel discriminant analysis by features: landmarks or random features.
 
     Parameters
     ----------
     search : FeaturePlan or None
-        How the features were found; None for a fit from a file.
+        Options with which refits choose features again; None for a fit from a file.
     is_chosen : bool
         Whether the rows chose the kernel or one of its parameters.
     """
@@ -795,11 +808,11 @@ class FeatureLDASpec(KernelLDASpec):
 
     def choice(self, fit: FittedModel[Any]) -> str:
         """Describe the parameters that were chosen from the rows; empty if none was."""
-        return _choice(fit.options) if self.is_chosen else ""
+        return _describe_choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit with features, kernel and ridge chosen again; None if it fails."""
-        return refit_by_plan(self.search, fit, rows)
+        return refit_with_new_features(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps features, kernel and ridge."""
@@ -808,7 +821,7 @@ class FeatureLDASpec(KernelLDASpec):
     def recode(
         self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[Any], DesignRows]:
-        """Adapt a fit to rows that lack levels of the fit; fixed features are functions of its columns."""
+        """Adapt rows that lack levels of the fit; if `fixed`, they keep the columns of the fit's features."""
         return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
 
 
@@ -821,12 +834,16 @@ MIN_INTERPOLATION_R2 = 0.999
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    section_functions: Sections = {"header": _header, "classes": variate_classes, "axes": _axes}
+    section_functions: Sections = {
+        "header": _header_section,
+        "classes": variate_classes,
+        "axes": _axes_section,
+    }
     section_functions |= {"centroids": variate_centroids}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
-def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
+def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
@@ -875,8 +892,8 @@ def _header(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _axes(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """Section on the axes, with the share of the class scores that leave-one-out fits predict."""
+def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
+    """Return the section of the axes: squared correlations, shares, and what leave-one-out fits predict."""
     if fit.estimates.feature_type or fit.estimates.one_minus_leverages is None:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}

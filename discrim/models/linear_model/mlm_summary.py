@@ -16,7 +16,7 @@ from scipy import stats
 from discrim.errors import DataError
 from discrim.inference.manova import roy_critical
 from discrim.models.base.reading import check_test_type, format_argument, join_labels
-from discrim.models.discriminant.normal_summary import variate_correlations, variate_tests
+from discrim.models.discriminant.normal_summary import dimension_tests_section, variate_correlations_section
 from discrim.report.grid import HeaderItem, Pairs, Section
 from discrim.report.plots.bars import draw_profiles
 from discrim.report.plots.spaces import axis_name, draw_he, draw_he_of_terms
@@ -149,8 +149,8 @@ def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Su
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The term has no effect.")
         return summarize(title, {"correlations": lambda: nothing}, pick=sections)
     section_builders: dict[str, Callable[[], Section]] = {
-        "correlations": partial(variate_correlations, results, "E^-1 H"),
-        "dimensions": lambda: variate_tests(results.dimension_tests),
+        "correlations": partial(variate_correlations_section, results, "E^-1 H"),
+        "dimensions": lambda: dimension_tests_section(results.dimension_tests),
         "raw": lambda: Section(
             "Raw coefficients",
             pd.concat([results.constant.to_frame("constant").T, results.raw]),

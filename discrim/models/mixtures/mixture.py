@@ -43,7 +43,12 @@ from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import stored_path
-from discrim.models.discriminant.em import MissingRows, asks_for_em, observed_sample, raise_if_unobserved
+from discrim.models.discriminant.em import (
+    MissingRows,
+    is_em_requested,
+    raise_if_unobserved,
+    read_observed_sample,
+)
 from discrim.models.results import headers
 from discrim.models.results.geometry import GroupSummary
 from discrim.models.results.results import ClassifierResults, ClassMeans
@@ -63,7 +68,7 @@ class MixtureChoice:
         Covariance form of each class in mclust's letters; None if BIC chooses it.
     together : bool
         Whether a form applies to the components of all classes together.
-    most : int
+    max_components : int
         Largest number of components to try.
     plan : EMPlan
         Options of EM.
@@ -77,14 +82,14 @@ class MixtureChoice:
 
     @property
     def has_choice(self) -> bool:
-        """Whether BIC chooses something."""
+        """Whether BIC chooses a number of components or a form."""
         return None in self.sizes or None in self.forms
 
 
 def _fit_rows(
     choice: MixtureChoice, design_rows: DesignRows, n_classes: int, prior: Floats, *, estimated_prior: bool
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
-    """Fit the mixtures to rows, after a choice by BIC if one is left open.
+    """Choose open numbers of components and forms by BIC, and fit the mixtures to rows by EM.
 
     Parameters
     ----------
@@ -292,19 +297,19 @@ def _degenerate_error(
     )
 
 
-def _rule_from_new_starts(
+def _refit_from_new_starts(
     choice: MixtureChoice, fit: FittedModel[MixtureFit], design_rows: DesignRows
 ) -> Rule | None:
-    """Refit by EM from new starts and return the rule.
+    """Refit to rows by EM from new starts and return the classification rule.
 
     Parameters
     ----------
     choice : MixtureChoice
-        Numbers of components and forms; None is chosen again.
+        Numbers of components and forms; those that are None are chosen again.
     fit : FittedModel
-        The fitted model.
+        The fitted model, whose prior is kept.
     design_rows : DesignRows
-        The rows.
+        The rows to refit to.
 
     Returns
     -------
@@ -318,11 +323,16 @@ def _rule_from_new_starts(
         refit, _ = _fit_rows(choice, design_rows, n_classes, fit.estimates.prior, estimated_prior=False)
     except CollinearError:
         return None
-    return _rule(refit, fit, design_rows)
+    return _classification_rule(refit, fit, design_rows)
 
 
-def _rule(estimates: MixtureFit, fit: FittedModel[MixtureFit], design_rows: DesignRows) -> Rule:
-    """Return the rule of estimates; it accepts missing values if the rows may be incomplete."""
+def _classification_rule(
+    estimates: MixtureFit, fit: FittedModel[MixtureFit], design_rows: DesignRows
+) -> Rule:
+    """Return the classification rule of estimates under the prior of the fit.
+
+    The rule accepts missing values if predictions integrate out the missing columns of these rows.
+    """
     log_prior = fit.log_prior()
     return estimates.rule_of_some(log_prior) if design_rows.integrates_missing else estimates.rule(log_prior)
 
@@ -362,8 +372,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         return pd.Series(forms, index=self.classes, name="covariance")
 
     @property
-    def _index(self) -> pd.MultiIndex:
-        """Index (class, component) of the components in the order in which they are numbered."""
+    def _component_index(self) -> pd.MultiIndex:
+        """Index (class, component number), in the order of `_order`."""
         component_numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
         labels = self.classes.take(self._fit.estimates.owner)
         return pd.MultiIndex.from_arrays(
@@ -371,8 +381,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         )
 
     @property
-    def _order(self) -> Codes:
-        """Positions of the components, class by class, the largest share first."""
+    def _component_order(self) -> Codes:
+        """Positions (T,) of the estimated components, sorted by class and by decreasing share."""
         estimates = self._fit.estimates
         return np.lexsort((-estimates.components.mixing_proportions, estimates.owner))
 
@@ -383,7 +393,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         The components of a class are numbered by decreasing share.
         """
         return pd.Series(
-            self._fit.estimates.components.mixing_proportions[self._order], index=self._index, name="share"
+            self._fit.estimates.components.mixing_proportions[self._component_order],
+            index=self._component_index,
+            name="share",
         )
 
     @property
@@ -392,7 +404,11 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Shape: (class, component) by terms.
         """
-        return pd.DataFrame(self._fit.estimates.means()[self._order], index=self._index, columns=self.terms)
+        return pd.DataFrame(
+            self._fit.estimates.means()[self._component_order],
+            index=self._component_index,
+            columns=self.terms,
+        )
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
@@ -403,7 +419,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         estimates = self._fit.estimates
         return {
             key: pd.DataFrame(estimates.component_covariance(g), index=self.terms, columns=self.terms)
-            for key, g in zip(self._index, self._order.tolist(), strict=True)
+            for key, g in zip(self._component_index, self._component_order.tolist(), strict=True)
         }
 
     @property
@@ -412,7 +428,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         estimates = self._fit.estimates
         units = 2.0 * np.log(estimates.scale).sum()
         values = np.array([covariance.logdet for covariance in estimates.components.covariances]) - units
-        return pd.Series(values[self._order], index=self._index, name="logdet")
+        return pd.Series(values[self._component_order], index=self._component_index, name="logdet")
 
     @property
     def llf_given(self) -> float:
@@ -504,12 +520,14 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         rule = self._fit.estimates.components_of_some(log_of_prior(self._fit.prior_values()))
-        values = np.full((design_rows.table.nrows, len(self._order)), np.nan)
+        values = np.full((design_rows.table.nrows, len(self._component_order)), np.nan)
         for row_slice, x, missing in design_rows.iter_all_rows():
             is_scored = slice(None) if missing is None or design_rows.integrates_missing else ~missing
             if len(x[is_scored]):
                 values[row_slice][is_scored] = np.exp(log_posteriors(rule.scores(x[is_scored])))
-        return pd.DataFrame(values[:, self._order], index=design_rows.table.index, columns=self._index)
+        return pd.DataFrame(
+            values[:, self._component_order], index=design_rows.table.index, columns=self._component_index
+        )
 
     # ---- tables
 
@@ -517,7 +535,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def tidy(self) -> pd.DataFrame:
         """One row for each class, component and term: share, mean and standard deviation."""
         p = len(self.terms)
-        index = self._index
+        index = self._component_index
         sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
         columns = {
             "class": index.get_level_values(0).repeat(p),
@@ -550,6 +568,8 @@ MAX_COMPONENTS = 1000
 """Largest number of components to try; each number needs all starts, and each component a row."""
 
 MixtureCovariance = Literal["full", "diagonal", "pooled", "bic", Form]
+"""Values of `covariance=`: keywords of the other verbs, "bic", and forms in mclust's letters."""
+
 FORM_BY_KEYWORD = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Names of covariances in the other verbs, and the equivalent mclust forms."""
 
@@ -700,18 +720,18 @@ def mixture(
     plan = EMPlan(starts, seed, reading.check_number("tol", tol, 0, 1, ends="[)"), maxiter)
     most = reading.check_integer("most", most, 1, MAX_COMPONENTS, description="a number of components")
     reading.check_word("over", over, ("class", "classes"), optional=True)
-    by_em = asks_for_em(missing, na_action, has_rows=True)
+    by_em = is_em_requested(missing, na_action, has_rows=True)
     design_rows = read_rows(
         formula, data, weights=weights, levels=levels, functions=functions, uses_incomplete=by_em
     )
     reading.raise_if_large(design_rows, "mixture() keeps the rows")
     if by_em:
-        design_rows, rows, moments = observed_sample(design_rows)
+        design_rows, rows, moments = read_observed_sample(design_rows)
     else:
         design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     labels = pd.Index(list(design_rows.design.levels))
-    sizes = tuple(reading.option_by_class("components", components, labels, _read_size))
-    forms = tuple(reading.option_by_class("covariance", covariance, labels, _read_form))
+    sizes = tuple(reading.option_by_class("components", components, labels, _read_component_count))
+    forms = tuple(reading.option_by_class("covariance", covariance, labels, _read_covariance_form))
     choice = MixtureChoice(sizes, forms, _is_together(covariance, sizes, forms, over), most, plan)
     _raise_if_too_many(choice, labels, moments)
     if by_em:
@@ -758,12 +778,12 @@ def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMo
         raise DataError(
             f"most={choice.max_components} is larger than the largest class, {labels[largest]!r}, which has "
             f"{n_rows} observations.",
-            hint=f"Give a number from 1 to {n_rows}.",
+            hint=f"Pass a number from 1 to {n_rows}.",
             classes=(labels[largest],),
         )
 
 
-def _read_size(value: Any) -> int | None:
+def _read_component_count(value: Any) -> int | None:
     """Validate a number of components; None stands for "bic"."""
     if isinstance(value, str) and value == "bic":
         return None
@@ -772,12 +792,12 @@ def _read_size(value: Any) -> int | None:
     )
 
 
-def _read_form(value: Any) -> str | None:
+def _read_covariance_form(value: Any) -> str | None:
     """Validate a covariance; return its form in mclust's letters, or None for "bic"."""
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
             f"covariance={reading.format_argument(value)} is not valid.",
-            hint=f"Give one of {reading.join_labels(get_args(MixtureCovariance), max_labels=20)}.",
+            hint=f"Pass one of {reading.join_labels(get_args(MixtureCovariance), max_labels=20)}.",
         )
     return None if value == "bic" else FORM_BY_KEYWORD.get(value, value)
 
@@ -785,18 +805,18 @@ def _read_form(value: Any) -> str | None:
 def _is_together(
     covariance: Any, sizes: tuple[int | None, ...], forms: tuple[str | None, ...], over: str | None
 ) -> bool:
-    """Whether covariance forms apply to the components of all classes together.
+    """Return whether a covariance form applies to the components of all classes together.
 
     Parameters
     ----------
     covariance : str or mapping
-        The option.
+        Option of the verb.
     sizes : tuple of int or None
         Number of components of each class.
     forms : tuple of str or None
         Covariance form of each class.
     over : {"class", "classes"} or None
-        The option.
+        Option of the verb.
 
     Returns
     -------
@@ -825,12 +845,12 @@ def _is_together(
 
 @dataclass(frozen=True, eq=False)
 class MixtureSpec(ModelSpec[MixtureFit]):
-    """Mixture discriminant analysis.
+    """Specification of mixture discriminant analysis.
 
     Parameters
     ----------
     search : MixtureChoice, optional
-        Numbers, forms and starts of the fit, for refits; None for a fit from a file.
+        Options with which refits repeat the choice and start EM again; None for a fit from a file.
     """
 
     name = "mixture"
@@ -847,7 +867,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     search: MixtureChoice | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -891,26 +911,29 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the rule of a refit to rows from new starts, with the choice by BIC repeated."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
-        return _rule_from_new_starts(self.search, fit, rows)
+        return _refit_from_new_starts(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of EM from the components of the fit, or from new starts for some columns."""
+        """Return the rule of a refit with the fit's numbers of components and forms.
+
+        EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit.
+        """
         estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
             fixed = estimates.sizes, estimates.forms, estimates.together, max(estimates.sizes)
-            return _rule_from_new_starts(MixtureChoice(*fixed, estimates.em_plan), fit, rows)
+            return _refit_from_new_starts(MixtureChoice(*fixed, estimates.em_plan), fit, rows)
         refit = estimates.refit(*gather_weighted_rows(rows))
-        return None if refit is None else _rule(refit, fit, rows)
+        return None if refit is None else _classification_rule(refit, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
-        """Return the scores of each row by the rule fitted without it."""
+        """Return the leave-one-out scorer, which runs EM for each row; too many rows are an error."""
         scores_by_refits(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
             fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows)
         )
 
     def has_marginals(self, fit: FittedModel[MixtureFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out."""
+        """Return True: `marginal_rule` integrates columns out."""
         return True
 
     def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -919,8 +942,8 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays stored in a file."""
-        components = {"components.shares": (-1,), "components.means": (-1, p)}
-        return {"scale": (p,), **components, "tried": (k, 2)}
+        components = {"components.mixing_proportions": (-1,), "components.means": (-1, p)}
+        return {"scale": (p,), **components, "run_counts": (k, 2)}
 
 
 MAX_SHOWN_CANDIDATES = 10
@@ -932,11 +955,11 @@ MAX_SHOWN_COMPONENTS = 60
 
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
     """Return the sections of the summary in their order."""
-    path: Sections = {} if fit.path is None else {"path": _path}
-    return {"header": _header, **mixture_brief, **path}
+    path: Sections = {} if fit.path is None else {"path": _path_section}
+    return {"header": _header_section, **mixture_brief, **path}
 
 
-def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
+def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
     over = "the components of all classes" if estimates.together else "the components of each class"
@@ -986,8 +1009,8 @@ def _header(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
     return headers.header(fit, items, f"{note} {headers.fixed_choice_note(fit)}".strip())
 
 
-def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
-    """Return the section of the classes: priors, rows, components, and runs of EM."""
+def _classes_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+    """Return the section of the classes: prior, rows, number of components, form and runs of EM."""
     table = pd.DataFrame(
         {
             "prior": results.prior,
@@ -1017,12 +1040,12 @@ def _classes(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     return Section("Classes", table, formats, note=note, source=source)
 
 
-def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+def _components_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     """Return the section of the components: shares and means."""
     table = results.component_means
     table.insert(0, "share", results.shares)
-    left_out = len(table) - MAX_SHOWN_COMPONENTS
-    note = f"{left_out} more: fit.component_means." if left_out > 0 else ""
+    n_omitted = len(table) - MAX_SHOWN_COMPONENTS
+    note = f"{n_omitted} more: fit.component_means." if n_omitted > 0 else ""
     section = Section(
         "Components: shares and means",
         table.head(MAX_SHOWN_COMPONENTS),
@@ -1030,12 +1053,14 @@ def _components(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sectio
         note=note,
         source="fit.shares, fit.component_means, fit.covs",
     )
-    worth, f = headers.rank_columns(fit.estimates.moments)
-    return headers.transpose_if_wide(section, "components_by_column", (worth, np.append(np.nan, f)))
+    statistic, values = headers.rank_columns(fit.estimates.moments)
+    # The first column of the table is the share, which has no rank.
+    ranking = statistic, np.append(np.nan, values)
+    return headers.transpose_if_wide(section, "components_by_column", ranking)
 
 
-def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
-    """Return the section of the candidates with the smallest BIC, by class if chosen by class."""
+def _path_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
+    """Return the section of the candidates with the smallest BIC, for each class if classes differ."""
     path = results.path.dropna(subset=["bic"])
     best = path.sort_values("bic", kind="stable")
     if "class" in path:
@@ -1059,5 +1084,5 @@ def _path(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
     )
 
 
-mixture_brief: Sections = {"classes": _classes, "components": _components}
+mixture_brief: Sections = {"classes": _classes_section, "components": _components_section}
 """Sections of the short summary: classes and components."""

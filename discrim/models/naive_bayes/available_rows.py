@@ -22,8 +22,8 @@ from discrim.models.base.data_range import check_data_range
 from discrim.models.base.reading import NaAction
 
 
-def available_tally(design_rows: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
-    """Compute diagonal moments and the tally of each column from the rows that have a class and a value.
+def tally_available_values(design_rows: DesignRows, plan: ColumnPlan) -> tuple[ClassMoments, Tally]:
+    """Compute diagonal moments and the tally, each column from the rows with a class and a value in it.
 
     One pass finds groups of columns that are missing in the same rows, and one pass is made for each group.
 
@@ -32,7 +32,7 @@ def available_tally(design_rows: DesignRows, plan: ColumnPlan) -> tuple[ClassMom
     design_rows : DesignRows
         Rows with p columns, some of which may be missing.
     plan : ColumnPlan
-        The kinds of the p columns.
+        The families of the p columns.
 
     Returns
     -------
@@ -102,8 +102,8 @@ def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
         tally.values[tally.plan.kernels.tolist().index(j)] = group_tally.values[i]
 
 
-def tally_of_present_classes(tally: Tally, classes: Sequence[Any], design_rows: DesignRows) -> Tally:
-    """Return the tally, whose classes are `classes`, of those classes that remain in `design_rows`."""
+def select_present_classes(tally: Tally, classes: Sequence[Any], design_rows: DesignRows) -> Tally:
+    """Return the part of a tally of `classes` for the classes that remain in the design of the rows."""
     present = design_rows.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
@@ -111,7 +111,7 @@ def tally_of_present_classes(tally: Tally, classes: Sequence[Any], design_rows: 
 def usable_available_rows(
     design_rows: DesignRows, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Return all rows with a class, without constant columns, with their moments and tally.
+    """Return all rows with a class, without constant columns, and their moments and tally.
 
     Parameters
     ----------
@@ -153,20 +153,19 @@ def usable_available_rows(
     design_rows = replace(design_rows, integrates_missing=True, uses_incomplete_rows=True)
     classes = design_rows.design.levels
     terms = design_rows.terms
-    moments, tally = available_tally(design_rows, plan)
+    moments, tally = tally_available_values(design_rows, plan)
     dropped = design_rows.count_dropped(design_rows.codes >= 0)
     if not moments.total:
         raise DataError(
             f"None of the {design_rows.table.nrows} rows has both a response "
-            f"{design_rows.design.response!r} and a "
-            "weight.",
+            f"{design_rows.design.response!r} and a weight.",
             hint="Pass rows with a class.",
             columns=(design_rows.design.response,),
         )
     if design_rows.weighted:
         reading.warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
     design_rows, moments = reading.drop_empty_classes(design_rows, moments)
-    tally = tally_of_present_classes(tally, classes, design_rows)
+    tally = select_present_classes(tally, classes, design_rows)
     _raise_if_unobserved_columns(design_rows, tally)
     check_data_range(moments, design_rows)
     # With dropped=0, constant columns are removed from the moments without another pass over the rows.
@@ -187,9 +186,7 @@ def _raise_if_unobserved_columns(design_rows: DesignRows, tally: Tally) -> None:
     verb = "has" if len(names) == 1 else "have"
     raise DataError(
         f"{reading.join_labels(names)} {verb} no observed value in class "
-        f"{design_rows.design.levels[k]!r}. The "
-        "density "
-        "cannot be estimated.",
+        f"{design_rows.design.levels[k]!r}. The density cannot be estimated.",
         hint="Leave such columns out of the formula, or the class out of the table.",
         columns=names,
         classes=(design_rows.design.levels[k],),

@@ -39,14 +39,15 @@ from discrim.models.discriminant.normal_fits import drop_hint, join_class_proble
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import NeedsRows, Sample, usable_moments
 from discrim.models.naive_bayes.available_rows import (
-    available_tally,
-    tally_of_present_classes,
+    select_present_classes,
+    tally_available_values,
     usable_available_rows,
 )
 from discrim.models.results.geometry import ClassCovariances
 from discrim.models.results.results import ClassifierResults
 
 NORMAL, TABLE, KERNEL, COUNT = range(4)
+"""Codes of the families of columns in `ColumnPlan.families`: normal, categorical, kernel density, count."""
 
 AVAILABLE_NEEDS_ROWS = NeedsRows(
     'missing="available" requires the rows, because each column is fitted to the rows in which it is '
@@ -63,18 +64,18 @@ SUGGESTED_SMOOTHING = 1e-9
 N_DENSITY_VALUES = 512
 """Number of values at which `density` evaluates a column by default."""
 
-GRID_MARGIN = 3.0
-"""Margin of that grid outside the extremes, in bandwidths or standard deviations."""
+DENSITY_GRID_MARGIN = 3.0
+"""Distance of the default values of `density` beyond the extreme rows or means, in bandwidths or SDs."""
 
 
-def _levels(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
-    """Return the levels of each categorical column, by term."""
+def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
+    """Return the levels of each categorical column, by term; a boolean column has (False, True)."""
     levels_by_position = term_levels(fit.design_rows.design)
     return {fit.terms[j]: levels_by_position[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
 
 
-def _rule_of_tally(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
-    """Refit to rows and return the rule; None if a density does not exist."""
+def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
+    """Refit to rows and return the rule; None if a density does not exist or no column varies."""
     moments, tally = _tally_rows(fit, design_rows)
     keep = np.arange(moments.n_columns)
     if design_rows.uses_incomplete_rows:
@@ -109,7 +110,7 @@ def _tally_rows(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> tup
     positions = np.array([fit.terms.get_loc(term) for term in design_rows.terms], dtype=np.intp)
     plan = fit.estimates.plan.columns(positions)
     if design_rows.uses_incomplete_rows:
-        return available_tally(design_rows, plan)
+        return tally_available_values(design_rows, plan)
     tally = Tally(plan, len(fit.classes))
     return reading.class_moments(design_rows, "diagonal", tally.wrap), tally
 
@@ -140,7 +141,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         estimates = fit.estimates
         self.smoothing = estimates.smoothing
         self.laplace = estimates.laplace
-        self._levels = _levels(fit)
+        self._levels_by_term = _levels_by_term(fit)
 
     # ---- the densities
 
@@ -168,7 +169,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def means(self) -> pd.DataFrame:
         """Class means of the normal columns, classes by normal columns."""
         normal = self._fit.estimates.normal
-        return self._by_class(None if normal is None else normal.moments.class_means, self.normal_terms)
+        return self._class_table(None if normal is None else normal.moments.class_means, self.normal_terms)
 
     @property
     def sds(self) -> pd.DataFrame:
@@ -178,7 +179,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """
         normal = self._fit.estimates.normal
         sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
-        return self._by_class(sds, self.normal_terms)
+        return self._class_table(sds, self.normal_terms)
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
@@ -190,7 +191,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         probabilities = () if tables is None else tables.probabilities()
         return {
             term: pd.DataFrame(values, index=self.classes, columns=pd.Index(list(levels), name=term))
-            for (term, levels), values in zip(self._levels.items(), probabilities, strict=True)
+            for (term, levels), values in zip(self._levels_by_term.items(), probabilities, strict=True)
         }
 
     @property
@@ -201,7 +202,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """
         terms = self.terms[self._fit.estimates.plan.kernels]
         kernels = self._fit.estimates.kernels
-        return self._by_class(None if kernels is None else kernels.bandwidths(), terms)
+        return self._class_table(None if kernels is None else kernels.bandwidths(), terms)
 
     @property
     def multinomial(self) -> pd.DataFrame:
@@ -211,10 +212,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         """
         terms = self.terms[self._fit.estimates.plan.counts]
         counts = self._fit.estimates.counts
-        return self._by_class(None if counts is None else counts.probabilities(), terms)
+        return self._class_table(None if counts is None else counts.probabilities(), terms)
 
-    def _by_class(self, values: Any, terms: pd.Index) -> pd.DataFrame:
-        """Label values of columns of one family, classes by terms; an empty table if `values` is None."""
+    def _class_table(self, values: Any, terms: pd.Index) -> pd.DataFrame:
+        """Return values (K, q) as a table of classes by terms; without columns if `values` is None."""
         values = np.zeros((len(self.classes), 0)) if values is None else values
         return pd.DataFrame(values, index=self.classes, columns=terms)
 
@@ -249,10 +250,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
                 hint="See tables and multinomial.",
             )
         try:
-            values = self._grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
+            values = self._density_grid(term) if at is None else np.asarray(at, dtype=np.float64).ravel()
         except (TypeError, ValueError):
             raise DataError(
-                f"at={at!r} is not valid.", hint=f"Give the values of {term!r} as numbers."
+                f"at={at!r} is not valid.", hint=f"Pass the values of {term!r} as numbers."
             ) from None
         if term in self.normal_terms:
             mean = self.means[term].to_numpy()
@@ -260,36 +261,38 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             z = (values[:, None] - mean) / sd
             densities = np.exp(-0.5 * z**2) / (sd * np.sqrt(2 * np.pi))
         else:
-            kernels = self._kernels_of(term)
+            kernels = self._kernel_densities(term)
             densities = np.stack([np.exp(kernel.log_density(values)) for kernel in kernels], axis=1)
         return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
-    def _kernels_of(self, term: str) -> tuple[Any, ...]:
-        """Return the kernel density of a column in each class."""
+    def _kernel_densities(self, term: str) -> tuple[Any, ...]:
+        """Return the kernel densities of a column, one for each class; empty if no column has one."""
         kernels = self._fit.estimates.kernels
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
-    def _grid(self, term: str) -> Floats:
+    def _density_grid(self, term: str) -> Floats:
         """Return evenly spaced values (m,) that cover the densities of a column in all classes."""
         if term in self.normal_terms:
             low = high = self.means[term].to_numpy()
             width = self.sds[term].to_numpy()
         else:
-            kernels = self._kernels_of(term)
+            kernels = self._kernel_densities(term)
             low, high = (np.array([kernel.points[position] for kernel in kernels]) for position in (0, -1))
             width = self.bandwidths[term].to_numpy()
         return np.linspace(
-            (low - GRID_MARGIN * width).min(), (high + GRID_MARGIN * width).max(), N_DENSITY_VALUES
+            (low - DENSITY_GRID_MARGIN * width).min(),
+            (high + DENSITY_GRID_MARGIN * width).max(),
+            N_DENSITY_VALUES,
         )
 
     def _require_complete_numbers(self) -> None:
         """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
-        if len(self._levels):
+        if len(self._levels_by_term):
             raise NotSupportedError(
-                f"group_summary() requires numeric columns, but {reading.join_labels(self._levels)} "
-                f"{'is' if len(self._levels) == 1 else 'are'} categorical.",
+                f"group_summary() requires numeric columns, but {reading.join_labels(self._levels_by_term)} "
+                f"{'is' if len(self._levels_by_term) == 1 else 'are'} categorical.",
                 hint="See tables.",
-                columns=list(self._levels),
+                columns=list(self._levels_by_term),
             )
         if self._fit.estimates.available is not None:
             raise NotSupportedError(
@@ -330,36 +333,42 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             (("probability",), (self.multinomial,)),
         ):
             if frames[0].shape[1]:
-                tables.append(self._long(frames[0].columns, "term", names, frames))
+                tables.append(self._to_long_table(frames[0].columns, "term", names, frames))
         for term, table in self.tables.items():
-            level_table = self._long(table.columns, "level", ("probability",), (table,))
+            level_table = self._to_long_table(table.columns, "level", ("probability",), (table,))
             level_table.insert(1, "term", term)
             tables.append(level_table)
         return pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0]
 
-    def _long(
-        self, columns: pd.Index, name: str, names: tuple[str, ...], frames: tuple[pd.DataFrame, ...]
+    def _to_long_table(
+        self,
+        columns: pd.Index,
+        label_name: str,
+        value_names: tuple[str, ...],
+        tables: tuple[pd.DataFrame, ...],
     ) -> pd.DataFrame:
-        """Return tables of the same shape in long form, a column for each table.
+        """Convert tables of the same shape to one table in long form.
 
         Parameters
         ----------
         columns : Index
             Columns of the tables.
-        name : str
-            Name of the column with these labels.
-        names : tuple of str
-            Names of the columns with the values.
-        frames : tuple of DataFrame
+        label_name : str
+            Name of the result's column with the labels in `columns`.
+        value_names : tuple of str
+            Names of the result's columns with the values, one for each table.
+        tables : tuple of DataFrame
             Tables, classes by columns.
 
         Returns
         -------
         DataFrame
+            One row for each class and column: "class", the label, and the value in each table.
         """
-        index = pd.MultiIndex.from_product([self.classes, columns], names=["class", name])
+        index = pd.MultiIndex.from_product([self.classes, columns], names=["class", label_name])
         values = {
-            value_name: frame.to_numpy().ravel() for value_name, frame in zip(names, frames, strict=True)
+            value_name: frame.to_numpy().ravel()
+            for value_name, frame in zip(value_names, tables, strict=True)
         }
         return pd.DataFrame(values, index=index).reset_index()
 
@@ -369,10 +378,11 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
     def _is_plane(self) -> bool:
-        return super()._is_plane() and not self._levels
+        """Return whether the rule can be drawn over pairs of columns, which have to be numeric."""
+        return super()._is_plane() and not self._levels_by_term
 
 
-class Options(NamedTuple):
+class NaiveBayesOptions(NamedTuple):
     """Options of `naive_bayes` before their validation."""
 
     kernel: Any
@@ -535,14 +545,16 @@ def naive_bayes(
     options = verb_options(locals())
     reading.check_word("missing", missing, ("drop", "available"), optional=True)
     missing_policy = None if missing == "drop" else missing
-    column_options = Options(kernel, bandwidth, counts, laplace, smoothing, method, unseen, missing_policy)
+    column_options = NaiveBayesOptions(
+        kernel, bandwidth, counts, laplace, smoothing, method, unseen, missing_policy
+    )
     sample = Sample("naive_bayes", "diagonal", moments, formula, data, weights, levels, functions, na_action)
     if sample.has_rows:
         reason = "A kernel density uses all rows, and" if kernel else None
         design_rows = sample.read(reason, incomplete=missing_policy == "available")
-        design_rows, stats, tally = _usable_tally(design_rows, column_options, na_action)
+        design_rows, stats, tally = _tally_usable_rows(design_rows, column_options, na_action)
     else:
-        design_rows, stats, tally = _tally_of_moments(sample, column_options)
+        design_rows, stats, tally = _tally_from_moments(sample, column_options)
     _raise_if_no_density(stats, tally, design_rows)
     priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     fit = core.fit_naive_bayes(stats, tally, priors, estimated_prior=estimated)
@@ -550,10 +562,10 @@ def naive_bayes(
     return NaiveBayesResults(NaiveBayesSpec().fit(fit, design_rows, options, has_rows=sample.has_rows))
 
 
-def _usable_tally(
-    design_rows: DesignRows, options: Options, na_action: NaAction
+def _tally_usable_rows(
+    design_rows: DesignRows, options: NaiveBayesOptions, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Return the usable rows with their diagonal moments and their tally.
+    """Drop unusable rows, empty classes and constant columns, and compute diagonal moments and the tally.
 
     Parameters
     ----------
@@ -586,15 +598,15 @@ def _usable_tally(
         design_rows, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
     )
     if not design_rows.constant:
-        return design_rows, moments, tally_of_present_classes(tally, classes, design_rows)
+        return design_rows, moments, select_present_classes(tally, classes, design_rows)
     constant = set(design_rows.constant)
     varying = [j for j, term in enumerate(terms) if term not in constant]
     tally = Tally(plan.columns(np.array(varying)), len(design_rows.design.levels))
     return design_rows, reading.class_moments(design_rows, "diagonal", tally.wrap), tally
 
 
-def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Return the moments and the tally stored in a `Moments` object.
+def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[DesignRows, ClassMoments, Tally]:
+    """Return the design, the class moments and the tally that `moments=` of the user contains.
 
     Parameters
     ----------
@@ -636,25 +648,26 @@ def _tally_of_moments(sample: Sample, options: Options) -> tuple[DesignRows, Cla
     if len(user_moments._level_counts.tables) != len(names):
         raise NotSupportedError(
             f"These moments do not contain counts of the levels of {reading.join_labels(names)}, because "
-            "some of "
-            "them come from published statistics.",
+            "some of them come from published statistics.",
             hint="Add up moments of tables only, or leave out such columns.",
             columns=list(names),
         )
-    moments = _moments_of_levels(user_moments, design_rows.terms, names)
-    _raise_if_negative(user_moments, plan, design_rows, moments)
+    moments = _moments_with_level_columns(user_moments, design_rows.terms, names)
+    _raise_if_negative_counts(user_moments, plan, design_rows, moments)
     tally = Tally(plan, moments.n_classes)
     tally.tables, tally.sums = list(user_moments._level_counts.tables), count_sums(moments, plan.counts)
     classes = design.levels
     terms = design_rows.terms
     design_rows, moments = usable_moments(user_moments, design_rows, moments, keep=plan.counts.tolist())
-    tally = tally_of_present_classes(tally, classes, design_rows)
+    tally = select_present_classes(tally, classes, design_rows)
     if len(design_rows.terms) < len(terms):
         tally = tally.columns(np.array([terms.index(term) for term in design_rows.terms]))
     return design_rows, moments, tally
 
 
-def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tuple[str, ...]) -> ClassMoments:
+def _moments_with_level_columns(
+    user_moments: Moments, terms: tuple[str, ...], categorical_terms: tuple[str, ...]
+) -> ClassMoments:
     """Return diagonal moments in which each category is one column of level positions.
 
     Parameters
@@ -663,7 +676,7 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
         Moments with numeric columns and counts of levels.
     terms : tuple of str
         Columns of the result, p.
-    names : tuple of str
+    categorical_terms : tuple of str
         The categorical columns among them.
 
     Returns
@@ -674,12 +687,12 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
     """
     moments = reduce_moments(user_moments._moments, "diagonal")
     user_terms = user_moments._design.terms
-    if not names:
+    if not categorical_terms:
         return moments
     means, squares = level_position_moments(user_moments._level_counts.tables, moments.counts)
-    numeric = [j for j, term in enumerate(terms) if term not in names]
+    numeric = [j for j, term in enumerate(terms) if term not in categorical_terms]
     source = [user_terms.index(terms[j]) for j in numeric]
-    levels = [terms.index(name) for name in names]
+    levels = [terms.index(name) for name in categorical_terms]
     shape = (moments.n_classes, len(terms))
     centres = np.zeros(shape)
     residual_means = np.zeros(shape)
@@ -692,7 +705,7 @@ def _moments_of_levels(user_moments: Moments, terms: tuple[str, ...], names: tup
     return replace(moments, centres=centres, rests=residual_means, scale=scale, scatters=scatters)
 
 
-def _raise_if_negative(
+def _raise_if_negative_counts(
     user_moments: Moments, plan: ColumnPlan, design_rows: DesignRows, moments: ClassMoments
 ) -> None:
     """Raise DataError if the moments show that a column of counts has negative values.
@@ -726,8 +739,11 @@ def _raise_if_negative(
         )
 
 
-def _read_plan(design_rows: DesignRows, options: Options) -> ColumnPlan:
-    """Validate the options and assign each column of a level design to its family."""
+def _read_plan(design_rows: DesignRows, options: NaiveBayesOptions) -> ColumnPlan:
+    """Validate the options and assign each column to its family: normal, categorical, kernel or count.
+
+    The design of the rows is a `level_design`, in which a categorical column has positions of levels.
+    """
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
     terms = list(design_rows.terms)
@@ -907,9 +923,8 @@ def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
     if has_light_weights.any():
         k = int(has_light_weights.argmax())
         raise CollinearError(
-            f"The weights of class {design_rows.design.levels[k]!r} sum to {counts[k]:g}, but the "
-            "rule for the "
-            "bandwidth requires a sum above one.",
+            f"The weights of class {design_rows.design.levels[k]!r} sum to {counts[k]:g}, but the rule for "
+            "the bandwidth requires a sum above one.",
             hint=(
                 "Pass weights that count rows, for example divided by their mean, or pass the "
                 f"bandwidths, for example bandwidth={{{names[0]!r}: ...}}."
@@ -1002,15 +1017,14 @@ def _raise_if_no_variance(
     if plan.smoothing and not core.has_variances(moments, plan):
         raise CollinearError(
             f"With smoothing={plan.smoothing:g} a variance of {reading.join_labels(terms)} is zero or "
-            "infinite: "
-            "no column varies, the smoothing is too small or too large, or the scales of the columns "
-            "differ too much.",
+            "infinite: no column varies, the smoothing is too small or too large, or the scales of the "
+            "columns differ too much.",
             hint="Use another smoothing, or rescale the columns.",
         )
 
 
 class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
-    """Naive Bayes: how it is fitted, refitted, scored and saved."""
+    """Specification of naive Bayes: how it is fitted, refitted, scored and saved."""
 
     name = "naive_bayes"
     title = "Naive Bayes"
@@ -1021,7 +1035,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     allows_constant = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 
         return naive_bayes_sections, naive_bayes_brief
@@ -1059,7 +1073,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """
         fit = super().fit(estimates, rows, arguments, **options)
         sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
-        sizes_match = [len(levels) for levels in _levels(fit).values()] == sizes
+        sizes_match = [len(levels) for levels in _levels_by_term(fit).values()] == sizes
         if not (sizes_match and frame_levels.codes_are_positions(rows.design)):
             raise DataError(
                 "The saved naive Bayes fit is damaged: its tables do not match its levels.",
@@ -1067,13 +1081,21 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             )
         return fit
 
-    def read_rows(self, fit: FittedModel[NaiveBayesFit], data: Any, gaps: MissingPolicy) -> DesignRows:
-        """Return the rows of new data; a row with missing values is used unless `gaps` forbids it."""
-        unseen: Unseen = "missing" if (gaps.unseen or fit.estimates.unseen) == "missing" else "raise"
-        rows = super().read_rows(fit, data, MissingPolicy(unseen, gaps.missing or "integrate"))
+    def read_rows(
+        self, fit: FittedModel[NaiveBayesFit], data: Any, missing_policy: MissingPolicy
+    ) -> DesignRows:
+        """Return the rows of new data, or of the fit if `data` is None.
+
+        Missing columns are integrated out and unseen levels treated as in the fit, unless the policy says
+        otherwise. Raises DataError if a boolean column or a column of counts has other values.
+        """
+        unseen: Unseen = (
+            "missing" if (missing_policy.unseen or fit.estimates.unseen) == "missing" else "raise"
+        )
+        rows = super().read_rows(fit, data, MissingPolicy(unseen, missing_policy.missing or "integrate"))
         if data is None:
             return rows
-        boolean_terms = [term for term, levels in _levels(fit).items() if levels == (False, True)]
+        boolean_terms = [term for term, levels in _levels_by_term(fit).items() if levels == (False, True)]
         frame_levels.check_booleans_or_counts(rows.table, boolean_terms, counts=False)
         frame_levels.check_booleans_or_counts(
             rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True
@@ -1086,17 +1108,22 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
 
     def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> ScatterType | None:
         """Return "diagonal" if a refit needs only moments; None if it needs the rows."""
-        is_of_moments = fit.estimates.is_normal and fit.estimates.available is None
-        return "diagonal" if is_of_moments else None
+        needs_only_moments = fit.estimates.is_normal and fit.estimates.available is None
+        return "diagonal" if needs_only_moments else None
 
     def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if a density does not exist."""
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
-        return _rule_of_tally(fit, rows)
+        return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeaveOneOutScorer | Floats:
-        """Return the scores of each row by the rule fitted without it."""
+        """Return the leave-one-out scorer.
+
+        With missing values and smoothing there is no closed form, and the scorer returns missing scores,
+        which
+        make the caller refit without each row.
+        """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
             reason = "with smoothed variances of columns with missing values requires a refit for each row"
@@ -1147,5 +1174,5 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
         return {"available": (k, p)}

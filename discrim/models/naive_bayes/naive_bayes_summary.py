@@ -18,38 +18,41 @@ if TYPE_CHECKING:
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the section functions of the summary, by name, in their order."""
     brief_sections = naive_bayes_brief(results, fit)
-    section_functions: Sections = {"header": _header, "classes": brief_sections.pop("classes")}
+    section_functions: Sections = {"header": _header_section, "classes": brief_sections.pop("classes")}
     if "means" in brief_sections:
-        section_functions |= {"means": brief_sections.pop("means"), "deviations": _deviations}
+        section_functions |= {
+            "means": brief_sections.pop("means"),
+            "deviations": _standard_deviations_section,
+        }
     return (
         section_functions
         | brief_sections
-        | ({} if fit.estimates.available is None else {"available": _available})
+        | ({} if fit.estimates.available is None else {"available": _available_section})
     )
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the sections of the short summary: classes and densities, without standard deviations."""
+    """Return the section functions of the short summary: classes, and densities of each family of columns."""
     plan = fit.estimates.plan
     densities: dict[str, Any] = {
-        "means": (plan.normal, _means),
-        "tables": (plan.tables, _tables),
-        "bandwidths": (plan.kernels, _bandwidths),
-        "multinomial": (plan.counts, _multinomial),
+        "means": (plan.normal, _means_section),
+        "tables": (plan.tables, _tables_section),
+        "bandwidths": (plan.kernels, _bandwidths_section),
+        "multinomial": (plan.counts, _multinomial_section),
     }
-    return {"classes": _classes} | {
+    return {"classes": _classes_section} | {
         name: section for name, (columns, section) in densities.items() if len(columns)
     }
 
 
-def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
+def _header_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
     """Return the header of the summary."""
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),
-        *_densities(results, fit),
+        *_density_items(results, fit),
         headers.prior_item(fit),
         headers.criterion_item(results, "llf", "Log-likelihood"),
         headers.criterion_item(results, "aic", "AIC"),
@@ -59,8 +62,8 @@ def _header(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pair
     return headers.header(fit, items)
 
 
-def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
-    """Return the header items: number of columns of each family and how they are estimated."""
+def _density_items(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
+    """Return the header items of the families of columns: their numbers, and how densities are estimated."""
     plan = fit.estimates.plan
     items: list[HeaderItem] = []
     if len(plan.normal):
@@ -91,7 +94,7 @@ def _densities(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> l
     return items
 
 
-def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _classes_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the classes, with log determinants if all columns are normal."""
     if not fit.estimates.is_normal:
         return headers.classes_section(results, fit)
@@ -101,33 +104,33 @@ def _classes(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sec
     return Section(title, table, formats, source="fit.prior, fit.counts, fit.logdet")
 
 
-def _means(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the means of the columns by class."""
-    if (moments := _moments(fit)) is not None:
+    if (moments := _normal_moments(fit)) is not None:
         return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
     section = Section("Means", table, column_errors=headers.mean_rounding_errors(fit), source="fit.means")
     return headers.transpose_if_wide(section, "by_column")
 
 
-def _deviations(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _standard_deviations_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the standard deviations within classes."""
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
     section = Section(title, results.sds.rename_axis(index=None), source="fit.sds")
-    moments = _moments(fit)
-    worth = None if moments is None else headers.rank_columns(moments)
-    return headers.transpose_if_wide(section, "deviations_by_column", worth)
+    moments = _normal_moments(fit)
+    ranking = None if moments is None else headers.rank_columns(moments)
+    return headers.transpose_if_wide(section, "deviations_by_column", ranking)
 
 
-def _moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
+def _normal_moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
     """Return the moments of the normal columns; None if there are none or columns use different rows."""
     normal = fit.estimates.normal
     return None if normal is None or fit.estimates.available is not None else normal.moments
 
 
-def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _tables_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the level probabilities of the categorical columns."""
     table = pd.concat({term: probabilities.T for term, probabilities in results.tables.items()})
     note = (
@@ -141,13 +144,14 @@ def _tables(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sect
     )
 
 
-def _bandwidths(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _bandwidths_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the bandwidths by class."""
     title = "Bandwidths of the kernel densities"
     return Section(title, results.bandwidths.rename_axis(index=None), source="fit.bandwidths")
 
 
-def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the numbers of observed values."""
+def _available_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+    """Return the section of the number of observed values of each column, by class."""
     table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
         "Observed values of each column",
@@ -158,7 +162,7 @@ def _available(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> S
     )
 
 
-def _multinomial(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
+def _multinomial_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the multinomial probabilities of the counts."""
     table = results.multinomial.T.rename_axis(index=None, columns=None)
     return Section(

@@ -61,8 +61,8 @@ MAX_RUG_MARKS = 400
 """Largest number of marks of a class; of more rows, evenly spaced quantiles are drawn."""
 
 
-def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs) -> None:
-    """Draw marks of the rows below zero, in a strip for each class.
+def _draw_rug(axes: Axes, x: Floats, codes: Codes, n_classes: int, signs: Signs) -> None:
+    """Draw a mark for each row below the horizontal axis, in a strip for each class.
 
     Parameters
     ----------
@@ -72,22 +72,22 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, k_classes: int, signs: Signs)
         Values of the rows.
     codes : (n,) int
         Classes of the rows.
-    k_classes : int
+    n_classes : int
         Number of classes.
     signs : Signs
         Colours of the classes.
     """
     top = axes.get_ylim()[1]
-    step = top * min(0.04, 0.3 / k_classes)
+    step = top * min(0.04, 0.3 / n_classes)
     axes.set_yticks([tick for tick in axes.get_yticks() if 0 <= tick <= top])
     axes.axhline(0.0, color=faint_ink(0.6), linewidth=0.8, zorder=1)
-    for k in range(k_classes):
+    for k in range(n_classes):
         class_x = np.sort(x[(codes == k) & np.isfinite(x)])
         class_x = class_x[np.linspace(0, len(class_x) - 1, min(len(class_x), MAX_RUG_MARKS)).astype(int)]
         axes.vlines(
             class_x, -(k + 0.9) * step, -(k + 0.2) * step, color=signs.colour(k), linewidth=0.6, alpha=0.7
         )
-    axes.set_ylim(-(k_classes + 0.1) * step, top)
+    axes.set_ylim(-(n_classes + 0.1) * step, top)
 
 
 @plot("table", "shares of the levels of a column in each class", takes=("columns",), data=False)
@@ -108,7 +108,7 @@ def level_shares(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
     Axes
         The axes with the plot.
     """
-    name = read_column_option("table", "levels", list(results._levels), options)
+    name = read_column_option("table", "levels", list(results._levels_by_term), options)
     table = results.tables[name]
     signs = options.signs(results.classes)
     k_classes, levels = table.shape

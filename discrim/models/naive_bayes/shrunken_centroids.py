@@ -109,7 +109,7 @@ def _choose_threshold(
 
 
 def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, fold: int) -> ShrunkenFit:
-    """Refit to the training set of a fold.
+    """Refit to the training set of a fold; raise CollinearError if that is impossible.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, 
     return refit
 
 
-CHOSEN_FROM_ROWS = NeedsRows("The choice of a threshold requires the rows.", "Pass threshold=")
+CHOICE_NEEDS_ROWS = NeedsRows("The choice of a threshold requires the rows.", "Pass threshold=")
 
 
 @reading.with_public_errors
@@ -261,7 +261,7 @@ def shrunken_centroids(
         design_rows, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
         design_rows, stats = sample.of_moments(
-            "diagonal", CHOSEN_FROM_ROWS if fixed_threshold is None else None
+            "diagonal", CHOICE_NEEDS_ROWS if fixed_threshold is None else None
         )
     reading.raise_if_no_within_variance(stats)
     priors, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
@@ -411,12 +411,12 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
 @dataclass(frozen=True, eq=False)
 class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
-    """Nearest shrunken centroids.
+    """Specification of nearest shrunken centroids.
 
     Parameters
     ----------
     search : GridSearch, optional
-        How cross-validation chooses the threshold; None if it was an option.
+        Candidates and folds by which refits choose the threshold again; None if it was an option.
     """
 
     name = "shrunken_centroids"
@@ -435,7 +435,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -445,7 +445,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return SHRUNKEN_CENTROIDS_PLOTS
 
     def required_moments(self, fit: FittedModel[ShrunkenFit]) -> ScatterType | None:
-        """Return the kind of second moments that a refit needs; None if it needs the rows."""
+        """Return which moments a refit needs; None if it needs the rows, to choose the threshold."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[ShrunkenFit]) -> str:
@@ -466,7 +466,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return replace(refit, threshold=chosen).rule(fit.log_prior())
 
     def has_marginals(self, fit: FittedModel[ShrunkenFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out."""
+        """Return True: `marginal_rule` integrates columns out."""
         return True
 
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -482,19 +482,19 @@ MAX_SURVIVORS = 30
 
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the section functions of the summary, by name, in their order."""
     section_functions: Sections = {
-        "header": _header,
-        "classes": _classes,
-        "path": _path,
-        "survivors": _survivors,
+        "header": _header_section,
+        "classes": _classes_section,
+        "path": _path_section,
+        "survivors": _survivors_section,
     }
     if fit.path is None:
         del section_functions["path"]
     return section_functions
 
 
-def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
+def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
     """Return the header of the summary."""
     offset_text = "median of s" if fit.estimates.offset == "median" else "given"
     n_selected = len(results.selected)
@@ -519,7 +519,7 @@ def _header(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) ->
     return headers.header(fit, items, f"{note}{headers.fixed_choice_note(fit)}".strip())
 
 
-def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
+def _classes_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
     """Return the section of the classes: priors, rows and numbers of surviving columns."""
     n_columns = (fit.estimates.shrunken_differences() != 0).sum(axis=1)
     table = pd.DataFrame(
@@ -534,7 +534,7 @@ def _classes(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -
     )
 
 
-def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
+def _path_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
     """Return the section of the cross-validated error by threshold."""
     path = results.path
     table = path.set_index("threshold")
@@ -545,10 +545,10 @@ def _path(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> S
     return Section(title, table, formats, headings=SHARED_HEADINGS | {"genes": "columns"}, source="fit.path")
 
 
-def _survivors(
+def _survivors_section(
     results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit], max_columns: int = MAX_SURVIVORS
 ) -> Section:
-    """Section on the shrunken differences of the columns that survive.
+    """Return the section of the shrunken differences of the columns that survive.
 
     Parameters
     ----------
@@ -577,7 +577,7 @@ def _survivors(
 
 
 shrunken_centroids_brief: Sections = {
-    "classes": _classes,
-    "survivors": partial(_survivors, max_columns=MAX_SURVIVORS_BRIEF),
+    "classes": _classes_section,
+    "survivors": partial(_survivors_section, max_columns=MAX_SURVIVORS_BRIEF),
 }
 """Sections of the short summary: classes, and the first surviving columns."""

@@ -43,7 +43,7 @@ DEFAULT_RELATIVE_GRID = np.geomspace(0.15, 6.0, 30)
 
 @dataclass(frozen=True, slots=True)
 class BandwidthSearch:
-    """How a bandwidth is chosen.
+    """Candidates for the bandwidth and the criterion that chooses among them.
 
     Attributes
     ----------
@@ -98,8 +98,10 @@ def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: s
     )
 
 
-def _raise_if_lone_rows(moments: ClassMoments, design_rows: DesignRows, search: BandwidthSearch) -> None:
-    """Raise DataError if the likelihood is to choose but a class has only one row or equal rows.
+def _raise_if_single_row_classes(
+    moments: ClassMoments, design_rows: DesignRows, search: BandwidthSearch
+) -> None:
+    """Raise DataError if the likelihood chooses the bandwidth and a class has one row or only equal rows.
 
     Parameters
     ----------
@@ -115,18 +117,16 @@ def _raise_if_lone_rows(moments: ClassMoments, design_rows: DesignRows, search: 
         k = int(lone[0])
         rows_text = "only one row" if moments.rows[k] == 1 else f"{moments.rows[k]} rows, which are all equal"
         raise DataError(
-            f"Class {format_value(design_rows.design.levels[k])} has {rows_text}. Without them its "
-            "density is "
-            "zero at "
-            "any bandwidth, and the likelihood of left-out rows cannot choose one.",
+            f"Class {format_value(design_rows.design.levels[k])} has {rows_text}. Without them its density "
+            "is zero at any bandwidth, and the likelihood of left-out rows cannot choose one.",
             hint='Pass bandwidth=, or select="error".',
             options={"select": "error"},
             classes=(design_rows.design.levels[k],),
         )
 
 
-def _raise_if_too_small(fit: KernelDensityFit, design_rows: DesignRows, radii: Floats) -> None:
-    """Raise DataError if a bandwidth is below the rounding error of the distances.
+def _raise_if_bandwidth_too_small(fit: KernelDensityFit, design_rows: DesignRows, radii: Floats) -> None:
+    """Raise DataError if a candidate bandwidth is below the rounding error of the distances.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _raise_if_too_small(fit: KernelDensityFit, design_rows: DesignRows, radii: F
     design_rows : DesignRows
         The rows, for labels.
     radii : (K, t) float64
-        Bandwidths of each class.
+        t candidate bandwidths of each class.
     """
     min_radii = fit.min_radii()
     too_small = np.argwhere(radii < min_radii[:, None])
@@ -222,7 +222,7 @@ def _choose_bandwidth(
     return fit.with_radii(np.full(k, float(best)), "chosen"), path
 
 
-def _refitted_rule(
+def _refit_rule(
     fit: FittedModel[KernelDensityFit], design_rows: DesignRows, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
     """Refit to other rows and return the rule.
@@ -488,32 +488,32 @@ def kernel_density(
     )  # fmt: skip
     if bandwidth is None:
         search = BandwidthSearch(candidates, select)
-        _raise_if_lone_rows(moments, design_rows, search)
+        _raise_if_single_row_classes(moments, design_rows, search)
         if candidates is not None:
-            _raise_if_too_small(fit, design_rows, np.tile(candidates, (len(labels), 1)))
+            _raise_if_bandwidth_too_small(fit, design_rows, np.tile(candidates, (len(labels), 1)))
         fit, path = _choose_bandwidth(fit, (x, codes, row_weights), search)
         return KernelDensityResults(KernelDensitySpec(search).fit(fit, design_rows, options, path=path))
     if not (isinstance(bandwidth, str) and bandwidth == "normal"):
-        radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _read_radius))
+        radii = np.array(reading.option_by_class("bandwidth", bandwidth, labels, _read_bandwidth))
         fit = fit.with_radii(radii, "given")
-        _raise_if_too_small(fit, design_rows, fit.radii[:, None])
+        _raise_if_bandwidth_too_small(fit, design_rows, fit.radii[:, None])
     return KernelDensityResults(KernelDensitySpec().fit(fit, design_rows, options))
 
 
-def _read_radius(value: Any) -> float:
-    """Validate a bandwidth."""
+def _read_bandwidth(value: Any) -> float:
+    """Validate a bandwidth of the user and return it as a float."""
     alternatives = ', a dict of them by class, "normal", or None to have it chosen'
     return reading.check_number("bandwidth", value, 0, ends="()", also=alternatives)
 
 
 @dataclass(frozen=True, eq=False)
 class KernelDensitySpec(ModelSpec[KernelDensityFit]):
-    """Kernel density discriminant analysis.
+    """Specification of kernel density discriminant analysis.
 
     Parameters
     ----------
     search : BandwidthSearch, optional
-        How the bandwidth is chosen; None if it was an option.
+        Candidates from which refits choose the bandwidth again; None if it was an option.
     """
 
     name = "kernel_density"
@@ -535,7 +535,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     search: BandwidthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -557,19 +557,19 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
 
     def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a bandwidth that was chosen is chosen again."""
-        return _refitted_rule(fit, rows, self.search)
+        return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the bandwidth."""
-        return _refitted_rule(fit, rows)
+        return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
-        """Return the scores of each row by the rule fitted without it."""
+        """Return the scores (n, K) of each row by the rule fitted without it, in closed form."""
         x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
         return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes)
 
     def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out."""
+        """Return whether `marginal_rule` integrates columns out: only normal kernels allow this."""
         return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -582,15 +582,16 @@ METRIC_TEXTS = {
     "diagonal": "variances",
     "euclidean": "none: units of the columns",
 }
+"""Texts of the option `metric` in the header of the summary."""
 
 
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
-    """Return the sections of the summary in their order."""
-    section_functions: Sections = {"header": _header, "classes": _classes}
+    """Return the section functions of the summary, by name, in their order."""
+    section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
-def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
+def _header_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
     """Return the header of the summary."""
     estimates = fit.estimates
     scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
@@ -619,7 +620,8 @@ def _header(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -
     return headers.header(fit, items, note)
 
 
-def _classes(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
+def _classes_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
+    """Return the section of the classes: prior, rows and bandwidth."""
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "bandwidth": results.bandwidth})
     return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.bandwidth")
 
@@ -643,5 +645,5 @@ def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityF
     return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
-kernel_density_brief: Sections = {"classes": _classes}
+kernel_density_brief: Sections = {"classes": _classes_section}
 """Sections of the short summary, which follow the header."""

@@ -40,8 +40,8 @@ MAX_DEFAULT_K = 50
 """Largest k to try by default."""
 
 
-def _within_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMoments:
-    """Compute moments with the pooled scatter matrix; raise CollinearError if it is singular.
+def _pooled_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMoments:
+    """Compute the pooled scatter matrix for the Mahalanobis metric; raise CollinearError if it is singular.
 
     Parameters
     ----------
@@ -77,7 +77,9 @@ def _within_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMome
     return within
 
 
-def _raise_if_undefined(metric: str, rows: GatheredRows, points: Floats, design_rows: DesignRows) -> None:
+def _raise_if_metric_undefined(
+    metric: str, rows: GatheredRows, points: Floats, design_rows: DesignRows
+) -> None:
     """Raise DataError if the metric is not defined for a row.
 
     Parameters
@@ -113,14 +115,13 @@ def _raise_if_undefined(metric: str, rows: GatheredRows, points: Floats, design_
         )
 
 
-def _raise_if_zero(prior: Floats, classes: Any) -> None:
+def _raise_if_zero_prior(prior: Floats, classes: Any) -> None:
     """Raise PriorError if the prior (K,) of a class is zero."""
     if not (prior > 0).all():
         raise PriorError(
             f"The prior of class {format_value(classes[int(np.argmin(prior))])} is 0. If all neighbours of a "
-            "row "
-            "are of such classes, its posterior is undefined.",
-            hint="Give the class a positive prior, or leave it out.",
+            "row are of such classes, its posterior is undefined.",
+            hint="Pass a positive prior for the class, or leave it out.",
             classes=(classes[int(np.argmin(prior))],),
         )
 
@@ -260,8 +261,8 @@ def knn(
     design_rows, moments = reading.usable_rows(design_rows, "diagonal", na_action)
     candidates = _candidate_ks(k, grid, int(moments.total))
     priors, estimated = reading.read_prior(prior, design_rows.design.levels, moments.counts)
-    _raise_if_zero(priors, design_rows.design.levels)
-    within = _within_moments(design_rows, moments) if metric == "mahalanobis" else None
+    _raise_if_zero_prior(priors, design_rows.design.levels)
+    within = _pooled_moments(design_rows, moments) if metric == "mahalanobis" else None
     constant = [design_rows.terms[j] for j in constant_columns(moments)]
     if constant and within is None and scale:
         raise CollinearError(
@@ -276,10 +277,10 @@ def knn(
         rows.x, rows.codes, moments, priors, k=candidates[0], metric=metric, scale=bool(scale),
         estimated_prior=estimated, within=within,
     )  # fmt: skip
-    _raise_if_undefined(metric, rows, fit.search.points, design_rows)
+    _raise_if_metric_undefined(metric, rows, fit.search.points, design_rows)
     if k is not None:
         return KNNResults(KNNSpec().fit(fit, design_rows, options))
-    path = _path(fit, candidates)
+    path = _candidate_table(fit, candidates)
     fit = fit.with_k(largest_acceptable(path))
     _warn_of_copies(fit, rows.x, candidates)
     return KNNResults(KNNSpec(tuple(path["k"].tolist())).fit(fit, design_rows, options, path=path))
@@ -306,7 +307,7 @@ def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int
             raise DataError(
                 f"k={reading.format_argument(k)} is not valid.",
                 hint=(
-                    f"Give a number of neighbours from 1 to {n}, the number of observations, or None to have "
+                    f"Pass a number of neighbours from 1 to {n}, the number of observations, or None to have "
                     "it chosen."
                 ),
             )
@@ -351,7 +352,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     candidates = [k for k in grid if k < len(first_index)]
     if distinct_fit is None or not candidates:
         return
-    distinct_k = largest_acceptable(_path(distinct_fit, candidates))
+    distinct_k = largest_acceptable(_candidate_table(distinct_fit, candidates))
     if distinct_k != fit.k:
         warn_user(
             f"Leave-one-out chose k={fit.k}, but {n_copied} of {n} rows equal another row of their class, "
@@ -361,14 +362,17 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
         )
 
 
-def _path(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
-    """Return the leave-one-out errors by k, equal to `error_rates(["loo"])`: k, error, se."""
+def _candidate_table(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
+    """Return the leave-one-out error of each candidate for k, as a table with columns k, error and se.
+
+    The errors equal those of `error_rates(["loo"])` of a fit with this k.
+    """
     with Progress(len(fit.search.points), "choice of k") as progress:
         misclassified = fit.left_out_errors_by_class(grid, fit.prior, progress)
     return error_path("k", grid, misclassified, fit.moments.counts, fit.prior, sampled=fit.estimated_prior)
 
 
-def _refitted_rule(
+def _refit_rule(
     fit: FittedModel[KNNFit], design_rows: DesignRows, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
     """Refit to other rows and return the rule.
@@ -395,7 +399,7 @@ def _refitted_rule(
     refit = (fit.estimates.with_k(min(candidates)) if candidates else fit.estimates).refit(x, codes)
     if refit is not None and candidates:
         grid = [k for k in candidates if k < refit.moments.rows.sum()]
-        refit = refit.with_k(largest_acceptable(_path(refit, grid))) if grid else None
+        refit = refit.with_k(largest_acceptable(_candidate_table(refit, grid))) if grid else None
     return None if refit is None else refit.rule_with_prior(refit.prior)
 
 
@@ -484,12 +488,12 @@ class KNNResults(ClassifierResults):
 
 @dataclass(frozen=True, eq=False)
 class KNNSpec(ModelSpec[KNNFit]):
-    """k nearest neighbours.
+    """Specification of k nearest neighbours.
 
     Parameters
     ----------
     search : tuple of int
-        The candidates for k; empty if k was an option.
+        Candidates from which refits choose k again; empty if k was an option.
     """
 
     name = "knn"
@@ -508,7 +512,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     search: tuple[int, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the functions of the sections of the full and of the short summary."""
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -522,13 +526,13 @@ class KNNSpec(ModelSpec[KNNFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
-        """Return how refits treat a prior that was estimated by the class proportions."""
+        """Return "refitted": refits estimate a prior of class proportions again; see `PriorInRefits`."""
         return "refitted"
 
     def rule(
         self, fit: FittedModel[KNNFit], prior: Floats, method: str, convention: str | None
     ) -> NeighbourRule:
-        """Return the rule under a prior (K,)."""
+        """Return the rule that weights votes by a prior (K,); `convention` is not used."""
         return fit.estimates.rule_with_prior(prior, method)
 
     def decision(self, fit: FittedModel[KNNFit], scores: Floats) -> Floats:
@@ -537,7 +541,7 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
         """Raise PriorError if the prior (K,) of a class is zero."""
-        _raise_if_zero(prior, classes)
+        _raise_if_zero_prior(prior, classes)
 
     def required_moments(self, fit: FittedModel[KNNFit]) -> None:
         """Return None: a refit needs the rows."""
@@ -548,19 +552,19 @@ class KNNSpec(ModelSpec[KNNFit]):
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; a k that was chosen is chosen again."""
-        return _refitted_rule(fit, rows, self.search)
+        return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps k."""
-        return _refitted_rule(fit, rows)
+        return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
-        """Return the scores of each row by the rule fitted without it."""
+        """Return the scores (n, K) of each row by the rule fitted without it, by one search for all rows."""
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
             return fit.estimates.leave_one_out_scores(fit.prior_values(), progress)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
         space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
         return {"points": (-1, p), "codes": (-1,), **space}
 
@@ -570,12 +574,12 @@ MAX_SHOWN_CANDIDATES = 20
 
 
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
-    """Return the sections of the summary in their order."""
-    section_functions: Sections = {"header": _header, "classes": _classes}
+    """Return the section functions of the summary, by name, in their order."""
+    section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
 
-def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
+def _header_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     """Return the header of the summary."""
     scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
     if results.metric == "mahalanobis":
@@ -599,7 +603,7 @@ def _header(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     return headers.header(fit, items, note)
 
 
-def _classes(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
+def _classes_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     """Return the section of the classes: priors, rows and weights of a vote."""
     vote = fit.estimates.vote_weights(fit.estimates.prior)
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "vote": vote})
@@ -631,5 +635,5 @@ def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
     return Section(title, table, formats, headings=SHARED_HEADINGS, note=note, source="fit.path")
 
 
-knn_brief: Sections = {"classes": _classes}
+knn_brief: Sections = {"classes": _classes_section}
 """Sections of the short summary, which follow the header."""

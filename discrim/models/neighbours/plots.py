@@ -38,7 +38,7 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     k, error, se = to_floats(results.path[["k", "error", "se"]]).T
     axes, _ = new_axes(options.ax)
     label = f"k = {results.k}, chosen"
-    _draw_left_out(axes, k, error, se)
+    _draw_left_out_errors(axes, k, error, se)
     axes.axvline(results.k, color=SIGNS.colour(1), linestyle="--", linewidth=1.0, label=label)
     axes.set_xlabel("Neighbours k")
     if k[-1] > 50 * k[0]:
@@ -48,7 +48,7 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     return axes
 
 
-def _draw_left_out(axes: Axes, parameter: Any, error: Any, se: Any, **style: Any) -> None:
+def _draw_left_out_errors(axes: Axes, parameter: Any, error: Any, se: Any, **style: Any) -> None:
     """Draw errors of left-out rows, with standard errors, against a tuning parameter.
 
     Parameters
@@ -89,7 +89,7 @@ def bandwidth_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
     chosen = float(results.bandwidth.iloc[0])
     axes, _ = new_axes(options.ax)
     radius, error, se, llf = to_floats(results.path[["bandwidth", "error", "se", "llf"]]).T
-    _draw_left_out(axes, radius, error, se, label="error")
+    _draw_left_out_errors(axes, radius, error, se, label="error")
     axes.axvline(chosen, color=SIGNS.colour(2), linestyle="--", linewidth=1.0, label=f"{chosen:.3g}, chosen")
     axes.set_xscale("log")
     axes.set_xlabel("Bandwidth")

@@ -359,7 +359,7 @@ def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     fit : FittedModel
     options : PlotOptions
     """
-    results._require_full("kind='he'")
+    results._require_full_covariance("kind='he'")
     fit.estimates.raise_if_covariates("kind='he'")
     moments = fit.estimates.moments
     counts = fit.rows_by_class.to_numpy(dtype=np.float64)
@@ -434,7 +434,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     estimates = fit.estimates
     is_robust = estimates.covariance_model.traits.is_robust
     if not is_robust:
-        results._require_moments("kind='qq'")
+        results._require_moment_estimates("kind='qq'")
     if not (is_robust or estimates.has_distances):
         raise NotSupportedError(
             "kind='qq' requires full covariances.",

@@ -432,7 +432,7 @@ def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, Sep
     if proof.separation_type == "overlap":
         return certificate._replace(message=OVERLAP_MESSAGE), None
     pairs = separated_pairs(proof, columns, rows.codes)
-    on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
+    on_plane = np.unique(np.concatenate([pair.plane_rows for pair in pairs]))
     index = design_rows.table.index[rows.positions]
     separated = _separated_data(proof, pairs, fit, design_rows, rows.positions)
     message = _separation_message(separated, design_rows)
@@ -706,7 +706,7 @@ def _separated_data(
     terms = [design_rows.terms[j] for j in np.argsort(-weight) if weight[j] > 1e-6 * weight.max()]
     levels = design_rows.design.levels
     class_codes = sorted({code for pair in pairs for code in (pair.first, pair.second)})
-    on_plane = np.unique(np.concatenate([pair.touching for pair in pairs]))
+    on_plane = np.unique(np.concatenate([pair.plane_rows for pair in pairs]))
     rows = [design_rows.table.label(int(positions[i])) for i in on_plane]
     return SeparatedData(pairs, [levels[code] for code in class_codes], terms, rows)
 
@@ -715,8 +715,8 @@ def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> st
     """Describe which classes are separated, by which columns, and which rows lie on the plane."""
     terms = reading.join_labels(separated.terms)
     labels = separated.touching_rows
-    complete = [pair for pair in separated.pairs if not len(pair.touching)]
-    touching = [pair for pair in separated.pairs if len(pair.touching)]
+    complete = [pair for pair in separated.pairs if not len(pair.plane_rows)]
+    touching = [pair for pair in separated.pairs if len(pair.plane_rows)]
     sentences = []
     if complete:
         sentences.append(

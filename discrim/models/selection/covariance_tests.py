@@ -38,10 +38,10 @@ from discrim.models.base.reading import (
 from discrim.models.discriminant.covariance_models import describe
 from discrim.models.discriminant.lda import LDAResults
 from discrim.models.discriminant.normal_fits import (
-    box_m_of_moments,
-    covariance_models_of,
+    box_m_from_moments,
+    compare_covariance_models,
     full_rank_moments,
-    raise_if_classes_of_few_rows,
+    raise_if_small_classes,
 )
 from discrim.models.discriminant.qda import QDAResults, qda
 from discrim.models.linear_model.high_dimensional import CovarianceMethod, covariance_test
@@ -123,8 +123,8 @@ def box_m(
     if method is not None:
         return covariance_test(design_rows, method, na_action)
     design_rows, moments = usable_rows(design_rows, "diagonal", na_action)
-    raise_if_classes_of_few_rows(design_rows, moments)
-    return box_m_of_moments(full_rank_moments(design_rows))
+    raise_if_small_classes(design_rows, moments)
+    return box_m_from_moments(full_rank_moments(design_rows))
 
 
 @with_public_errors
@@ -218,7 +218,7 @@ def lr_test(
             hint="Compare the fits by bic, or see covariance_models(formula, data, dimensions=).",
         )
     for fit in (lda_fit, qda_fit):
-        fit._require_moments("lr_test()")
+        fit._require_moment_estimates("lr_test()")
     linear.raise_if_covariates("lr_test()")
     for name in ("classes", "terms", "counts"):
         if not getattr(lda_fit, name).equals(getattr(qda_fit, name)):
@@ -237,7 +237,7 @@ def lr_test(
                 hint="Fit without covariance= and ncomp=.",
             )
         return result
-    rows = {**result.approximations, **box_m_of_moments(quadratic.moments).approximations}
+    rows = {**result.approximations, **box_m_from_moments(quadratic.moments).approximations}
     del rows["Box's M"]
     resampled = {"parametric bootstrap": bootstrap, "permutation": permutations}
     for name, replicates in resampled.items():
@@ -413,7 +413,7 @@ def covariance_models(
     ('free', '3, 3, 2')
     """
     fit = qda(formula, data, weights=weights, levels=levels, na_action=na_action, functions=functions)
-    return covariance_models_of(fit._fit, dimensions, threshold)
+    return compare_covariance_models(fit._fit, dimensions, threshold)
 
 
 @with_public_errors
@@ -463,7 +463,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
             f"The first fit is {type(lda_fit).__name__}, not a fit of lda().",
             hint="Pass a fit of lda() and a logistic regression, in that order.",
         )
-    lda_fit._require_full("hausman()")
+    lda_fit._require_full_covariance("hausman()")
     normal = lda_fit._fit
     moments = normal.estimates.moments
     slopes, cov = slope_covariance(moments, normal.estimates.covariance, normal.estimates.residual_df, 0)

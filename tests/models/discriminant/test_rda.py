@@ -139,15 +139,15 @@ def test_more_columns_than_rows_of_a_class():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": 1.2}, r"alpha=1\.2 is not valid\. Give a number from 0 to 1"),
+        ({"alpha": 1.2}, r"alpha=1\.2 is not valid\. Pass a number from 0 to 1"),
         ({"gamma": -0.1}, r"gamma=-0\.1"),
         ({"grid": []}, "grid="),
         ({"grid": [0.5, 2.0]}, r"2\.0 is outside"),
         ({"grid": 0.5}, r"grid=0\.5"),
         ({"grid": ["half"]}, "half"),
         ({"grid": {"lambda": [0.5]}}, "parameter 'lambda' in grid"),
-        ({"alpha": "half"}, "alpha='half' is not valid. Give a number"),
-        ({"alpha": True}, "alpha=True is not valid. Give a number"),
+        ({"alpha": "half"}, "alpha='half' is not valid. Pass a number"),
+        ({"alpha": True}, "alpha=True is not valid. Pass a number"),
         ({"alpha": 0.5, "gamma": 0.5, "grid": [0.5]}, "cannot be combined.*Leave out grid="),
         ({"alpha": 0.5, "grid": {"alpha": [0.5]}}, "candidates for 'alpha', which is also set"),
         ({"seed": "a"}, "seed='a' is not valid. Pass a nonnegative whole number"),

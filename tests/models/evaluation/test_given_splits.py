@@ -180,4 +180,4 @@ def test_one_split_has_no_standard_error():
     assert rda("species ~ .", IRIS, folds=one, gamma=0.5).path["se"].isna().all()
     with pytest.raises(DataError) as caught:
         rda("species ~ .", IRIS, folds=one, gamma=0.5, alpha="1se")
-    assert "Give two" in str(caught.value)
+    assert "Pass two" in str(caught.value)

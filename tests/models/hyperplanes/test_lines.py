@@ -733,7 +733,7 @@ def test_classes_of_any_kind(verb, labels):
     [
         ({"step": 0}, "step=0"),
         ({"step": np.nan}, "step=nan"),
-        ({"step": 1e308}, "step=1e+308 is not valid. Give a positive number, from 1e-300 to 1e200"),
+        ({"step": 1e308}, "step=1e+308 is not valid. Pass a positive number from 1e-300 to 1e200"),
         ({"step": 5e-324}, "step=5e-324"),
         ({"step": "1"}, "step='1'"),
         ({"maxiter": 0}, "maxiter=0"),
