@@ -55,7 +55,9 @@ def raise_if_collinear_total(
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model whose axes may require a regular total covariance.
     moments : ClassMoments
+        Moments of the rows.
     terms : tuple of str
         Names of the columns.
 
@@ -108,6 +110,7 @@ class AxesChoice:
     divisors : callable
         Returns the divisors of the covariances, (1,) or (K,), from moments.
     prior : (K,) float
+        Prior probabilities of the classes.
     """
 
     covariance_model: SubspaceCovariance
@@ -238,6 +241,7 @@ def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Cod
     Parameters
     ----------
     choice : AxesChoice
+        Covariance model, and the rows that choose.
     spectrum : TotalAxes
         Not used; the parameter makes the signature equal to that of `_count_errors_by_leave_one_out`.
 
@@ -279,6 +283,7 @@ def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> t
     Parameters
     ----------
     choice : AxesChoice
+        Covariance model, and the rows that choose.
     spectrum : TotalAxes
         Axes of all rows.
 
@@ -333,6 +338,7 @@ def _scores_without_row(choice: AxesChoice, position: int, x: Floats, candidates
     Parameters
     ----------
     choice : AxesChoice
+        Covariance model, and the rows that choose.
     position : int
         Position of the row in the table.
     x : (1, p) float
@@ -367,11 +373,12 @@ MIN_RELATIVE_VARIANCE = 1e-8
 def add_roots_if_imprecise(
     covariance_model: CovarianceModel, design_rows: DesignRows, moments: ClassMoments
 ) -> ClassMoments:
-    """Return the moments, computed again with square roots of the scatter if an axis is imprecise without.
+    """Return the moments, with square roots of the scatter if cross-products are too imprecise for an axis.
 
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model whose principal axes are computed from the moments.
     design_rows : DesignRows
         The rows.
     moments : ClassMoments
@@ -429,6 +436,7 @@ def mark_indicators(
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model of the scores on principal axes.
     design_rows : DesignRows
         The rows.
     moments : ClassMoments

@@ -77,7 +77,7 @@ class CovarianceOption:
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
     def read(self, value: Any) -> CovarianceModel:
-        """Return the covariance model of a word, a specification or an estimator."""
+        """Return the covariance model of a word, specification or estimator; raise DataError otherwise."""
         if callable(getattr(value, "fit", None)):
             if not isinstance(value, type):
                 return EstimatorCovariance(value, one_line_repr(value))
@@ -281,6 +281,7 @@ def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
     """Return a class decorator that registers a description for classes of models and their subclasses."""
 
     def register(description: D) -> D:
+        """Register the decorated class for each of the models."""
         DESCRIPTIONS.update(dict.fromkeys(models, description))
         return description
 
@@ -319,6 +320,7 @@ class CovarianceDescription:
     Parameters
     ----------
     model : CovarianceModel
+        The model that is described.
 
     Attributes
     ----------
@@ -361,13 +363,13 @@ class CovarianceDescription:
 
     @property
     def adjective(self) -> str:
-        """Adjective before "covariance"."""
+        """Name of the covariance in messages, an adjective before the word "covariance"."""
         name: str = self.model.name
         return name
 
     @property
     def phrase(self) -> str:
-        """Words after "a covariance"."""
+        """Description of the covariance in messages, after the words "a covariance"."""
         return f"by covariance={self.model.name!r}"
 
     @property
@@ -485,12 +487,12 @@ class ShrunkDiagonalDescription(CovarianceDescription):
 
     @property
     def adjective(self) -> str:
-        """Adjective before "covariance"."""
+        """Name of the covariance in messages, an adjective before the word "covariance"."""
         return "shrunken diagonal"
 
     @property
     def phrase(self) -> str:
-        """Words after "a covariance"."""
+        """Description of the covariance in messages, after the words "a covariance"."""
         return "of shrunken variances"
 
 
@@ -629,7 +631,7 @@ class EstimatorDescription(CovarianceDescription):
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance."""
+        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
         return f"Covariance matrix {scope}, by the estimator"
 
     def note(self, shorten: Callable[[str], str]) -> str:
@@ -663,7 +665,7 @@ class CovariateAdjustedDescription(CovarianceDescription):
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance."""
+        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
         return f"Covariance matrix {scope}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -728,7 +730,7 @@ class RobustDescription(CovarianceDescription):
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance."""
+        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
         return f"Robust covariance matrix {scope} ({self.estimator})"
 
     def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
@@ -798,7 +800,7 @@ class SubspaceDescription(CovarianceDescription):
 
     @property
     def adjective(self) -> str:
-        """Adjective before "covariance"."""
+        """Name of the covariance in messages, an adjective before the word "covariance"."""
         return f"{self.inner.adjective} (within principal axes)"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:

@@ -172,6 +172,7 @@ class SeparableModel(FitComponent):
         Parameters
         ----------
         side : {"row", "column"}
+            Whether to return the covariance of the rows or of the columns of the matrix.
 
         Returns
         -------

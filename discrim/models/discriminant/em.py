@@ -235,6 +235,7 @@ def raise_if_unobserved(
     design_rows : DesignRows
         The rows, for names.
     rows : ObservedSample
+        Values and classes of the rows.
     common : bool
         Whether the classes have a common covariance.
     pairs : bool
@@ -252,8 +253,7 @@ def raise_if_unobserved(
         if len(unobserved):
             raise DataError(
                 f"Class {label!r} has no observed value of "
-                f"{reading.join_labels(terms[j] for j in unobserved)}. "
-                "The mean cannot be estimated.",
+                f"{reading.join_labels(terms[j] for j in unobserved)}. The mean cannot be estimated.",
                 hint="Leave out the column or the class.",
                 columns=[terms[j] for j in unobserved],
                 classes=(label,),

@@ -288,6 +288,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def _axis_names(self) -> pd.Index:
+        """Names of the canonical axes: LD1, LD2, ..."""
         return pd.Index([f"LD{i + 1}" for i in range(self._n_axes)])
 
     def _discriminant_coefficients(self) -> Floats:
@@ -552,6 +553,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         ----------
         fit : FittedModel
         prior : (K,) float
+            Prior probabilities of the classes.
         method : str
             Method of the posteriors.
         convention : str or None
@@ -579,7 +581,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return adapt_to_levels(fit, rows)
 
     def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out.
+        """Return whether `marginal_rule` integrates columns out: not with `components=` or covariates.
 
         Within principal axes it cannot: the covariance has zero variance outside the axes, and a column would
         be an exact function of the others.
@@ -593,6 +595,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         ----------
         estimates : LDAFit
         log_prior : (K,) float
+            Logs of the prior probabilities of the classes.
         method : str
             Method of the posteriors.
         keep : (q,) int
@@ -820,6 +823,7 @@ def _prepare_columns(
     design_rows : DesignRows
         Rows of the table.
     covariance_model : CovarianceModel
+        Model that determines how many rows are required.
     by_level : bool
         Whether the axes come from multiple correspondence analysis, which needs one column for each level.
 
@@ -851,6 +855,7 @@ def _drop_dependent_columns(
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model that determines which columns are collinear.
     design_rows : DesignRows
     stats : ClassMoments
         Moments of these rows.
@@ -889,6 +894,7 @@ def _read_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceMod
     Parameters
     ----------
     ncomp : int or None
+        Option of the verb.
     stats : ClassMoments
         Moments, for the numbers of classes and columns.
     covariance_model : CovarianceModel

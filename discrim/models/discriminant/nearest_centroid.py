@@ -261,7 +261,7 @@ def nearest_centroid_sections(
 
 
 def _header_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, standard deviation, prior, likelihood, criteria and errors."""
     equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
         *headers.row_items(fit),

@@ -158,12 +158,14 @@ def fit_covariance_to_rows(
     Parameters
     ----------
     covariance_model : CovarianceModel
+        Model with the options of the user.
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
         Returns the divisors of the covariances, (1,) or (K,), from moments.
     prior : (K,) float
+        Prior probabilities of the classes.
     sampled : bool
         Whether the prior is the class proportions of the rows.
 
@@ -218,6 +220,7 @@ def _raise_if_singular_shrinkage(
     covariance_model : CovarianceModel
         Model with the shrinkage of class `k`.
     moments : ClassMoments
+        Moments from which the covariance is estimated.
     terms : sequence of str
         Names of the columns.
     k : int or None
@@ -276,6 +279,7 @@ class ShrinkageCandidates:
     divisors : callable
         Returns the divisors of the covariances, (1,) or (K,), from moments.
     prior : (K,) float
+        Prior probabilities of the classes.
     """
 
     covariance_model: CovarianceModel
@@ -383,9 +387,8 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
     is_missing = singular | np.isnan(misclassified).any(axis=1)
     if is_missing.all():
         raise DataError(
-            f"For each shrinkage of the grid {reading.join_labels(candidates.grid)}, the covariance "
-            "matrix is "
-            "singular without some row.",
+            f"For each shrinkage of the grid {reading.join_labels(candidates.grid)}, the covariance matrix "
+            "is singular without some row.",
             hint="Use a grid with more shrinkage.",
         )
     misclassified = np.where(is_missing[:, None], np.nan, misclassified)
@@ -420,6 +423,7 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hin
     Parameters
     ----------
     moments : ClassMoments
+        Moments, for the standard deviations within classes.
     terms : sequence of str
         Names of the columns.
     subject : str
@@ -475,7 +479,10 @@ class NormalSpec(ModelSpec[E]):
         )
 
     def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return which moments a refit needs; None if it needs the rows.
+
+        Robust estimates, estimates by EM and parameters that are chosen or estimated from rows need them.
+        """
         covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_robust
@@ -512,7 +519,7 @@ class NormalSpec(ModelSpec[E]):
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps the tuning parameters of the fit."""
+        """Return the rule of a refit, robust or by EM like the fit, that keeps the tuning parameters."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
             return refit_robustly(fit, rows)
@@ -536,7 +543,9 @@ class NormalSpec(ModelSpec[E]):
         Parameters
         ----------
         moments : ClassMoments
+            Moments in the file.
         prior : (K,) float
+            Prior probabilities of the classes.
         arguments : mapping
             Stored arguments of the constructor, which include the covariance model.
 
@@ -810,6 +819,7 @@ def _test_equal_covariances(fit: FittedModel[Any], wrap: WrapBlocks | None) -> t
     Returns
     -------
     likelihood_ratio, box_m : TestResult
+        The two tests.
     """
     design_rows = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments

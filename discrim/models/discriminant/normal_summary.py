@@ -98,7 +98,7 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFuncti
 
 
 def _lda_header_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
-    """Return the header of the summary of a linear rule."""
+    """Return the header of the summary of `lda`: common items, Wilks' lambda, and notes on columns."""
     left_items, right_items = _common_header_items(results, fit, by_class=False)
     if fit.estimates.has_tests:
         test = results.wilks
@@ -423,13 +423,13 @@ def _standard_deviations_section(results: QDAResults, fit: FittedModel[QDAFit]) 
 
 
 def _qda_header_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
-    """Return the header of the summary of a quadratic rule."""
+    """Return the header of the summary of `qda`: the items that it shares with `lda`, and a note."""
     left_items, right_items = _common_header_items(results, fit, by_class=True)
     return headers.header(fit, [*left_items, *right_items], _covariance_note(fit))
 
 
 def _save_axes_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Return the section of the axes of `ncomp=` and their eigenvalues."""
+    """Return the section of the SAVE axes (`ncomp=`): coefficients of the columns, and eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
     coefficients = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
@@ -458,7 +458,7 @@ def _save_axes_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section
 
 
 def _score_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], label: Any) -> Section:
-    """Return the section of the covariance of a class on the axes of `ncomp=`.
+    """Return the section of the covariance of a class for the scores on SAVE axes (`ncomp=`).
 
     Parameters
     ----------
@@ -548,7 +548,7 @@ def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
 
 
 def _rda_header_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
-    """Return the header of the summary of a regularized rule."""
+    """Return the header of the summary of `rda`: rows, alpha, gamma and their choice, prior and errors."""
     estimates = fit.estimates
     choice_text = choice_description(fit)
     divisors = "n, N" if estimates.method == "mle" else "n-1, N-K"
@@ -705,6 +705,7 @@ def _covariance_section(
     ----------
     fit : FittedModel
     covariance : Covariance
+        The covariance to show.
     scope_and_divisor : (str, str)
         Rows of the covariance, such as "within classes", and divisor, such as "N-K", for the title.
     source : str
@@ -836,6 +837,7 @@ def _add_equal_covariances(
     Parameters
     ----------
     section_functions : dict of str to callable
+        The other section functions, by name.
     fit : FittedModel
     by_name : sequence of str
         Sections that a summary shows only if they are requested by name.

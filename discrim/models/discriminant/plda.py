@@ -182,7 +182,7 @@ def plda(
 
 
 def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows) -> None:
-    """Raise a CollinearError that names the columns if W is singular."""
+    """Raise CollinearError if the covariance W within classes is singular; warn if it nearly is."""
     rows = int(moments.rows.sum())
     k = moments.n_classes
     p = moments.n_columns
@@ -238,6 +238,7 @@ def _fit_plda(
     moments : ClassMoments
         Moments of the original rows.
     prior : (K,) float
+        Prior probabilities of the classes.
     fit_options : mapping
         Further arguments of `fit_plda`.
     progress : callable, optional
@@ -483,6 +484,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Parameters
         ----------
         data : table
+            Rows with the columns of the fit.
         by : str or None
             Column with the names of the sets; by default each row is a set.
 
@@ -660,7 +662,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return PLDA_PLOTS
 
     def required_moments(self, fit: FittedModel[PLDAFit]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return "pooled", or None if a refit needs the rows to normalize them again."""
         return None if fit.estimates.normalize else "pooled"
 
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:
@@ -702,7 +704,7 @@ def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
 
 
 def _header_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, rank of B, traces, EM steps, likelihoods and errors."""
     estimates = fit.estimates
     between, within = (float(np.trace(covariance)) for covariance in estimates.covariances())
     steps = "none: classes of one size" if not estimates.steps else f"{estimates.steps}"

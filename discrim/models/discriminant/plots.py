@@ -202,7 +202,7 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     axes.set_ylabel("Error, ± one standard error")
     axes.legend()
     candidate_name = "number of principal axes" if chooses_axes else "shrinkage"
-    style.set_title(axes, f"Error of held-out rows by {candidate_name}")
+    style.set_title(axes, f"Error of left-out rows by {candidate_name}")
     return axes
 
 

@@ -234,7 +234,9 @@ def _raise_if_few_rows(
     ----------
     design_rows : DesignRows
     covariance_model : CovarianceModel
+        Model that determines how many rows a class requires.
     na_action : {"drop", "raise"}
+        Option of the verb.
 
     Returns
     -------
@@ -376,6 +378,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         ----------
         fit : FittedModel
         prior : (K,) float
+            Prior probabilities of the classes.
         method : str
             Method of the posteriors.
         convention : str or None
@@ -403,7 +406,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return super().rule(fit, prior, method, convention)
 
     def shows_log_posteriors(self, fit: FittedModel[QDAFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
+        """Return False: `decision_function` shows the scores of the rule instead of log posteriors."""
         return False
 
     def refit_error(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
@@ -419,7 +422,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return None
 
     def has_marginals(self, fit: FittedModel[QDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out; see `LDASpec.has_marginals`."""
+        """Return whether `marginal_rule` integrates columns out: not with `components=` or `ncomp=`."""
         return fit.estimates.subspace_model is None
 
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -429,6 +432,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         ----------
         estimates : QDAFit
         log_prior : (K,) float
+            Logs of the prior probabilities of the classes.
         method : str
             Method of the posteriors.
         keep : (q,) int

@@ -264,7 +264,7 @@ def choose_pair(
     Regularization
         The chosen pair.
     DataFrame
-        alpha, gamma, error, se of each candidate; missing if a rule is singular.
+        alpha, gamma, error, se of each candidate; the error is missing if a covariance is singular.
 
     Raises
     ------
@@ -318,6 +318,7 @@ def _estimate_fold_errors(design_rows: DesignRows, plan: RDAPlan) -> tuple[Float
     ----------
     design_rows : DesignRows
     plan : RDAPlan
+        Candidate pairs, folds or splits, and prior.
 
     Returns
     -------
@@ -377,12 +378,14 @@ def _raise_small_classes(
     Parameters
     ----------
     fold : _Fold
+        The fold with its training moments.
     small_classes : list of int
         Positions of these classes.
     position : int
         Position of the fold.
     design_rows : DesignRows
     plan : RDAPlan
+        Folds or splits, for the message.
     """
     subject, remedy = (
         (f"Split {position + 1} of folds has", "pass splits with two training rows of each class")
@@ -469,6 +472,7 @@ def _read_folds_on_axes(design_rows: DesignRows, plan: RDAPlan, axes: SubspaceCo
     ----------
     design_rows : DesignRows
     plan : RDAPlan
+        Folds or splits.
     axes : SubspaceCovariance
         Options of the axes, which are computed for each fold.
 
@@ -493,13 +497,16 @@ def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | No
     Parameters
     ----------
     folds : sequence of _Fold
+        The folds, with test rows.
 
     Returns
     -------
     x : (F, m, p) float
+        Test rows; zero for padding.
     codes : (F, m) int
         -1 for padding.
     weights : (F, m) float or None
+        Weights, 0 for padding; None if all are 1.
     """
     max_rows = max(len(fold.codes) for fold in folds)
     p = folds[0].x.shape[1]
@@ -532,7 +539,9 @@ def _test_rows(design_rows: DesignRows, frequencies: Floats) -> tuple[Floats, Co
     Returns
     -------
     x : (m, p) float
+        Values of the test rows.
     codes : (m,) int
+        Their classes.
     weights : (m,) float or None
         Weights of the rows times `frequencies`; None if all are 1.
     """
@@ -563,6 +572,7 @@ def _estimate_leave_one_out_errors(
     moments : ClassMoments
         Moments of these rows.
     plan : RDAPlan
+        Candidate pairs and prior.
 
     Returns
     -------
@@ -617,6 +627,7 @@ def _add_refit_errors(
     ----------
     design_rows : DesignRows
     plan : RDAPlan
+        Candidate pairs and prior.
     pairs_by_row : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
     misclassified : (G, K) float
@@ -1029,6 +1040,7 @@ def _singularity_reason(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     Parameters
     ----------
     fit : RDAFit
+        The fit with a singular covariance.
     k : int
         Position of the class.
     terms : tuple of str
@@ -1134,7 +1146,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return RDA_PLOTS
 
     def required_moments(self, fit: FittedModel[RDAFit]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return which moments a refit needs; None if it needs the rows, to repeat the choice."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[RDAFit]) -> str:
@@ -1151,11 +1163,11 @@ class RDASpec(ModelSpec[RDAFit]):
         return None if refit is None else refit.rule(fit.log_prior())
 
     def shows_log_posteriors(self, fit: FittedModel[RDAFit]) -> bool:
-        """Return whether `decision_function` shows log posteriors instead of scores of the rule."""
+        """Return False: `decision_function` shows the scores of the rule instead of log posteriors."""
         return False
 
     def has_marginals(self, fit: FittedModel[RDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out; see `LDASpec.has_marginals`."""
+        """Return whether `marginal_rule` integrates columns out: not for fits with `components=`."""
         return fit.estimates.components is None
 
     def marginal_rule(self, estimates: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -1165,6 +1177,7 @@ class RDASpec(ModelSpec[RDAFit]):
         ----------
         estimates : RDAFit
         log_prior : (K,) float
+            Logs of the prior probabilities of the classes.
         method : str
             Method of the posteriors.
         keep : (q,) int
@@ -1182,7 +1195,9 @@ class RDASpec(ModelSpec[RDAFit]):
         Parameters
         ----------
         moments : ClassMoments
+            Moments in the file.
         prior : (K,) float
+            Prior probabilities of the classes.
         arguments : mapping
             Stored arguments of `fit_rda`.
 

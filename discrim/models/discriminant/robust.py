@@ -1,7 +1,7 @@
 """Robust means and covariances of fits: t distributions and the minimum covariance determinant (MCD).
 
-`lda` and `qda` call `estimate_robust_moments`, and refits `refit_robustly`. `RobustModel` is the `covariance_model` of
-the results, with the robust distances of the rows.
+`lda` and `qda` call `estimate_robust_moments`, and their refits call `refit_robustly`. `RobustModel` is the
+`covariance_model` of the results, with the robust distances of the rows.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ def _estimate_t_moments(
     Returns
     -------
     moments : ClassMoments
+        Means and scatter matrices in the form of moments.
     covariance_model : RobustCovariance
+        The model with the record of the search.
     """
     rows = _copy_if_small(design_rows)
     moments, robust, search = fit_t(

@@ -655,6 +655,7 @@ class BayesResults(ReportMethods):
 
     @property
     def _spec(self) -> ModelSpec[Any]:
+        """Specification with the title, the summary and the plots."""
         return BayesSpec()
 
     def _subject(self) -> KnownDistribution:
@@ -662,9 +663,11 @@ class BayesResults(ReportMethods):
         return self._distribution
 
     def _title(self) -> str:
+        """Return the title of the summary."""
         return self._spec.title
 
     def _heading(self) -> str:
+        """Return the heading of the short summary, which is the title."""
         return self._title()
 
     def _is_plane(self) -> bool:
@@ -741,7 +744,7 @@ def _describe_distributions(class_distributions: MassDistribution | DensityDistr
 
 
 def _header_section(results: BayesResults, distribution: KnownDistribution) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: classes, columns, distribution, and the error rate with its bound."""
     class_distributions = distribution.class_distributions
     risk_label = "Error rate" if results.costs is None else "Mean cost"
     bound = f"{results.error_bound:.1e}" if results.error_bound else "0"

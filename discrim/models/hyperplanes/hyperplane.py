@@ -446,6 +446,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         rule = fit.rule()
 
         def scores(x: Floats, codes: Any, weights: Any) -> Floats:
+            """Return the scores (m, 2) of rows by the rule of the fit; missing for support points."""
             values = rule.scores(x)
             values[np.abs(values[:, 1]) < 1 + SUPPORT_TOLERANCE] = np.nan
             return values
@@ -469,7 +470,7 @@ def _classes_section(results: HyperplaneResults, fit: FittedModel[Any]) -> Secti
 
 
 def _header_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, margin, number of support points and errors."""
     boundary = results.boundary()
     items = [
         *headers.row_items(fit),

@@ -427,7 +427,7 @@ MAX_START_COLUMNS = 6
 
 
 def _header_section(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, order, step, start, convergence and the apparent error."""
     seed = fit.estimates.seed
     start = fit.estimates.start
     order = "of the table" if seed is None else f"shuffled, seed {seed}"

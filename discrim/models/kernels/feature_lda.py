@@ -238,7 +238,9 @@ def _choose_kernel_and_scale(
     Returns
     -------
     kernel : Kernel
+        The kernel with its width.
     scale : str
+        Name of the coordinates.
     chosen : ChosenKernel or None
         The record of the choice; None if the options determine the kernel.
     """

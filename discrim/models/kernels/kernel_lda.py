@@ -252,7 +252,7 @@ def kernel_lda(
 
 
 def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, select: Any) -> SearchSpace:
-    """Validate the options of the verb on the kernel; return the search that they define.
+    """Validate the options of the verb on the kernel; return the fixed values and what is to be chosen.
 
     Parameters
     ----------
@@ -821,7 +821,7 @@ class FeatureLDASpec(KernelLDASpec):
     def recode(
         self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[Any], DesignRows]:
-        """Adapt rows that lack levels of the fit; if `fixed`, they keep the columns of the fit's features."""
+        """Return fit and rows for a refit to fewer levels; if `fixed`, rows keep the columns of the fit."""
         return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
 
 
@@ -844,7 +844,7 @@ def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit
 
 
 def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, kernel, width and ridge, features, posteriors and errors."""
     estimates = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
     calibrator = estimates.calibrator

@@ -107,6 +107,7 @@ def _fit_rows(
     Returns
     -------
     fit : MixtureFit
+        The fitted mixtures.
     path : DataFrame or None
         The candidates with their BIC; None if BIC was not used.
 
@@ -960,7 +961,7 @@ def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> S
 
 
 def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, components, convergence, likelihoods, criteria and errors."""
     estimates = fit.estimates
     over = "the components of all classes" if estimates.together else "the components of each class"
     min_size = min(estimates.sizes)

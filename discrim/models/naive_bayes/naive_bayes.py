@@ -65,7 +65,7 @@ N_DENSITY_VALUES = 512
 """Number of values at which `density` evaluates a column by default."""
 
 DENSITY_GRID_MARGIN = 3.0
-"""Distance of the default values of `density` beyond the extreme rows or means, in bandwidths or SDs."""
+"""Distance from the extreme rows or means to the ends of the default grid, in bandwidths or SDs."""
 
 
 def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
@@ -1086,8 +1086,24 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     ) -> DesignRows:
         """Return the rows of new data, or of the fit if `data` is None.
 
-        Missing columns are integrated out and unseen levels treated as in the fit, unless the policy says
-        otherwise. Raises DataError if a boolean column or a column of counts has other values.
+        Parameters
+        ----------
+        fit : FittedModel
+            The fitted model.
+        data : table or None
+            New data.
+        missing_policy : MissingPolicy
+            Options for missing values and unseen levels. By default missing columns are integrated out and
+            unseen levels are treated as in the fit.
+
+        Returns
+        -------
+        DesignRows
+
+        Raises
+        ------
+        DataError
+            A boolean column or a column of counts has other values.
         """
         unseen: Unseen = (
             "missing" if (missing_policy.unseen or fit.estimates.unseen) == "missing" else "raise"
@@ -1103,7 +1119,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return rows
 
     def shows_log_posteriors(self, fit: FittedModel[NaiveBayesFit]) -> bool:
-        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
+        """Return False: `decision_function` shows the scores of the rule instead of log posteriors."""
         return False
 
     def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> ScatterType | None:

@@ -48,7 +48,7 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
 
 
 def _header_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, families of columns, likelihood and errors."""
     items: list[HeaderItem] = [
         *headers.row_items(fit),
         *headers.size_items(fit),

@@ -495,7 +495,7 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedMo
 
 
 def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, threshold, offset, number of selected columns and errors."""
     offset_text = "median of s" if fit.estimates.offset == "median" else "given"
     n_selected = len(results.selected)
     items: list[HeaderItem] = [

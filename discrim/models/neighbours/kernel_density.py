@@ -592,7 +592,7 @@ def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[Kern
 
 
 def _header_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, kernel, metric, choice of the bandwidth and errors."""
     estimates = fit.estimates
     scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
     metric = f"{METRIC_TEXTS[results.metric]}{scope}"

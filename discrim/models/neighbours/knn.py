@@ -580,7 +580,7 @@ def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
 
 
 def _header_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, k and its choice, metric, scaling and errors."""
     scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
     if results.metric == "mahalanobis":
         scale = HeaderItem("Covariance", "pooled, 1/(N-K)")
