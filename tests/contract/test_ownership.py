@@ -274,7 +274,7 @@ def test_a_law_and_published_statistics_are_the_fit_s_own():
     masses[:], prior[:], costs[:] = 0.5, 0.1, 9
     again = copy.deepcopy(law)
     # Forget what is cached, so that it is computed again.
-    for name in ("_decision", "_least", "_bounds"):
+    for name in ("_decision", "_min_risk", "_bounds"):
         vars(again).pop(name, None)
     pd.testing.assert_frame_equal(again.decision, decision)
     assert again.error_rate == risk

@@ -430,7 +430,7 @@ class LocationSpec(ModelSpec[LocationFit]):
     def recode(
         self, fit: FittedModel[LocationFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LocationFit], DesignRows]:
-        """Adapt rows that lack levels of the fit: code categories by positions among the others."""
+        """Return the fit, and rows that lack levels of the fit with categories coded by their own levels."""
         return fit, replace(rows, design=level_design(rows.design))
 
 

@@ -528,7 +528,7 @@ class NormalSpec(ModelSpec[E]):
         return super().refit_with_fixed(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
-        """Return the scorer of left-out rows; columns are divided by the units of the covariance model."""
+        """Return the leave-one-out scorer of the estimates, for rows in the units of the covariance model."""
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)

@@ -139,8 +139,8 @@ class ClassPair(NamedTuple):
     ----------
     first, second : int
         Class codes.
-    touching : (m,) int
-        Rows of the two classes that lie on the hyperplane.
+    plane_rows : (m,) int
+        Positions of the rows of the two classes that lie on the hyperplane.
     """
 
     first: int

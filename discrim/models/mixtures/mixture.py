@@ -374,7 +374,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def _component_index(self) -> pd.MultiIndex:
-        """Index (class, component number), in the order of `_order`."""
+        """Index (class, component number), in the order of `_component_order`."""
         component_numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
         labels = self.classes.take(self._fit.estimates.owner)
         return pd.MultiIndex.from_arrays(
