@@ -80,7 +80,7 @@ def raise_if_collinear_total(
         raise reading.collinear_error(collinear, terms, "over all rows", alternative=instead)
 
 
-def reason_to_need_rows(components: object) -> NeedsRows:
+def reason_rows_are_needed(components: object) -> NeedsRows:
     """Return the error text and hint for `components="cv"` or "loo" with moments instead of rows."""
     return NeedsRows(
         f"components={components!r} chooses the number of axes and requires the rows.",

@@ -92,14 +92,16 @@ def is_em_requested(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     return True
 
 
-def estimate_by_em(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows, ClassMoments, EMCovariance]:
+def estimate_by_em(
+    design_rows: DesignRows, *, is_common: bool
+) -> tuple[DesignRows, ClassMoments, EMCovariance]:
     """Read all rows with a class and at least one value, and estimate means and covariances by EM.
 
     Parameters
     ----------
     design_rows : DesignRows
         The rows.
-    common : bool
+    is_common : bool
         Whether the classes have a common covariance.
 
     Returns
@@ -119,15 +121,15 @@ def estimate_by_em(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows
         There are too few rows for a covariance, or the covariance becomes singular.
     """
     design_rows, rows, observed = read_observed_sample(design_rows)
-    raise_if_unobserved(design_rows, rows, common=common)
-    if common:
+    raise_if_unobserved(design_rows, rows, is_common=is_common)
+    if is_common:
         hint = 'name fewer columns in the formula, or pass covariance="shrunk" and leave out missing='
         reading.raise_if_too_few_df(observed, design_rows.terms, diagonal=False, hint=hint)
     else:
         _raise_if_small_classes(observed, design_rows)
-    _raise_if_constant(observed, design_rows, common=common)
+    _raise_if_constant(observed, design_rows, is_common=is_common)
     with Progress(0, "sweeps of EM") as progress:
-        em_result = fit_em(*rows, len(design_rows.design.levels), common=common, progress=progress)
+        em_result = fit_em(*rows, len(design_rows.design.levels), common=is_common, progress=progress)
     if isinstance(em_result, SingularDuringSearch):
         raise _singular_search_error(em_result, design_rows)
     moments, em = em_result
@@ -139,7 +141,7 @@ def estimate_by_em(design_rows: DesignRows, *, common: bool) -> tuple[DesignRows
         )
     if not em.incomplete:
         # Use the moments of complete rows, which makes the fit identical to a fit without EM.
-        moments = reading.class_moments(design_rows, "pooled" if common else "class")
+        moments = reading.class_moments(design_rows, "pooled" if is_common else "class")
     return design_rows, moments, em
 
 
@@ -226,7 +228,7 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
 
 
 def raise_if_unobserved(
-    design_rows: DesignRows, rows: ObservedSample, *, common: bool, pairs: bool = True
+    design_rows: DesignRows, rows: ObservedSample, *, is_common: bool, needs_pairs: bool = True
 ) -> None:
     """Raise DataError if a column, or a pair of columns, is never observed in a class.
 
@@ -236,9 +238,9 @@ def raise_if_unobserved(
         The rows, for names.
     rows : ObservedSample
         Values and classes of the rows.
-    common : bool
+    is_common : bool
         Whether the classes have a common covariance.
-    pairs : bool
+    needs_pairs : bool
         Whether covariances are estimated, which requires rows with both columns of each pair.
 
     Raises
@@ -258,21 +260,21 @@ def raise_if_unobserved(
                 columns=[terms[j] for j in unobserved],
                 classes=(label,),
             )
-    if not pairs:
+    if not needs_pairs:
         return
-    labels = np.zeros(len(rows.codes), dtype=np.intp) if common else rows.codes
-    for c in range(1 if common else len(levels)):
+    labels = np.zeros(len(rows.codes), dtype=np.intp) if is_common else rows.codes
+    for c in range(1 if is_common else len(levels)):
         is_observed = (~np.isnan(rows.x[labels == c])).astype(np.float64)
         unpaired = np.argwhere(is_observed.T @ is_observed == 0)
         if len(unpaired):
             i, j = unpaired[0].tolist()
-            scope = "row" if common else f"row of class {levels[c]!r}"
+            scope = "row" if is_common else f"row of class {levels[c]!r}"
             raise DataError(
                 f"{terms[i]!r} and {terms[j]!r} are not observed together in any {scope}. Their covariance "
                 "cannot be estimated.",
                 hint="Leave out one of them.",
                 columns=(terms[i], terms[j]),
-                classes=() if common else (levels[c],),
+                classes=() if is_common else (levels[c],),
             )
 
 
@@ -307,7 +309,7 @@ def _raise_if_small_classes(observed: ClassMoments, design_rows: DesignRows) -> 
         )
 
 
-def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, common: bool) -> None:
+def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, is_common: bool) -> None:
     """Raise CollinearError if a column is constant within a class, or within all for a common covariance.
 
     Parameters
@@ -316,21 +318,21 @@ def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, commo
         Means and sums of squares of the observed values.
     design_rows : DesignRows
         The rows, for names.
-    common : bool
+    is_common : bool
         Whether the classes have a common covariance.
     """
-    squares = observed.squares.sum(axis=0, keepdims=True) if common else observed.squares
+    squares = observed.squares.sum(axis=0, keepdims=True) if is_common else observed.squares
     constant = np.argwhere(squares == 0)
     if len(constant):
         k, j = constant[0].tolist()
-        scope = "within each class" if common else f"in class {design_rows.design.levels[k]!r}"
-        varies = not common and observed.squares[:, j].sum() > 0
+        scope = "within each class" if is_common else f"in class {design_rows.design.levels[k]!r}"
+        varies = not is_common and observed.squares[:, j].sum() > 0
         hint = _common_covariance_hint(observed, varies=varies)
         raise CollinearError(
             f"{design_rows.terms[j]!r} is constant {scope}.",
             hint=f"Leave it out{hint}.",
             columns=(design_rows.terms[j],),
-            classes=() if common else (design_rows.design.levels[k],),
+            classes=() if is_common else (design_rows.design.levels[k],),
         )
 
 
@@ -349,12 +351,12 @@ def _singular_search_error(collapsed: SingularDuringSearch, design_rows: DesignR
     )
 
 
-def refit_by_em(common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
+def refit_by_em(is_common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
     """Refit by EM to rows with other weights, under the prior of the fit, and return the rule.
 
     Parameters
     ----------
-    common : bool
+    is_common : bool
         Whether the classes have a common covariance.
     fit : FittedModel
     design_rows : DesignRows
@@ -371,7 +373,7 @@ def refit_by_em(common: bool, fit: FittedModel[Any], design_rows: DesignRows) ->
     if any(not is_observed[codes == c].any(axis=0).all() for c in range(k)):
         return None
     try:
-        em_result = fit_em(x, codes, weights, k, common=common)
+        em_result = fit_em(x, codes, weights, k, common=is_common)
     except (np.linalg.LinAlgError, DiscrimError):
         return None
     if isinstance(em_result, SingularDuringSearch):

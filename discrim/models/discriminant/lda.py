@@ -762,7 +762,7 @@ def lda(
         raise_if_moments_with_levels(components)
         design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), common=True)
+        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), is_common=True)
     else:
         by_level = isinstance(components, MultipleCorrespondence)
         design_rows, indicators = _prepare_columns(sample.read(), covariance_model, by_level=by_level)

@@ -58,7 +58,7 @@ from discrim.models.base.core_errors import public_error
 from discrim.models.base.fit import E, FittedModel, ModelSpec
 from discrim.models.base.reading import WrapBlocks
 from discrim.models.base.refits import error_path, largest_acceptable
-from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
+from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_rows_are_needed
 from discrim.models.discriminant.covariance_models import (
     advised_specification,
     covariance_text,
@@ -138,7 +138,7 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
     subspace = covariance_model.subspace
     reason = None
     if covariance_model.needs_rows:
-        reason = COVARIANCE_NEEDS_ROWS if subspace is None else reason_to_need_rows(subspace.options)
+        reason = COVARIANCE_NEEDS_ROWS if subspace is None else reason_rows_are_needed(subspace.options)
     return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
 
 

@@ -165,7 +165,7 @@ def qda(
     if not sample.has_rows:
         design_rows, stats = normal_fits.moments_of_sample(sample, covariance_model)
     elif by_em:
-        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), common=False)
+        design_rows, stats, covariance_model = estimate_by_em(sample.read(incomplete=True), is_common=False)
     else:
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
         if covariance_model.requires_full_rank(len(design_rows.terms)):

@@ -43,7 +43,7 @@ from discrim.models.base.labels import value_or_nan
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, SelectRule, verb_options
 from discrim.models.base.refits import moments_outside_folds, stored_path
 from discrim.models.base.stored import register_class
-from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_to_need_rows
+from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_rows_are_needed
 from discrim.models.discriminant.covariance_models import warn_of_separated_axes
 from discrim.models.discriminant.normal_fits import (
     class_divisors,
@@ -249,7 +249,7 @@ def choose_pair(
 
     By folds, the error of a pair is the mean over folds of the error rate, with each class weighted by its
     prior, and its standard error is the standard error of this mean. By leave-one-out, both are computed as
-    in `discrim.inference.error_rates.counted`.
+    in `discrim.inference.error_rates.error_rates_of_rules`.
 
     Parameters
     ----------
@@ -813,7 +813,7 @@ def rda(
     else:
         reason = CHOICE_NEEDS_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
-            reason = reason_to_need_rows(axes.options)
+            reason = reason_rows_are_needed(axes.options)
         design_rows, stats = sample.of_moments("class", reason)
     splits = _read_user_splits(folds, design_rows)
     if len(splits) == 1 and select == "1se":

@@ -321,7 +321,7 @@ class BayesResults(ReportMethods):
         """Validate a prior and return it as an array (K,); None stands for the prior of the distribution."""
         return _prior_vector(self.prior if prior is None else prior, self.classes)
 
-    def _frame(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
+    def _score_data(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         """Return the log joint densities (n, K) of new data under a prior, and the index of its rows."""
         x, index = read_points(self._distribution, data)
         return self._scores(x, self._prior_values(prior)), index
@@ -357,7 +357,7 @@ class BayesResults(ReportMethods):
         """
         if reject is not None:
             reading.check_number("reject", reject, 0)
-        scores, index = self._frame(data, prior)
+        scores, index = self._score_data(data, prior)
         cost_values = self._cost_values if costs is None else cost_matrix(costs, self.classes)
         return codes_to_labels(Decision(cost_values, reject).codes(scores), self.classes, index)
 
@@ -372,7 +372,7 @@ class BayesResults(ReportMethods):
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
             distribution.
         """
-        scores, index = self._frame(data, prior)
+        scores, index = self._score_data(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
 
     def predict_log_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
@@ -386,7 +386,7 @@ class BayesResults(ReportMethods):
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
             distribution.
         """
-        scores, index = self._frame(data, prior)
+        scores, index = self._score_data(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
 
     def decision_function(self, data: Data | None = None) -> pd.DataFrame:
@@ -397,7 +397,7 @@ class BayesResults(ReportMethods):
         data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
         """
-        scores, index = self._frame(data, None)
+        scores, index = self._score_data(data, None)
         return pd.DataFrame(scores, index=index, columns=self.classes)
 
     def estimate_prior(

@@ -738,7 +738,7 @@ def mixture(
     if by_em:
         pairs = any(form is None or not is_axial(form) for form in forms)
         is_common = choice.together and forms[0] in COMMON_FRAME_FORMS
-        raise_if_unobserved(design_rows, rows, common=is_common, pairs=pairs)
+        raise_if_unobserved(design_rows, rows, is_common=is_common, needs_pairs=pairs)
     priors, estimated = reading.read_prior(prior, labels, moments.counts)
     fit, path = _fit_rows(choice, design_rows, moments.n_classes, priors, estimated_prior=estimated)
     if not fit.components.converged:

@@ -57,7 +57,7 @@ class BandwidthSearch:
     select: Literal["likelihood", "error"]
 
 
-def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: str, common: bool) -> None:
+def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: str, is_common: bool) -> None:
     """Raise CollinearError if the covariance of the metric is singular.
 
     Parameters
@@ -68,15 +68,15 @@ def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: s
         The rows, for names.
     metric : str
         The option `metric`.
-    common : bool
+    is_common : bool
         Whether all classes have a common covariance.
     """
-    classes = core.find_singular_metrics(moments, metric, common)
+    classes = core.find_singular_metrics(moments, metric, is_common)
     if not classes:
         return
     k, columns = classes[0]
     scope = "within classes" if k is None else f"in class {format_value(design_rows.design.levels[k])}"
-    alternative = 'metric="euclidean"' if common else 'covariance="pooled", or metric="euclidean"'
+    alternative = 'metric="euclidean"' if is_common else 'covariance="pooled", or metric="euclidean"'
     if not columns:
         raise CollinearError(
             f"There are too few observations {scope} to estimate the variances of the metric.",
