@@ -739,7 +739,7 @@ def _describe_distributions(class_distributions: MassDistribution | DensityDistr
     return (
         f"{noun} of one variable"
         if class_distributions.dim == 1
-        else f"{noun} of rows of {class_distributions.dim}"
+        else f"{noun} of {class_distributions.dim} variables"
     )
 
 
@@ -814,7 +814,7 @@ def _decision_section(results: BayesResults, distribution: KnownDistribution) ->
         labelled_table.index = pd.Index(
             ["none" if pd.isna(label) else str(label) for label in labelled_table.index]
         )
-        note = "The rule predicts the class in each row between its limits."
+        note = "The rule predicts the class of each row for values of x from low to high."
         return Section("Decision regions", labelled_table, note=note, source="fit.decision")
     if table.index.nlevels > 1:
         table = table.set_axis([", ".join(map(str, key)) for key in table.index])
@@ -826,8 +826,10 @@ def _decision_section(results: BayesResults, distribution: KnownDistribution) ->
         table = table[probabilities >= MIN_LISTED_PROBABILITY]
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "share") | {"decision": "text"}
     if table.columns.has_duplicates:
-        table = table.set_axis([*map(str, results.classes), "probability of value", "rule calls"], axis=1)
-        formats = dict.fromkeys(table.columns, "share") | {"rule calls": "text"}
+        table = table.set_axis(
+            [*map(str, results.classes), "probability of value", "predicted class"], axis=1
+        )
+        formats = dict.fromkeys(table.columns, "share") | {"predicted class": "text"}
     return Section(
         "Posteriors by value, the value's probability, and the decision",
         table,
