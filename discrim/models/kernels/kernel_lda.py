@@ -769,17 +769,6 @@ class KernelLDASpec(ModelSpec[Any]):
         return _refit_rule(None, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
-        """Return leave-one-out scores with kernel, scale, ridge and calibration fixed, in closed form.
-
-        They are an array (n, K) for a fit to all rows, and a scorer for a fit by features.
-        """
-        estimates = fit.estimates
-        if isinstance(estimates, FeatureLDAFit):
-            return super().leave_one_out(fit)
-        scores: Floats = estimates.leave_one_out_scores(fit.log_prior())
-        return scores
-
-    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scores of all rows, or by features a function that scores rows."""
         if isinstance(fit.estimates, FeatureLDAFit):
             return super().leave_one_out(fit)
