@@ -428,7 +428,7 @@ _COLLECTED: ContextVar[list[tuple[str, type[DiscrimWarning]]] | None] = ContextV
 
 
 @contextmanager
-def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
+def collect_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
     """Collect the messages and categories of warnings of this package in a list instead of issuing them.
 
     It is used, for example, for a fit on another machine, whose warnings are issued later.
@@ -442,7 +442,7 @@ def kept_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
 
 
 @contextmanager
-def naming_file(path: str | None) -> Iterator[None]:
+def add_path_to_errors(path: str | None) -> Iterator[None]:
     """Append the path of the file that is being read to the message of any error in the block.
 
     Nothing is appended if the path is None or is already in the message.
@@ -458,7 +458,7 @@ def naming_file(path: str | None) -> Iterator[None]:
 def warn_user(message: str, category: type[DiscrimWarning] = DiscrimWarning) -> None:
     """Issue a warning that points to the line of the user's code that called the package.
 
-    Within `kept_warnings` the warning is collected instead.
+    Within `collect_warnings` the warning is collected instead.
     """
     collected = _COLLECTED.get()
     if collected is not None:

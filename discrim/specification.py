@@ -113,11 +113,11 @@ def read_specification(
         value_text = repr(value) if isinstance(value, Specification) else format_argument(value)
     choices = f"one of {join_labels(words, len(words))}, or {also}" if words else also
     raise DataError(
-        f"{option}={value_text} is not supported here.", hint=f"Use {choices}{listed_classes(allowed)}."
+        f"{option}={value_text} is not supported here.", hint=f"Use {choices}{join_class_names(allowed)}."
     )
 
 
-def listed_classes(classes: Iterable[type[Specification]]) -> str:
+def join_class_names(classes: Iterable[type[Specification]]) -> str:
     """Return the qualified names of specification classes as text, separated by commas."""
     return ", ".join(
         f"{specification_class.__module__}.{specification_class.__name__}" for specification_class in classes

@@ -39,7 +39,7 @@ from discrim.cli.values import with_labels
 from discrim.data.sources.files import FORMATS, replace_decimal_sign
 from discrim.data.sources.sinks import csv_text, write_frames
 from discrim.data.sources.sources import source_of_rows
-from discrim.errors import DataError, NotComparableWarning, kept_warnings, warn_user
+from discrim.errors import DataError, NotComparableWarning, collect_warnings, warn_user
 from discrim.models.base.fit import MissingPolicy
 from discrim.models.results.new_rows import predict_by_chunks
 from discrim.report.grid import SHARED_HEADINGS, Section
@@ -108,7 +108,7 @@ def _compare_formulas(
 
     fits = call_with_table(table_argument, formulas, output, fit_all)
     names = _fit_names(models, formulas)
-    with kept_warnings() as messages:
+    with collect_warnings() as messages:
         table = discrim.compare(*fits).set_axis(names, axis=0).drop(columns="formula")
     for message, category in messages:
         if category is not NotComparableWarning:

@@ -54,7 +54,7 @@ class ColumnRange:
             row, column = np.argwhere(outside)[0].tolist()
             raise_out_of_range(terms[column], float(x[row, column]), table.label(first + row))
 
-    def check_stored(
+    def check_sparse(
         self, base: Floats, steps: csr_array, missing: Mask, terms: Sequence[str], table: Table
     ) -> None:
         """Raise an OutOfRangeError if a value of rows that are stored as a sparse matrix is out of range.

@@ -98,7 +98,10 @@ class DaskSource(DistributedSource):
         return merged
 
     def map_reduce_stored(
-        self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
+        self,
+        work: ChunkWork[T],
+        return_function: Callable[[T | None], V],
+        store_function: Callable[[T | None], U],
     ) -> tuple[V, StoredValue[U]]:
         """Apply a function to each partition, merge the results, and compute two values from the result.
 
@@ -108,30 +111,30 @@ class DaskSource(DistributedSource):
         ----------
         work : ChunkWork
             The function, the merging of two results, and the columns to read.
-        returned : callable
+        return_function : callable
             Function of the merged result, or of None, whose value is transferred.
-        stored : callable
+        store_function : callable
             Function of the merged result, or of None, whose value stays on the worker.
 
         Returns
         -------
         object
-            Value of `returned`.
+            Value of `return_function`.
         StoredValue
-            Value of `stored`.
+            Value of `store_function`.
         """
         from dask import delayed
 
         client = _client_of(self._frame)
         if client is None:
             value = self.map_reduce(work)
-            return returned(value), StoredValue(stored(value))
+            return return_function(value), StoredValue(store_function(value))
         root, runs = self._build_task_tree(work)
-        stored_task = delayed(_apply_without_counts, pure=False)(stored, root)
+        stored_task = delayed(_apply_without_counts, pure=False)(store_function, root)
         with Progress(sum(len(run.partition_numbers) for run in runs), "partitions") as progress:
             answer, future = _compute_on_cluster(
                 client,
-                [delayed(_apply_keeping_counts, pure=False)(returned, root), stored_task],
+                [delayed(_apply_keeping_counts, pure=False)(return_function, root), stored_task],
                 runs,
                 progress,
             )
@@ -211,7 +214,7 @@ class DaskSource(DistributedSource):
         self._row_counts = row_counts
 
     def apply_lazily(
-        self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False
+        self, columns: Sequence[str], function: Callable[[Any], Any], *, allows_unknown_labels: bool = False
     ) -> Any:
         """Apply a function to each partition as a lazy Series or DataFrame of Dask.
 
@@ -219,9 +222,9 @@ class DaskSource(DistributedSource):
         ----------
         columns : sequence of str
             Columns to read.
-        answer : callable
+        function : callable
             Function of the DataFrame of a partition that returns a Series or a DataFrame with its rows.
-        beyond : bool
+        allows_unknown_labels : bool
             Whether the function may return missing labels, in which case its result has the dtype object.
 
         Returns
@@ -232,9 +235,9 @@ class DaskSource(DistributedSource):
 
         names = self._checked_columns(columns)
         meta = _nullable_meta(
-            answer(self.meta[[label for label in self.meta if str(label) in names]]), beyond
+            function(self.meta[[label for label in self.meta if str(label) in names]]), allows_unknown_labels
         )
-        function_task = delayed(answer, pure=False, traverse=False)
+        function_task = delayed(function, pure=False, traverse=False)
         return self._select_columns(names).map_partitions(_apply_with_dtypes, function_task, meta, meta=meta)
 
     def _partition_graphs(self, names: tuple[str, ...]) -> tuple[list[Any], list[Any], list[Any] | None]:

@@ -35,25 +35,27 @@ class SparseFrame:
         Numbers or booleans; duplicate entries are summed.
     names : sequence of str
         Names of its columns.
-    beside : DataFrame, optional
+    extra_columns : DataFrame, optional
         Additional columns, of n rows.
     """
 
-    __slots__ = ("_position_by_name", "beside", "columns", "dtypes", "index", "matrix")
+    __slots__ = ("_position_by_name", "columns", "dtypes", "extra_columns", "index", "matrix")
 
-    def __init__(self, matrix: Any, names: Sequence[str], beside: pd.DataFrame | None = None) -> None:
+    def __init__(self, matrix: Any, names: Sequence[str], extra_columns: pd.DataFrame | None = None) -> None:
         stored = scipy.sparse.csr_array(matrix)
         if not stored.has_canonical_format:
             # Do not modify the caller's matrix.
             stored = stored.copy()
             stored.sum_duplicates()
         self.matrix = stored
-        self.beside = pd.DataFrame(index=pd.RangeIndex(stored.shape[0])) if beside is None else beside
-        self.index = self.beside.index
+        self.extra_columns = (
+            pd.DataFrame(index=pd.RangeIndex(stored.shape[0])) if extra_columns is None else extra_columns
+        )
+        self.index = self.extra_columns.index
         self._position_by_name = {name: j for j, name in enumerate(names)}
-        self.columns = [*names, *self.beside.columns]
+        self.columns = [*names, *self.extra_columns.columns]
         dtype = pd.SparseDtype(stored.dtype, stored.dtype.type(0))
-        self.dtypes: list[Any] = [*[dtype] * len(names), *self.beside.dtypes]
+        self.dtypes: list[Any] = [*[dtype] * len(names), *self.extra_columns.dtypes]
 
     def __len__(self) -> int:
         return int(self.matrix.shape[0])
@@ -62,11 +64,11 @@ class SparseFrame:
         # Like in pandas, a name selects a column, and a mask or positions select rows.
         if isinstance(name, np.ndarray):
             return SparseFrame(
-                self.matrix[name], self.columns[: len(self._position_by_name)], self.beside[name]
+                self.matrix[name], self.columns[: len(self._position_by_name)], self.extra_columns[name]
             )
         column_position = self._position_by_name.get(name)
         if column_position is None:
-            return self.beside[name]
+            return self.extra_columns[name]
         sparse: Any = pd.DataFrame.sparse
         return (
             sparse.from_spmatrix(self.matrix[:, [column_position]], index=self.index).iloc[:, 0].rename(name)
@@ -74,7 +76,7 @@ class SparseFrame:
 
     def with_column(self, name: str, values: Any) -> SparseFrame:
         """Return a copy with an additional column."""
-        beside = self.beside.copy(deep=False)
+        beside = self.extra_columns.copy(deep=False)
         beside[name] = values
         return SparseFrame(self.matrix, self.columns[: len(self._position_by_name)], beside)
 
@@ -88,7 +90,7 @@ class SparseColumns:
         Position in the matrix of each column, by its position in the table.
     matrix : (n, q) csr_array of float
         Stored values, without duplicates; a copy of the caller's.
-    kinds : dict of str to str
+    column_types : dict of str to str
         Column type of each column, "numeric" or "boolean", by name.
     fill : (q,) float array
         Value of entries that are not stored; NaN if they are missing.
@@ -96,7 +98,7 @@ class SparseColumns:
         Cache of `discrim.design.rows`, by the names of columns.
     """
 
-    __slots__ = ("_by_column", "fill", "kinds", "matrix", "matrix_positions", "rows")
+    __slots__ = ("_by_column", "column_types", "fill", "matrix", "matrix_positions", "rows")
 
     def __init__(
         self,
@@ -105,7 +107,7 @@ class SparseColumns:
         fill: Floats,
         kinds: dict[str, ColumnType],
     ) -> None:
-        self.kinds = kinds
+        self.column_types = kinds
         self.matrix_positions = matrix_positions
         self.matrix = matrix
         self.fill = fill

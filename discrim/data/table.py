@@ -487,7 +487,7 @@ class Table:
             if view is not None and not values and set(names).issuperset(group):
                 values[group] = view[:, ::step].copy()
         # The table has a copy of sparse columns.
-        copied_columns = set().union(*values, () if self.sparse is None else self.sparse.kinds)
+        copied_columns = set().union(*values, () if self.sparse is None else self.sparse.column_types)
         for name in names:
             dtype = self._dtypes[self.position(name)] if self._dtypes else None
             if name in copied_columns or isinstance(dtype, IMMUTABLE_DTYPES):
@@ -537,12 +537,12 @@ class Table:
         """Columns of numbers or booleans with a Sparse dtype, as one matrix; None if there are none."""
         if self._sparse == "unknown":
             self._sparse = find_sparse_columns(self.data, self._dtypes, self.names)
-            self._column_types.update({} if self._sparse is None else self._sparse.kinds)
+            self._column_types.update({} if self._sparse is None else self._sparse.column_types)
         return self._sparse
 
     def is_sparse(self, name: str) -> bool:
         """Return whether a column is in `sparse`."""
-        return self.sparse is not None and name in self.sparse.kinds
+        return self.sparse is not None and name in self.sparse.column_types
 
     def sparse_positions(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
         """Return which of some columns are sparse, and where they are stored.
@@ -633,7 +633,7 @@ class Table:
             return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
         return self.column(name, start, stop)
 
-    def present(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
+    def present_mask(self, name: str, start: int, stop: int) -> NDArray[np.bool_] | None:
         """Return which of the rows start to stop have a value in a column, if no values have to be converted.
 
         Parameters
@@ -743,7 +743,7 @@ class Table:
         selected._index = self.index[positions]
         return selected
 
-    def compare_to_doubles(self, names: Sequence[str]) -> None:
+    def check_float_precision(self, names: Sequence[str]) -> None:
         """Warn once if float64 rounds the numbers of these columns.
 
         If a model is fitted to the table and float64 loses too much of a column, it is a DataError.
@@ -755,7 +755,7 @@ class Table:
             and self.sparse is not None
             and not self.sparse.has_value_outside(-MAX_EXACT_INTEGER, MAX_EXACT_INTEGER)
         ):
-            self._compared_names.update(self.sparse.kinds)
+            self._compared_names.update(self.sparse.column_types)
         for name in names:
             if name in self._compared_names:
                 continue
@@ -991,7 +991,7 @@ def raise_if_missing(data: Any, names: Sequence[str]) -> None:
         if view is not None and np.isfinite(view.sum()):
             return
     if table.sparse is not None and not table.sparse.has_missing():
-        names = [name for name in names if name not in table.sparse.kinds]
+        names = [name for name in names if name not in table.sparse.column_types]
     for name in names:
         missing = table.column(name).isna().to_numpy()
         if missing.any():
@@ -1007,7 +1007,7 @@ def raise_if_missing(data: Any, names: Sequence[str]) -> None:
 
 def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
     """Return the column that `with_column` added."""
-    return (data.beside if isinstance(data, SparseFrame) else data).iloc[:, -1]
+    return (data.extra_columns if isinstance(data, SparseFrame) else data).iloc[:, -1]
 
 
 def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:

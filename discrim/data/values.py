@@ -79,7 +79,7 @@ def find_levels(
     codes, uniques = factorize(values)
     if levels is None:
         declared = isinstance(values.dtype, pd.CategoricalDtype)
-        return coded_levels(codes, uniques, description, declared=declared, keep_unused=keep_unused)
+        return coded_levels(codes, uniques, description, is_declared=declared, keep_unused=keep_unused)
     requested_levels = tuple(_as_scalar(level, description) for level in levels)
     if len(set(requested_levels)) < len(requested_levels):
         raise DataError(
@@ -95,7 +95,7 @@ def find_levels(
 
 
 def coded_levels(
-    codes: NDArray[Any], uniques: list[Any], description: str, *, declared: bool, keep_unused: bool
+    codes: NDArray[Any], uniques: list[Any], description: str, *, is_declared: bool, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
     """Return the levels and codes of values that are stored as codes; see `find_levels`.
 
@@ -107,7 +107,7 @@ def coded_levels(
         The labels of the codes.
     description : str
         Name of the values for messages.
-    declared : bool
+    is_declared : bool
         Whether the labels are the categories of a categorical, in their order.
     keep_unused : bool
         Whether levels without rows are kept.
@@ -115,11 +115,11 @@ def coded_levels(
     Returns
     -------
     levels : tuple
-        In the order of `uniques` if `declared`, else sorted.
+        In the order of `uniques` if `is_declared`, else sorted.
     codes : (m,) int array
     """
     ordered_levels = tuple(_as_scalar(label, description) for label in uniques)
-    ordered_levels = ordered_levels if declared else _sort_levels(ordered_levels, description)
+    ordered_levels = ordered_levels if is_declared else _sort_levels(ordered_levels, description)
     position_by_level = {level: position for position, level in enumerate(ordered_levels)}
     positions = np.array([*(position_by_level[label] for label in uniques), -1], dtype=np.intp)[codes]
     return _used_levels(ordered_levels, positions, description, keep_unused=keep_unused)

@@ -32,7 +32,7 @@ from discrim.data.table import Table
 from discrim.data.values import as_floats, has_values, pandas_column_type
 from discrim.design.levels import check_booleans_or_counts, unseen_level_mask
 from discrim.design.matrix import DesignMatrix, check_finite, design_of_columns, missing_row_mask
-from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, naming_file, warn_user
+from discrim.errors import DataError, DroppedRowsWarning, NotSupportedError, add_path_to_errors, warn_user
 from discrim.formula.design import Design
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Rows(ABC):
 
     @property
     @abstractmethod
-    def weighted(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether the rows have weights."""
 
     @abstractmethod
@@ -273,7 +273,7 @@ class TableRows(Rows):
         return unused if unused.any() else None
 
     @property
-    def weighted(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether the rows have weights."""
         return self.weights is not None
 
@@ -413,9 +413,9 @@ class DesignRows:
         return self.rows.all_weights()
 
     @property
-    def weighted(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether the rows have weights."""
-        return self.rows.weighted
+        return self.rows.has_weights
 
     @property
     def n_labelled(self) -> int:
@@ -582,7 +582,7 @@ class DesignRows:
         for chunk in self.rows.chunks(self.design, with_classes=False):
             in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
             chunk_positions = positions[in_chunk] - chunk.start
-            with naming_file(chunk.path):
+            with add_path_to_errors(chunk.path):
                 unused = None if self.design.spec is None else chunk.unused
                 matrix = DesignMatrix(
                     self.design, chunk.table, self.functions, partial=self.integrates_missing, unused=unused
@@ -608,7 +608,7 @@ class DesignRows:
     def without_rows(self) -> DesignRows:
         """Return a copy with the same design and no rows."""
         empty_rows = design_without_rows(
-            self.design, self.functions, weighted=self.weighted, kept_columns=self.keep,
+            self.design, self.functions, weighted=self.has_weights, kept_columns=self.keep,
             dropped_terms=(self.constant, self.collinear), n_dropped_rows=self.dropped,
         )  # fmt: skip
         return replace(
@@ -667,7 +667,7 @@ class DesignRows:
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of one chunk; errors name its file."""
-        with nullcontext() if chunk.path is None else naming_file(chunk.path):
+        with nullcontext() if chunk.path is None else add_path_to_errors(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
@@ -682,7 +682,7 @@ class DesignRows:
             view = table.view(design.columns) if design.is_plain else None
             matrix = None
             if view is None and design.spec is None:
-                table.compare_to_doubles(design.columns)
+                table.check_float_precision(design.columns)
             elif view is None:
                 matrix = DesignMatrix(
                     design, table, self.functions, partial=self.integrates_missing,
@@ -730,7 +730,7 @@ def _has_finite_sum(x: NDArray[np.float64]) -> bool:
 def _raise_if_missing(design_rows: DesignRows) -> None:
     """Raise a DataError that names the first missing value of the rows, if a value is missing."""
     for chunk in design_rows.rows.chunks(design_rows.design):
-        with naming_file(chunk.path):
+        with add_path_to_errors(chunk.path):
             _raise_if_missing_in_chunk(design_rows, chunk)
 
 

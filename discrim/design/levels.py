@@ -252,7 +252,7 @@ def check_booleans_or_counts(table: Table, names: Sequence[str], *, counts: bool
     if not names:
         return
     if counts and table.sparse is not None and not table.sparse.has_value_outside(0.0, np.inf):
-        names = [name for name in names if name not in table.sparse.kinds]
+        names = [name for name in names if name not in table.sparse.column_types]
     table_columns = set(table.names)
     for name in names:
         if name not in table_columns or table.column_type(name) != "numeric":

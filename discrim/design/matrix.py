@@ -339,7 +339,7 @@ class DesignMatrix:
         if design.spec is not None:
             self._find_columns(design.spec, select_functions(design.functions, functions))
         elif self.view is None:
-            table.compare_to_doubles(design.columns)
+            table.check_float_precision(design.columns)
 
     def _find_columns(self, spec: Spec, functions: Functions) -> None:
         """Determine how each factor is read: as a column of numbers, as codes of a column, or computed."""
@@ -364,7 +364,7 @@ class DesignMatrix:
                         factorized[0],
                         np.array([*level_codes, _MISSING_LEVEL], dtype=np.intp),
                     )
-        table.compare_to_doubles(list(self._numeric_columns.values()))
+        table.check_float_precision(list(self._numeric_columns.values()))
         direct_factors = {*self._numeric_columns, *self._coded_columns}
         self._copied_columns = []
         computed_products: list[tuple[slice, Product]] = []

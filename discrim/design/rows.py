@@ -41,7 +41,7 @@ def read_rows(
     is_chunk: bool = False,
     in_memory: str | None = None,
     parser: FormulaParser = parse_formula,
-    uses_incomplete: bool = False,
+    uses_incomplete_rows: bool = False,
 ) -> DesignRows:
     """Return the rows that a formula reads from a table, a chunk of a table, or a source of tables.
 
@@ -55,7 +55,7 @@ def read_rows(
         Reason that the rows have to be in memory, a sentence. A source of tables is then refused.
     parser : FormulaParser
         By default `parse_formula`; `parse_adjusted_formula` also accepts covariates.
-    uses_incomplete : bool
+    uses_incomplete_rows : bool
         Whether the fit also uses rows with missing values; levels are then learnt from them, too.
 
     Returns
@@ -75,7 +75,7 @@ def read_rows(
     if source is not None:
         return _read_source(
             formula, data, source, weights, levels, dict(functions or {}), in_memory, parser,
-            uses_incomplete_rows=uses_incomplete,
+            uses_incomplete_rows=uses_incomplete_rows,
         )  # fmt: skip
     table = (
         data
@@ -90,14 +90,14 @@ def read_rows(
     weight_values = read_weights(weights, table)
     design, codes = learn_design(
         parsed, table, checked_functions, levels,
-        positive=learning_row_mask(weight_values, table), uses_incomplete_rows=uses_incomplete,
+        positive=learning_row_mask(weight_values, table), uses_incomplete_rows=uses_incomplete_rows,
     )  # fmt: skip
     return DesignRows(
         design, TableRows(table, codes, weight_values, is_training=True), dict(checked_functions)
     )
 
 
-def new_blocks(design_rows: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
+def rows_of_new_data(design_rows: DesignRows, data: Any, *, is_stored: bool = False) -> DesignRows:
     """Return the rows of other data in the design of a fit, for predictions.
 
     Parameters
@@ -349,7 +349,7 @@ def stored_rows(design_rows: DesignRows) -> StoredRows | None:
     if stored is not None:
         stored = _select_stored(stored, design_rows)
         if design_rows.column_range is not None:
-            design_rows.column_range.check_stored(
+            design_rows.column_range.check_sparse(
                 stored.base, stored.steps, stored.missing, design_rows.terms, design_rows.table
             )
     return stored
@@ -378,7 +378,7 @@ def _compute_stored_rows(design_rows: DesignRows, sparse: SparseColumns) -> Stor
     design = design_rows.design
     table = design_rows.table
     check_booleans_or_counts(table, design.boolean_columns, counts=False)
-    table.compare_to_doubles(design.columns)
+    table.check_float_precision(design.columns)
     sparse_columns, positions, dense_positions = table.sparse_positions(design.columns)
     n = table.nrows
     p = len(design.columns)

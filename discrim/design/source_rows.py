@@ -34,7 +34,7 @@ from discrim.design.design_rows import (
 )
 from discrim.design.matrix import response_codes
 from discrim.design.source_tables import SourceTable, chunk_table, chunk_tables
-from discrim.errors import DiscrimWarning, kept_warnings, naming_file, warn_user
+from discrim.errors import DiscrimWarning, add_path_to_errors, collect_warnings, warn_user
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions
 
@@ -87,7 +87,7 @@ class SourceReader:
             codes = np.full(table.nrows, -1, dtype=np.intp)
             weights = None
             if with_labels:
-                with naming_file(path), warnings.catch_warnings():
+                with add_path_to_errors(path), warnings.catch_warnings():
                     if self.has_warned:
                         # The first pass has issued these warnings.
                         warnings.simplefilter("ignore", DiscrimWarning)
@@ -147,7 +147,7 @@ class SourceRows(Rows):
     excluded: Mask | None = None
 
     @property
-    def weighted(self) -> bool:
+    def has_weights(self) -> bool:
         """Whether rows have weights."""
         return self.weights is not None or self.reader.weight_name is not None
 
@@ -199,7 +199,7 @@ class SourceRows(Rows):
 
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
         """Iterate over the chunks of the source, with the classes, weights and mask of these rows."""
-        is_labelled = self.codes is not None and (self.weights is not None or not self.weighted)
+        is_labelled = self.codes is not None and (self.weights is not None or not self.has_weights)
         for chunk in self.reader.read_chunks(design, with_labels=with_classes and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)
             codes = _recode_levels(chunk.codes, self.reader.design.levels, design.levels)
@@ -284,7 +284,7 @@ class ChunkTask(Generic[T]):
         if table is None:
             return None
         codes, weights, excluded = overrides or NO_OVERRIDES
-        with kept_warnings() as messages:
+        with collect_warnings() as messages:
             if codes is None:
                 positive = positive_weight_mask(self.weight_name, table)
                 codes = response_codes(self.response_design, table, self.functions, positive)

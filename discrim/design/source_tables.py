@@ -24,7 +24,7 @@ from discrim.data.sources.base import ChunkWork, DistributedSource, Source, Tabl
 from discrim.data.table import Table
 from discrim.data.values import ColumnType, label_type
 from discrim.design.design_rows import positive_weight_mask
-from discrim.errors import DataError, kept_warnings, naming_file
+from discrim.errors import DataError, add_path_to_errors, collect_warnings
 from discrim.formula.design import Design
 from discrim.formula.factors import CallStates, Categories, Functions, RowRange, check_functions, evaluate
 from discrim.formula.formula import FormulaParser, FullDataSummary, ParsedFormula, learn_design, parse_formula
@@ -54,7 +54,7 @@ def chunk_tables(
     start = 0
     with Progress(source.nrows or 0, "rows read") as progress:
         for data, path, coded_columns in source.chunks(columns):
-            with naming_file(path):
+            with add_path_to_errors(path):
                 table = chunk_table(data, kinds, start, coded_columns)
             if table is not None:
                 yield table, path
@@ -102,7 +102,9 @@ def apply_to_source(
         return to_library_of(compute(source.data), source.data)
     if isinstance(source, DistributedSource):
         return source.apply_lazily(
-            source.names if columns is None else columns, worker_function(), beyond=allows_unknown_labels
+            source.names if columns is None else columns,
+            worker_function(),
+            allows_unknown_labels=allows_unknown_labels,
         )
     return apply_to_chunks(source, columns, compute)
 
@@ -153,7 +155,7 @@ def apply_to_chunks(
     """
     with Progress(source.nrows or 0, "rows predicted") as progress:
         for chunk, path in table_chunks(source, columns):
-            with naming_file(path):
+            with add_path_to_errors(path):
                 values = compute(chunk)
             progress(len(values))
             with progress.paused():
@@ -430,7 +432,7 @@ def _collect_rows(
     collected = _CollectedRows(settings)
     with Progress(source.nrows or 0, "levels and transforms") as progress:
         for chunk, path in chunk_tables(source, settings.columns):
-            with naming_file(path):
+            with add_path_to_errors(path):
                 collected.collect(chunk)
             progress(chunk.nrows)
             if all_labels is not None and collected.contains_labels_of(all_labels):
@@ -488,7 +490,7 @@ def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _Coll
     if chunk is None:
         return None
     collected = _CollectedRows(settings)
-    with kept_warnings():
+    with collect_warnings():
         collected.collect(chunk)
     return collected
 

@@ -17,7 +17,7 @@ from discrim.core.numerics.arrays import Codes, Mask
 from discrim.data.sources.sources import source_of
 from discrim.data.table import Table
 from discrim.design.design_rows import DesignRows
-from discrim.design.rows import new_blocks, read_rows, used_codes
+from discrim.design.rows import read_rows, rows_of_new_data, used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.formula.formula import ParsedFormula, parse_formula
 
@@ -104,7 +104,7 @@ def _join_labels(labels: Sequence[Any]) -> str:
 def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> Table:
     """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
     table = _require_table(data, column)
-    new_rows = new_blocks(design_rows, table)
+    new_rows = rows_of_new_data(design_rows, table)
     complete = _complete_row_mask(new_rows)
     return _subtract_group_means(new_rows, table, _group_codes(table, column, complete, complete))
 

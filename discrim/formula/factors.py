@@ -217,7 +217,7 @@ class RowRange:
         """
         keep = np.ones(self.size, dtype=bool)
         for name in columns:
-            present = self.table.present(name, self.start, self.stop)
+            present = self.table.present_mask(name, self.start, self.stop)
             if present is not None:
                 keep &= present if self.keep is None else present[self.keep]
             elif self.column_type(name) in {"numeric", "boolean"}:
@@ -280,7 +280,7 @@ class RowRange:
                 hint=f"Use C({name}) for categories, or convert it to numbers first.",
                 columns=(name,),
             )
-        self.table.compare_to_doubles([name])
+        self.table.check_float_precision([name])
         values = self._float_column(name)
         finite = np.isfinite(values)
         if not self.lenient and not finite.all() and np.isinf(values).any():

@@ -875,7 +875,7 @@ def _learn_factor(
         is_text = rows.column_type(root.name) == "text"
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
-            *factorized, description, declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
+            *factorized, description, is_declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
         )
         if is_text:
             check_not_numbers_as_text(levels, codes, root.name, lambda: rows.index)

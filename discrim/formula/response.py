@@ -193,7 +193,7 @@ def classes_and_codes(
             used_codes,
             factorized[1],
             _describe_response(response),
-            declared=declared,
+            is_declared=declared,
             keep_unused=table.is_chunk,
         )
         dtype = table.dtype(column)

@@ -66,8 +66,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.errors import DataError
 from discrim.inference.error_rates import (
     check_level,
-    effective_interval,
     exact_interval,
+    exact_interval_of_dependent_rows,
     log_interval,
     weighted_mean_interval,
 )
@@ -448,7 +448,7 @@ def mean_loss_interval(
     if clusters is None and test_rows.prior is not None:
         class_means, pi, class_rows = _class_means_under_prior(losses, test_rows, test_rows.prior)
         return mean, se, *weighted_mean_interval(pi, class_means, class_rows, level)
-    return mean, se, *effective_interval(mean, variance, rows, n_units, level)
+    return mean, se, *exact_interval_of_dependent_rows(mean, variance, rows, n_units, level)
 
 
 def _class_means_under_prior(
@@ -510,7 +510,7 @@ def _unobserved_loss_limit(
     return float(np.sqrt(((pi * limits * means) ** 2).sum()))
 
 
-def second_best_class(scores: Floats) -> Codes:
+def second_best_classes(scores: Floats) -> Codes:
     """Return the class with the second largest score in each row.
 
     Parameters

@@ -418,7 +418,7 @@ def _information_root(
     return root, np.sqrt(squares)
 
 
-def prior_ratio_test(
+def prior_likelihood_ratio_test(
     densities: Floats, proportions: Floats, prior: Floats, weights: Floats | None = None
 ) -> TestResult:
     """Likelihood-ratio test that the proportions equal a positive prior.

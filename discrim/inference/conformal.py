@@ -115,7 +115,7 @@ def _aps_scores(log_posteriors: Floats, class_fractions: Floats | None) -> Float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reference:
+class CalibrationScores:
     """Sorted nonconformity scores of calibration rows.
 
     Attributes
@@ -130,12 +130,12 @@ class Reference:
     weight_at_least: Floats
 
     @staticmethod
-    def from_values(values: Floats, weights: Floats | None = None) -> Reference:
+    def from_values(values: Floats, weights: Floats | None = None) -> CalibrationScores:
         """Build from the scores (n,) and weights (n,) of rows; a missing score counts as infinite."""
         values = np.where(np.isnan(values), np.inf, values)
         order = np.argsort(values, kind="stable")
         ordered = np.ones(len(values)) if weights is None else weights[order]
-        return Reference(values[order], np.append(np.cumsum(ordered[::-1])[::-1], 0.0))
+        return CalibrationScores(values[order], np.append(np.cumsum(ordered[::-1])[::-1], 0.0))
 
     @property
     def total(self) -> float:
@@ -150,7 +150,7 @@ class Reference:
 
 
 def conformal_pvalues(
-    reference: Reference,
+    reference: CalibrationScores,
     scores: Floats,
     *,
     left_out: tuple[Floats, Floats] | None = None,

@@ -81,7 +81,7 @@ MIN_POSITIVE = 1e-300
 """Smallest tail probability of which a logarithm is taken."""
 
 
-def likelihood_ratio(llf_common: float, llf_separate: float, df: float) -> TestResult:
+def likelihood_ratio_test(llf_common: float, llf_separate: float, df: float) -> TestResult:
     """Test equal covariances by the likelihood ratio of LDA against QDA.
 
     Parameters
@@ -790,7 +790,7 @@ def _factor_model_row(
         Values by column; likelihood or tests are omitted if they are not defined.
     """
     counts = moments.counts
-    df = n_other_parameters + model.free_parameters()
+    df = n_other_parameters + model.count_free_parameters()
     row: dict[str, Any] = {"df": df, "dimensions": ", ".join(str(d) for d in model.dimensions.tolist())}
     if model.fault() is not None:
         return row

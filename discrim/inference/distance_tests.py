@@ -304,7 +304,7 @@ class Directions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RowShuffle:
+class DesignPermutation:
     """Permutations of the design rows (cells) of a model, which exchange whole units of rows within blocks.
 
     The cells of the rows of a unit form a pattern. Units exchange the numbers of their patterns.
@@ -324,7 +324,7 @@ class RowShuffle:
     patterns: Codes
 
     @classmethod
-    def from_cells(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> RowShuffle:
+    def from_cells(cls, cells: Codes, units: Codes | None, blocks: Codes | None) -> DesignPermutation:
         """Build the permutations from the cell, unit and block of each row.
 
         Parameters
@@ -352,7 +352,7 @@ class RowShuffle:
         """Return the number of distinct labellings; infinite if it exceeds the range of float64."""
         return (
             float(np.round(np.exp(logs)))
-            if (logs := self.label_permutation.log_labellings()) < 700
+            if (logs := self.label_permutation.log_n_labellings()) < 700
             else np.inf
         )
 
@@ -373,9 +373,9 @@ class RowShuffle:
             return
         rng = np.random.default_rng(seed)
         for _ in range(n_permutations):
-            yield self._cells_from_labels(self.label_permutation.codes(rng))
+            yield self._cells_from_labels(self.label_permutation.random_codes(rng))
 
-    def invariant_terms(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
+    def invariant_term_mask(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
         """Return which terms no permutation changes, because their columns are constant in each block.
 
         Parameters
@@ -653,7 +653,7 @@ Centre = Literal["median", "centroid"]
 """Centre of a class: spatial median or mean."""
 
 
-def class_distances(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floats, int]:
+def distances_to_class_centres(space: RowSpace, codes: Codes, centre: Centre) -> tuple[Floats, int]:
     """Compute the distance of each row from the centre of its class.
 
     Parameters
@@ -814,7 +814,7 @@ def permutation_dispersion_test(
     Parameters
     ----------
     distances_to_centre : (n,) float
-        Distance of each row from the centre of its class, see `class_distances`.
+        Distance of each row from the centre of its class, see `distances_to_class_centres`.
     codes : (n,) int
         Classes, numbered from 0, each with rows.
     orders : iterator of (n,) int

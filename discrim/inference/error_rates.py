@@ -75,7 +75,7 @@ from discrim.errors import DataError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rates:
+class ErrorRateEstimate:
     """An estimate of the error rate with its interval.
 
     Attributes
@@ -151,7 +151,7 @@ def confusion_table(
 
 def error_rate_from_counts(
     counts: Floats, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
-) -> Rates:
+) -> ErrorRateEstimate:
     """Return the error rate or mean cost of a confusion table, overall and by class, with an interval.
 
     Parameters
@@ -202,7 +202,7 @@ def error_rate_from_labels(
     level: float,
     *,
     sampled: bool,
-) -> Rates:
+) -> ErrorRateEstimate:
     """Return the error rate of predicted classes, overall and by class, with an interval.
 
     The result is that of `error_rate_from_counts` without costs, but no (K, K) table is formed.
@@ -247,7 +247,7 @@ def _rates_from_class_sums(
     max_cost: float | None,
     *,
     sampled: bool,
-) -> Rates:
+) -> ErrorRateEstimate:
     """Combine the rates of the classes into an overall rate with its interval.
 
     Parameters
@@ -271,11 +271,11 @@ def _rates_from_class_sums(
     """
     rows, by_class, variance, wrong, total = class_sums
     if not total:
-        return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
+        return ErrorRateEstimate(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = rows / total if sampled else np.where(rows > 0, prior, 0.0)
     if not pi.sum():
         # Only classes without rows have a positive prior.
-        return Rates(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
+        return ErrorRateEstimate(by_class, np.nan, np.nan, np.nan, np.nan, wrong, total)
     pi = pi / pi.sum()
     has_weight = pi > 0
     rate = float(pi[has_weight] @ by_class[has_weight])
@@ -287,19 +287,19 @@ def _rates_from_class_sums(
         unobserved_cost = max_cost * exact_interval(0.0, effective_rows, level)[1]
         low, high = (0.0, 0.0) if rate == rate_variance == 0 else log_interval(rate, rate_variance, level)
         high = min(max(high, rate + unobserved_cost), max_cost)
-        return Rates(by_class, rate, float(np.sqrt(rate_variance)), low, high, wrong, total)
+        return ErrorRateEstimate(by_class, rate, float(np.sqrt(rate_variance)), low, high, wrong, total)
     if sampled:
         rate = wrong / total
         se = float(np.sqrt(rate * (1 - rate) / total))
-        return Rates(by_class, rate, se, *exact_interval(wrong, total, level), wrong, total)
+        return ErrorRateEstimate(by_class, rate, se, *exact_interval(wrong, total, level), wrong, total)
     rate_variance = float(pi[has_weight] ** 2 @ np.maximum(variance[has_weight], 0.0))
     interval = weighted_mean_interval(pi[has_weight], by_class[has_weight], rows[has_weight], level)
-    return Rates(by_class, rate, float(np.sqrt(rate_variance)), *interval, wrong, total)
+    return ErrorRateEstimate(by_class, rate, float(np.sqrt(rate_variance)), *interval, wrong, total)
 
 
 def posterior_error_rate(
     posteriors: Floats, actual: Codes, prior: Floats, weights: Floats | None, *, stratified: bool
-) -> Rates:
+) -> ErrorRateEstimate:
     """Estimate the error rate from posterior probabilities (see the module docstring), without an interval.
 
     Parameters
@@ -332,7 +332,7 @@ def posterior_error_rate(
     max_posteriors = p.max(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_class = 1 - np.bincount(np.argmax(p, axis=1), row_weights * max_posteriors, k) / prior
-    return Rates(by_class, 1 - float(row_weights @ max_posteriors), np.nan, np.nan, np.nan)
+    return ErrorRateEstimate(by_class, 1 - float(row_weights @ max_posteriors), np.nan, np.nan, np.nan)
 
 
 def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> float:
@@ -382,7 +382,7 @@ class OutOfBagPredictions:
 
 def bootstrap_632_plus(
     predictions: OutOfBagPredictions, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
-) -> Rates:
+) -> ErrorRateEstimate:
     """Compute the .632+ bootstrap estimate of the error rate.
 
     The interval is normal on the logit scale, or on the log scale for mean costs.
@@ -414,7 +414,7 @@ def bootstrap_632_plus(
     row_weights = (prior / np.bincount(predictions.actual, minlength=k))[predictions.actual]
     n_samples_without = (predictions.out_of_bag_predicted >= 0).sum(axis=0)
     if not n_samples_without.any():
-        return Rates(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
+        return ErrorRateEstimate(np.full(k, np.nan), np.nan, np.nan, np.nan, np.nan)
     sampled_weights = np.where(n_samples_without > 0, row_weights, 0.0)
     sampled_weights /= sampled_weights.sum()
     losses, influences, monte_carlo_variance = _out_of_bag_losses(
@@ -448,7 +448,9 @@ def bootstrap_632_plus(
         ]
         class_rates = np.nan_to_num(np.column_stack(class_errors)) @ slopes
         variance += float(prior @ (class_rates - prior @ class_rates) ** 2) / len(sampled_weights)
-    return Rates(by_class, rate, *_bootstrap_se_and_limits(rate, variance, sampled_weights, costs, level))
+    return ErrorRateEstimate(
+        by_class, rate, *_bootstrap_se_and_limits(rate, variance, sampled_weights, costs, level)
+    )
 
 
 def _out_of_bag_losses(
@@ -633,7 +635,7 @@ def logit_interval(rate: float, se: float, level: float) -> tuple[float, float]:
         return float(1 / (1 + np.exp(half - logit))), float(1 / (1 + np.exp(-half - logit)))
 
 
-def rates_table(rates: Sequence[tuple[str, Rates]]) -> pd.DataFrame:
+def rates_table(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> pd.DataFrame:
     """Return a table with one row for each method: estimate, standard error, limits and counts."""
     columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
@@ -683,7 +685,7 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
     return low, high
 
 
-def effective_interval(
+def exact_interval_of_dependent_rows(
     rate: float, variance: float, rows: float, units: float, level: float
 ) -> tuple[float, float]:
     """Compute the exact interval of a proportion of rows that are dependent or were classified several times.

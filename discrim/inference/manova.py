@@ -294,7 +294,7 @@ class LeastSquares:
         Positions of the columns of each term, without the constant.
     factors : tuple of frozenset of str
         Names of the factors that each term multiplies.
-    error : (p, p) float
+    error_root : (p, p) float
         Triangular root of the residual scatter E.
     df : float
         Residual degrees of freedom v.
@@ -306,18 +306,18 @@ class LeastSquares:
     y: Floats
     groups: tuple[tuple[int, ...], ...]
     factors: tuple[frozenset[str], ...]
-    error: Floats
+    error_root: Floats
     df: float
     rank: int
 
-    def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
+    def term_hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Return the hypothesis that a term has no effect, by a test of type I, II or III."""
         adjusted_for = adjusting_terms(term, test_type, self.factors)
         before = [0, *(column for j in adjusted_for for column in self.groups[j])]
         basis = orthonormal_bases(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
-    def contrast(self, combinations: Floats, origin: Floats) -> Hypothesis:
+    def contrast_hypothesis(self, combinations: Floats, origin: Floats) -> Hypothesis:
         """Return the hypothesis that linear combinations of the coefficients are zero; requires full rank.
 
         Parameters
@@ -340,7 +340,7 @@ class LeastSquares:
             y = y + np.outer(self.x[:m, 0], origin)
         return Hypothesis(basis.T @ y, len(combinations))
 
-    def overall(self, origin: Floats) -> Hypothesis:
+    def constant_hypothesis(self, origin: Floats) -> Hypothesis:
         """Return the hypothesis that the constant coefficients of all responses plus `origin` are zero.
 
         Parameters
@@ -356,10 +356,10 @@ class LeastSquares:
         # The constant is the first column; only the first row of the triangle depends on it.
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
-    def for_combinations(self, weights: Floats) -> LeastSquares:
+    def for_response_combinations(self, weights: Floats) -> LeastSquares:
         """Return the model for d linear combinations of the responses, with coefficients (p, d)."""
-        error = scipy.linalg.qr(self.error @ weights, mode="r", check_finite=False)[0]
-        return replace(self, y=self.y @ weights, error=error[: weights.shape[1]])
+        error = scipy.linalg.qr(self.error_root @ weights, mode="r", check_finite=False)[0]
+        return replace(self, y=self.y @ weights, error_root=error[: weights.shape[1]])
 
     def roots(self, hypothesis: Hypothesis) -> tuple[Floats, Floats]:
         """Compute the roots of E^-1 H, with E the residual scatter and H the scatter of a hypothesis.
@@ -376,12 +376,12 @@ class LeastSquares:
         axes : (p, s) float
             Eigenvectors a in columns, normalized to a'Ea = 1.
         """
-        unit = np.sqrt((self.error**2).sum(axis=0))
+        unit = np.sqrt((self.error_root**2).sum(axis=0))
         whitened = scipy.linalg.solve_triangular(
-            self.error / unit, (hypothesis.projection / unit).T, trans="T"
+            self.error_root / unit, (hypothesis.projection / unit).T, trans="T"
         ).T
         _, singular, axes = np.linalg.svd(whitened, full_matrices=False)
-        raw = scipy.linalg.solve_triangular(self.error / unit, axes.T) / unit[:, None]
+        raw = scipy.linalg.solve_triangular(self.error_root / unit, axes.T) / unit[:, None]
         return singular**2, raw
 
     def coefficients(self) -> Floats:
@@ -390,21 +390,21 @@ class LeastSquares:
         m = self.x.shape[1]
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
-    def dependent(self) -> list[Dependency]:
+    def dependent_responses(self) -> list[Dependency]:
         """Return responses with residuals that are zero or combinations of earlier responses' residuals."""
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         independent_columns: list[int] = []
-        for j in range(self.error.shape[1]):
-            norm = float(np.linalg.norm(self.error[:, j]))
+        for j in range(self.error_root.shape[1]):
+            norm = float(np.linalg.norm(self.error_root[:, j]))
             if norm <= RANK_TOLERANCE * column_norms[j]:
                 dependencies.append(Dependency(j, ()))
                 continue
-            normalized = self.error[:, independent_columns] / np.linalg.norm(
-                self.error[:, independent_columns], axis=0
+            normalized = self.error_root[:, independent_columns] / np.linalg.norm(
+                self.error_root[:, independent_columns], axis=0
             )
-            weights = np.linalg.lstsq(normalized, self.error[:, j] / norm, rcond=None)[0]
-            if np.linalg.norm(self.error[:, j] / norm - normalized @ weights) <= RANK_TOLERANCE:
+            weights = np.linalg.lstsq(normalized, self.error_root[:, j] / norm, rcond=None)[0]
+            if np.linalg.norm(self.error_root[:, j] / norm - normalized @ weights) <= RANK_TOLERANCE:
                 determining_columns = tuple(
                     independent_columns[i] for i in np.flatnonzero(np.abs(weights) > 1e-8).tolist()
                 )
@@ -525,7 +525,7 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
         NaN, with F_is "not defined", if there are too few degrees of freedom.
     """
     q = hypothesis.df
-    p = len(model.error)
+    p = len(model.error_root)
     if not q or model.df < p:
         missing_table = manova_table(np.zeros(1), p, 2, p + 2)
         missing_table.loc[:, ["statistic", "F", "df1", "df2", "p"]] = np.nan
@@ -551,8 +551,8 @@ def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic,
     dict of float
         Keys as in `STATISTICS`; NaN if there are too few degrees of freedom.
     """
-    s = min(hypothesis.df, len(model.error))
-    if not s or model.df < len(model.error):
+    s = min(hypothesis.df, len(model.error_root))
+    if not s or model.df < len(model.error_root):
         return dict.fromkeys(STATISTICS, np.nan)
     roots = model.roots(hypothesis)[0]
     trace = float(roots.sum())
@@ -585,7 +585,7 @@ def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic)
     return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
 
 
-def roy_critical(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
+def roy_critical_value(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
     """Return the approximate critical value of Roy's largest root under equal class means.
 
     It is computed from an F distribution that bounds the root, and is exact for two classes or one column.
@@ -673,7 +673,7 @@ def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
     (0, 1)
     """
     chosen = most_separating_columns(moments, MAX_PAIRED_COLUMNS)
-    column_moments = moments.columns(chosen)
+    column_moments = moments.select_columns(chosen)
     if column_moments.scatters.ndim == 3:
         within = column_moments.scatters.sum(axis=0)
     elif column_moments.roots is not None:

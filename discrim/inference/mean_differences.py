@@ -40,7 +40,7 @@ import pandas as pd
 import scipy
 
 from discrim.core.covariance.covariance import Covariance
-from discrim.core.covariance.principal import Canonical, weighted_centre
+from discrim.core.covariance.principal import CanonicalAxes, weighted_centre
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import f_sf
@@ -196,7 +196,7 @@ def generalized_distances(
 
 
 def partial_table(
-    axes: Canonical, covariance: Covariance, n_classes: int, nu: float, terms: pd.Index
+    axes: CanonicalAxes, covariance: Covariance, n_classes: int, nu: float, terms: pd.Index
 ) -> pd.DataFrame:
     """Return partial Wilks' lambda of each column given all other columns, with its F test.
 

@@ -64,7 +64,7 @@ import scipy
 from discrim.core.numerics.arrays import Floats, svd
 from discrim.core.numerics.special import f_sf, normal_isf
 from discrim.errors import NotSupportedError
-from discrim.inference.error_rates import Rates, log_interval, logit_interval
+from discrim.inference.error_rates import ErrorRateEstimate, log_interval, logit_interval
 
 MAX_PRODUCTS = 2.0**27
 """Maximum number of multiplications of an integral, which has 256 to 65,536 points."""
@@ -144,7 +144,7 @@ def two_class_error_rate(
     shrunk: bool,
     expected: bool,
     density_factor: float = 1.0,
-) -> Rates:
+) -> ErrorRateEstimate:
     """Estimate the error rate or mean cost of LDA from the normal model, for two classes.
 
     The estimates D, DS, O and OS are defined in the module docstring. The standard error is by the delta
@@ -216,7 +216,7 @@ def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
 
 def _rates_with_interval(
     by_class: Floats, estimate: float, se: float, costs: Floats | None, level: float
-) -> Rates:
+) -> ErrorRateEstimate:
     """Add the interval to an estimated error rate, or to a mean cost, which may exceed one.
 
     Parameters
@@ -235,8 +235,8 @@ def _rates_with_interval(
     Rates
     """
     if costs is None:
-        return Rates(by_class, estimate, se, *logit_interval(estimate, se, level))
-    return Rates(by_class, estimate, se, *log_interval(estimate, se**2, level))
+        return ErrorRateEstimate(by_class, estimate, se, *logit_interval(estimate, se, level))
+    return ErrorRateEstimate(by_class, estimate, se, *log_interval(estimate, se**2, level))
 
 
 def _normal_density(x: Floats | float) -> Floats:
@@ -254,7 +254,7 @@ def multiclass_error_rate(
     *,
     shrunk: bool,
     density_factor: float,
-) -> Rates:
+) -> ErrorRateEstimate:
     """Estimate the error rate or mean cost of LDA from the normal model, for any number of classes.
 
     The estimates are D, at the estimated distances, and DS, at shrunk distances (see the module docstring).
@@ -450,7 +450,7 @@ class ScoreCovariance:
     multiply: Callable[[Floats], Floats]
 
 
-def common_covariance(
+def common_score_covariance(
     d2: Floats, mean_distances: Floats, counts: Floats, nu: float, *, estimated_prior: bool
 ) -> ScoreCovariance:
     """Compute the covariances of the scores of LDA, which has a common covariance matrix.
@@ -494,7 +494,7 @@ def common_covariance(
     return ScoreCovariance(means + d2**2 / (2 * nu), multiply)
 
 
-def separate_covariance(
+def separate_score_covariance(
     d2: Floats, counts: Floats, nu: Floats, p: int, *, estimated_prior: bool
 ) -> ScoreCovariance:
     """Compute the covariances of the scores of QDA, in which each class has its own covariance matrix.
@@ -518,7 +518,9 @@ def separate_covariance(
     return ScoreCovariance(variances, lambda v: variances * v)
 
 
-def delta_intervals(posteriors: Floats, covariance: ScoreCovariance, level: float) -> tuple[Floats, Floats]:
+def posterior_intervals(
+    posteriors: Floats, covariance: ScoreCovariance, level: float
+) -> tuple[Floats, Floats]:
     """Compute confidence intervals of posteriors by the delta method, normal on the logit scale.
 
     Parameters

@@ -114,7 +114,7 @@ def sphericity(model: LeastSquares, total: float, huynh_feldt: HuynhFeldt) -> Sp
     -------
     Sphericity
     """
-    roots = np.linalg.svd(model.error, compute_uv=False) ** 2
+    roots = np.linalg.svd(model.error_root, compute_uv=False) ** 2
     d = len(roots)
     v = model.df
     roots = roots / roots.mean()
@@ -155,10 +155,10 @@ def univariate_row(
     dict of float
         SS, df1, SS_error, df2, F; p-values p, p_GG and p_HF (the last with eps at most 1); GG, HF and eta2.
     """
-    d = len(model.error)
+    d = len(model.error_root)
     sphericity_test = sphericity(model, total, huynh_feldt)
     explained = float((hypothesis.projection**2).sum())
-    residual = float((model.error**2).sum())
+    residual = float((model.error_root**2).sum())
     df1 = float(hypothesis.df * d) if hypothesis.df else np.nan
     df2 = model.df * d
     f = explained / df1 / (residual / df2)

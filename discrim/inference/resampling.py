@@ -137,7 +137,7 @@ def _draw_in_chunks(draw: Callable[[int], Floats], replicates: int, n_elements: 
     return np.concatenate(chunks)
 
 
-def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
+def bootstrap_likelihood_ratios(counts: Floats, p: int, replicates: int, seed: int | None) -> Floats:
     """Draw likelihood ratios of LDA against QDA for normal classes with equal covariances.
 
     Parameters
@@ -170,7 +170,7 @@ def bootstrap_ratios(counts: Floats, p: int, replicates: int, seed: int | None) 
     return _draw_in_chunks(draw, replicates, len(counts) * p * p, "parametric bootstrap")
 
 
-def permutation_ratios(
+def permutation_likelihood_ratios(
     deviations: Floats, counts: NDArray[np.int64], replicates: int, seed: int | None
 ) -> Floats:
     """Draw likelihood ratios of LDA against QDA after permuting deviations over the classes.
@@ -392,7 +392,7 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
     return McNemar(exact, statistic, float(chi2_sf(statistic, 1)))
 
 
-def fold_mean_errors(values: Floats, folds: int) -> tuple[float, float]:
+def fold_mean_standard_errors(values: Floats, folds: int) -> tuple[float, float]:
     """Compute standard errors of the mean over folds, uncorrected and corrected for shared training rows.
 
     Parameters
@@ -440,7 +440,7 @@ def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> Correct
     """
     mean = float(differences.mean())
     df = len(differences) - 1.0
-    _, se = fold_mean_errors(differences, folds)
+    _, se = fold_mean_standard_errors(differences, folds)
     if not differences.any():
         return CorrectedT(mean, se, 0.0, df, 1.0, mean, mean)
     with np.errstate(divide="ignore"):
@@ -489,7 +489,7 @@ class LabelPermutation:
         block_ids = np.unique(block_of_rows[first], return_inverse=True)[1]
         return cls(unit_ids.astype(np.intp), codes[first], block_ids.astype(np.intp))
 
-    def codes(self, rng: np.random.Generator) -> Codes:
+    def random_codes(self, rng: np.random.Generator) -> Codes:
         """Return the classes (m,) of the rows after a random permutation."""
         order = rng.permutation(len(self.labels))
         order = order[np.argsort(self.blocks[order], kind="stable")]
@@ -507,7 +507,7 @@ class LabelPermutation:
                 labels[rows] = block_order
             yield labels[self.units]
 
-    def log_labellings(self) -> float:
+    def log_n_labellings(self) -> float:
         """Return the logarithm of the number of distinct labellings."""
         label_counts = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
         log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()

@@ -99,7 +99,7 @@ class SelectedColumns:
     def __init__(self, moments: ClassMoments) -> None:
         """Compute the roots of the scatters; no column is chosen yet."""
         means = moments.means
-        within = moments.pooled()
+        within = moments.pool_classes()
         column_norms = np.sqrt(within.squares[0])
         rounding = EPS * np.sqrt(moments.total) * moments.magnitude
         self._is_constant = column_norms <= rounding
@@ -193,7 +193,7 @@ class SelectedColumns:
             log_lambdas, g, self._nu - len(self.pivots) + (g if is_chosen else np.zeros(len(g)))
         )
 
-    def overall(self) -> PartialTest:
+    def overall_test(self) -> PartialTest:
         """Test all chosen columns together."""
         log = np.array([min(self._log_wilks(), 0.0)])
         return self._rao_f_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
@@ -255,7 +255,7 @@ class SelectedColumns:
             log_lambdas[i] = _gram_logdet(blocks[0]) - _gram_logdet(blocks[1])
         return np.asarray(log_lambdas)
 
-    def with_term(self, columns: Codes, criterion: str) -> CriterionValue:
+    def criterion_with_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Return the value that a criterion would have after adding a term.
 
         Parameters
@@ -270,14 +270,16 @@ class SelectedColumns:
         CriterionValue
         """
         if criterion == "wilks":
-            return CriterionValue(self.value("wilks").value * self.partial_tests([columns])[0].wilks)
+            return CriterionValue(
+                self.criterion_value("wilks").value * self.partial_tests([columns])[0].wilks
+            )
         scores = self._whitened_means(self._within)
         residual_means = self._centred[:, columns].T - self._within.leading_rows(columns).T @ scores
         residual_root = np.linalg.qr(self._within.residuals(columns), mode="r")
         added_scores = scipy.linalg.solve_triangular(residual_root, residual_means, trans=1)
         return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
 
-    def without_term(self, columns: Codes, criterion: str) -> CriterionValue:
+    def criterion_without_term(self, columns: Codes, criterion: str) -> CriterionValue:
         """Return the value that a criterion would have after removing a chosen term.
 
         Parameters
@@ -292,13 +294,15 @@ class SelectedColumns:
         CriterionValue
         """
         if criterion == "wilks":
-            return CriterionValue(self.value("wilks").value / self.partial_tests([columns])[0].wilks)
+            return CriterionValue(
+                self.criterion_value("wilks").value / self.partial_tests([columns])[0].wilks
+            )
         remaining = [i for i, column in enumerate(self.pivots) if column not in columns]
         triangle = np.linalg.qr(self._within.triangle()[:, remaining], mode="r")
         means = self._centred[:, np.array(self.pivots)[remaining]].T
         return self._criterion_value(scipy.linalg.solve_triangular(triangle, means, trans=1), criterion)
 
-    def value(self, criterion: str) -> CriterionValue:
+    def criterion_value(self, criterion: str) -> CriterionValue:
         """Return the value of a criterion for the chosen columns.
 
         Parameters
@@ -349,7 +353,7 @@ class SelectedColumns:
         chosen_tolerances = 1 / (1 / self.tolerances() + (slopes**2).sum(axis=1))
         return term_tolerance, min(term_tolerance, float(chosen_tolerances.min()))
 
-    def pairs(self) -> tuple[Floats, Floats, float, float]:
+    def pair_distances(self) -> tuple[Floats, Floats, float, float]:
         """Compute the distances between the classes in the chosen columns.
 
         Returns

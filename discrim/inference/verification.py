@@ -140,7 +140,7 @@ class PairScores:
             n_classes,
         )
 
-    def errors(self, costs: Costs, class_weights: Floats | None = None) -> VerificationErrors:
+    def error_measures(self, costs: Costs, class_weights: Floats | None = None) -> VerificationErrors:
         """Compute the error measures.
 
         Parameters
@@ -184,7 +184,7 @@ class PairScores:
             _equal_error_rate(missed, false), float(cost.min()), float(actual), float(cllr)
         )
 
-    def limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
+    def bootstrap_limits(self, costs: Costs, level: float, replicates: int, seed: int | None) -> Floats:
         """Compute bootstrap limits of the error measures, resampling classes.
 
         Parameters
@@ -209,14 +209,14 @@ class PairScores:
         with Progress(replicates, "bootstrap of classes") as progress:
             for _ in range(replicates):
                 class_counts = rng.multinomial(self.n_classes, np.full(self.n_classes, 1 / self.n_classes))
-                replicate_errors.append(self.errors(costs, class_counts.astype(np.float64)))
+                replicate_errors.append(self.error_measures(costs, class_counts.astype(np.float64)))
                 progress(1)
         error_table = np.array(replicate_errors).reshape(-1, 4)
         defined_errors = error_table[~np.isnan(error_table).any(axis=1)]
         if not len(defined_errors):
             return np.full((2, 4), np.nan)
         limits = np.asarray(np.quantile(defined_errors, [(1 - level) / 2, (1 + level) / 2], axis=0))
-        if self.errors(costs).eer == 0:
+        if self.error_measures(costs).eer == 0:
             # Bootstrap samples of classes without errors have none; use the exact limit for as many classes.
             limits[1, 0] = exact_interval(0.0, len(np.unique(self.same_codes)), level)[1]
         return limits

@@ -578,7 +578,7 @@ class Section:
         Number of rows up to which the table is whole if it is one of several; 0 if it is the only one.
     more : str
         The expression that shows more of a shortened table.
-    most_columns : (int, int, int)
+    column_limits : (int, int, int)
         Number of columns up to which all are shown if the table stands alone, and the numbers of first and
         last columns shown of a wider one.
     """
@@ -599,7 +599,7 @@ class Section:
     n_last_columns: int | None = None
     max_rows: int = 0
     more: str = ""
-    most_columns: tuple[int, int, int] = COLUMN_LIMITS
+    column_limits: tuple[int, int, int] = COLUMN_LIMITS
 
 
 class HeaderItem(NamedTuple):
@@ -784,7 +784,7 @@ def _section_grid(section: Section, label_widths: tuple[int, int]) -> Grid:
     table, (n, m) = section.table, section.table.shape
     if not n * m:
         return Grid([], [], [], [clean(section.note or "Nothing to show.")])
-    rows, columns = _shown_positions(section, ROW_LIMITS, section.most_columns)
+    rows, columns = _shown_positions(section, ROW_LIMITS, section.column_limits)
     all_positions = rows, columns
     if section.max_rows and section.ranking is not None:
         rows = _top_rows(section.ranking[1], frame_of(table).index, section.max_rows)

@@ -36,23 +36,23 @@ class SectionFunctions(Sections):
 
     Attributes
     ----------
-    by_name : frozenset of str
+    shown_only_by_name : frozenset of str
         Sections that a summary shows only if the user names them.
     preparations : list of (set of str, callable)
         Functions that `summarize` calls before it computes all sections of the set, which are then cheaper.
     """
 
     def __init__(
-        self, functions: Mapping[str, Callable[..., SummarySection]], by_name: Iterable[str] = ()
+        self, functions: Mapping[str, Callable[..., SummarySection]], shown_only_by_name: Iterable[str] = ()
     ) -> None:
         super().__init__(functions)
         self.preparations: list[tuple[set[str], Callable[..., object]]] = []
-        self.by_name = frozenset(by_name)
+        self.shown_only_by_name = frozenset(shown_only_by_name)
 
     def bind(self, *arguments: Any) -> SectionFunctions:
         """Return the functions with these arguments bound, so that they are called without arguments."""
         bound = SectionFunctions(
-            {name: partial(make, *arguments) for name, make in self.items()}, self.by_name
+            {name: partial(make, *arguments) for name, make in self.items()}, self.shown_only_by_name
         )
         bound.preparations = [(names, partial(prepare, *arguments)) for names, prepare in self.preparations]
         return bound
@@ -203,7 +203,7 @@ def summarize(
         )
     by_name: frozenset[str] = frozenset()
     if pick is None:
-        by_name = functions.by_name if isinstance(functions, SectionFunctions) else by_name
+        by_name = functions.shown_only_by_name if isinstance(functions, SectionFunctions) else by_name
         section_names = [key for key in functions if key not in by_name]
     else:
         section_names = [pick] if isinstance(pick, str) else list(pick)

@@ -53,7 +53,7 @@ from discrim.formula.grammar import quote
 from discrim.models.base.fit import AS_FITTED, MissingPolicy
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import check_word, join_labels
-from discrim.models.base.scores import Decision, predicted_codes, transformed_scores
+from discrim.models.base.scores import Decision, predict_codes, transform_scores
 from discrim.models.results.results import ClassifierResults
 from discrim.specification import Specification
 
@@ -315,7 +315,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
             naive Bayes.
         """
         results, blocks = self._fit_and_rows(X)
-        codes = predicted_codes(blocks, self._rule_of(results, blocks), len(results._fit.prior), Decision())
+        codes = predict_codes(blocks, self._rule_of(results, blocks), len(results._fit.prior), Decision())
         if blocks.rows.excluded is not None:
             codes[blocks.rows.excluded] = int(np.argmax(results.prior.to_numpy()))
         if (codes < 0).any():
@@ -387,7 +387,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         results, blocks = self._fit_and_rows(X)
         results._fit.require_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
-        values = transformed_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
+        values = transform_scores(blocks, self._rule_of(results, blocks), len(results._fit.prior), finish)
         if blocks.rows.excluded is not None:
             prior = results.prior.to_numpy()
             values[blocks.rows.excluded] = np.log(prior) if logs else prior

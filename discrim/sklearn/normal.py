@@ -215,7 +215,7 @@ class PartialClassifier(WeightedClassifier):
             )  # fmt: skip
         if weights is None and earlier_moments._weighted:
             weights = np.ones(len(table))
-        earlier_moments = earlier_moments._with_classes(tuple(classes.tolist()))
+        earlier_moments = earlier_moments._with_declared_classes(tuple(classes.tolist()))
         return earlier_moments + earlier_moments.of(table, weights=weights, na_action=action)
 
     def _required_scatter_type(self) -> Any:

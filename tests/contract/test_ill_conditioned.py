@@ -376,7 +376,7 @@ def test_collinearity_up_to_rounding_raises(seed: int, p: int, spare: int, kind:
     n = p + 2 + spare
     codes = np.r_[0, 1, rng.integers(0, 2, n - 2)]
     moments = moments_of(collinear(rng, n, p, kind), codes, 1 + seed % 4)
-    assert dependencies(moments if at_once else moments.as_one())
+    assert dependencies(moments if at_once else moments.as_one_class())
 
 
 def test_whitening_is_accurate_if_the_inverse_is_not() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda, logistic, mixture, perceptron, sparse_lda
-from discrim.core.regression.penalized import fit_at
+from discrim.core.regression.penalized import fit_at_strength
 from discrim.core.regression.proximal_newton import Likelihood
 from discrim.datasets import load_iris
 from discrim.errors import DataError, UninformativeFitWarning
@@ -67,7 +67,7 @@ def test_lasso_allocates_no_p_by_p_matrix(classes):
     model, strength = few_rows(20_000, classes), 0.05
     tracemalloc.start()
     try:
-        ended = fit_at(model, 1.0, strength, tol=1e-8, maxiter=100)
+        ended = fit_at_strength(model, 1.0, strength, tol=1e-8, maxiter=100)
         # A matrix of the columns that violate their conditions at first would have 2,500 squared numbers.
         assert tracemalloc.get_traced_memory()[1] < 3 * model.z.nbytes
     finally:

@@ -11,9 +11,9 @@ import pytest
 
 from discrim import lda, load, qda
 from discrim.core.covariance.covariance import pooled_covariance
-from discrim.core.covariance.principal import ThinCovariance, principal
+from discrim.core.covariance.principal import ThinCovariance, principal_axes
 from discrim.core.covariance.pseudo_inverse import ignored_complement, pseudo_inverse_covariance
-from discrim.core.covariance.shrunk import oas, shrunk_covariance
+from discrim.core.covariance.shrunk import oas_shrinkage, shrunk_covariance
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import ScatterType
 from discrim.datasets import load_iris
@@ -170,9 +170,9 @@ def test_merged_thin_moments_equal_moments_of_all_rows(genes: pd.DataFrame, spre
         np.testing.assert_allclose(np.swapaxes(held.roots, 1, 2) @ held.roots, dense.scatters, atol=1e-9)
         np.testing.assert_allclose(held.squares, dense.squares, rtol=1e-12)
         np.testing.assert_allclose(held.class_means, dense.class_means, rtol=1e-14)
-    one = merged.as_one()
+    one = merged.as_one_class()
     assert one.roots is not None
-    np.testing.assert_allclose(one.roots[0].T @ one.roots[0], dense.as_one().scatters[0], atol=1e-9)
+    np.testing.assert_allclose(one.roots[0].T @ one.roots[0], dense.as_one_class().scatters[0], atol=1e-9)
 
 
 def test_a_thin_covariance_is_its_matrix(genes: pd.DataFrame) -> None:
@@ -181,7 +181,7 @@ def test_a_thin_covariance_is_its_matrix(genes: pd.DataFrame) -> None:
     moments = ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin")
     covariance, g = shrunk_covariance(moments, 27.0)
     assert isinstance(covariance, ThinCovariance)
-    assert g == oas(moments)
+    assert g == oas_shrinkage(moments)
     dense = ClassMoments.from_block(x, codes, n_classes=3)
     expected, same = shrunk_covariance(dense, 27.0)
     assert g == pytest.approx(same, rel=1e-12)
@@ -233,13 +233,13 @@ def test_pseudo_inverse_of_collinear_columns_is_that_without_them(genes: pd.Data
 
 def test_principal_axes_of_a_saturated_scatter_reproduce_each_row(genes: pd.DataFrame) -> None:
     x, codes = arrays(genes)
-    held = principal(ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin"))
+    held = principal_axes(ClassMoments.from_block(x, codes, n_classes=3, required_moments="thin"))
     assert held.is_saturated
     assert held.df == 27
     double = ClassMoments.from_block(
         np.tile(x, (2, 1)), np.tile(codes, 2), n_classes=3, required_moments="thin"
     )
-    assert not principal(double).is_saturated
+    assert not principal_axes(double).is_saturated
 
 
 @pytest.mark.slow

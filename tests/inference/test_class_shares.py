@@ -14,7 +14,7 @@ from discrim.inference.class_shares import (
     covariance_of_proportions,
     densities_relative_to_best,
     estimate_class_proportions,
-    prior_ratio_test,
+    prior_likelihood_ratio_test,
     profile_limits,
 )
 
@@ -102,8 +102,8 @@ def test_weights_equal_repeated_rows():
     )
     np.testing.assert_allclose(one, other, rtol=1e-10)
     prior = np.array([0.1, 0.2, 0.3, 0.4])
-    assert prior_ratio_test(densities, a.proportions, prior, weights).statistic == pytest.approx(
-        prior_ratio_test(long, a.proportions, prior).statistic, rel=1e-12
+    assert prior_likelihood_ratio_test(densities, a.proportions, prior, weights).statistic == pytest.approx(
+        prior_likelihood_ratio_test(long, a.proportions, prior).statistic, rel=1e-12
     )
 
 

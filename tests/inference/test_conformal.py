@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import log_softmax
 
 from discrim.inference.conformal import (
-    Reference,
+    CalibrationScores,
     conformal_pvalues,
     min_calibration_rows,
     miss_probability,
@@ -32,11 +32,11 @@ def counted(held, weights, score):
 def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
     held, weights = zip(*rows, strict=True)
     pvalues = conformal_pvalues(
-        Reference.from_values(np.array(held), np.array(weights, dtype=float)), np.array([score])
+        CalibrationScores.from_values(np.array(held), np.array(weights, dtype=float)), np.array([score])
     )
     expected = (counted(held, weights, score) + 1) / Fraction(sum(weights) + 1)
     assert pvalues[0] == float(expected)
-    repeated = Reference.from_values(np.repeat(held, weights))
+    repeated = CalibrationScores.from_values(np.repeat(held, weights))
     assert conformal_pvalues(repeated, np.array([score]))[0] == pvalues[0]
 
 
@@ -45,10 +45,10 @@ def test_p_values_are_counts_and_weights_equal_repeated_rows(rows, score):
 def test_a_row_left_out_is_compared_with_the_others(held):
     scores = np.array(held)
     pvalues = conformal_pvalues(
-        Reference.from_values(scores), scores, left_out=(scores, np.ones(len(scores)))
+        CalibrationScores.from_values(scores), scores, left_out=(scores, np.ones(len(scores)))
     )
     alone = [
-        conformal_pvalues(Reference.from_values(np.delete(scores, i)), scores[[i]])[0]
+        conformal_pvalues(CalibrationScores.from_values(np.delete(scores, i)), scores[[i]])[0]
         for i in range(len(scores))
     ]
     assert pvalues.tolist() == alone
@@ -58,7 +58,7 @@ def test_a_row_left_out_is_compared_with_the_others(held):
 def test_p_values_are_valid_over_all_orders(values):
     n = len(values)
     pvalues = [
-        conformal_pvalues(Reference.from_values(np.array(o[:-1])), np.array(o[-1:]))[0]
+        conformal_pvalues(CalibrationScores.from_values(np.array(o[:-1])), np.array(o[-1:]))[0]
         for o in permutations(values)
     ]
     for bound in (Fraction(i, n) for i in range(1, n)):
@@ -73,7 +73,7 @@ def test_smoothed_p_values_are_uniform_despite_ties():
     # Each order's p-value is uniform on an interval; these tile (0, 1) evenly.
     ends = []
     for order in permutations(values):
-        reference = Reference.from_values(np.array(order[:-1]))
+        reference = CalibrationScores.from_values(np.array(order[:-1]))
         ends.append(
             [
                 conformal_pvalues(reference, np.array(order[-1:]), tie_weights=np.array([u]))[0]

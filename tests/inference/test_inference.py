@@ -25,7 +25,7 @@ from discrim.inference.covariance_models import (
 )
 from discrim.inference.log_odds import hausman_test
 from discrim.inference.manova import dimension_table
-from discrim.inference.resampling import bootstrap_ratios
+from discrim.inference.resampling import bootstrap_likelihood_ratios
 
 IRIS, WINE = load_iris(), load_wine()
 
@@ -282,7 +282,7 @@ def test_lr_test_has_every_reference_distribution():
 @pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(7, 9, 30), (60, 60)])
 def test_the_bootstrap_draws_the_distribution_of_the_ratio(sizes):
-    ratios = bootstrap_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
+    ratios = bootstrap_likelihood_ratios(np.array(sizes, dtype=float), 3, 1500, 2)
     actual = []
     for seed in range(600):
         data = normal_groups(seed, sizes, 3)

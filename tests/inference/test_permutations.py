@@ -29,8 +29,8 @@ def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
     codes, blocks = np.array(codes), np.array(blocks)
     expected = every_labelling(codes, blocks)
     shuffle, rng = LabelPermutation.from_codes(codes, None, blocks), np.random.default_rng(1)
-    assert np.exp(shuffle.log_labellings()) == pytest.approx(len(expected))
-    labellings = [tuple(shuffle.codes(rng).tolist()) for _ in range(200 * len(expected))]
+    assert np.exp(shuffle.log_n_labellings()) == pytest.approx(len(expected))
+    labellings = [tuple(shuffle.random_codes(rng).tolist()) for _ in range(200 * len(expected))]
     counts = [labellings.count(each) for each in expected]
     assert set(labellings) == expected
     assert stats.chisquare(counts).pvalue > 1e-4
@@ -39,9 +39,9 @@ def test_every_labelling_of_rows_is_equally_likely(codes, blocks):
 def test_whole_units_exchange_labels():
     units, codes = np.array([7, 3, 7, 5, 5, 9, 3]), np.array([0, 1, 0, 0, 0, 1, 1])
     shuffle, rng = LabelPermutation.from_codes(codes, units, None), np.random.default_rng(0)
-    labellings = {tuple(shuffle.codes(rng).tolist()) for _ in range(300)}
+    labellings = {tuple(shuffle.random_codes(rng).tolist()) for _ in range(300)}
     # Two of four units are of class 1.
-    assert len(labellings) == 6 == round(np.exp(shuffle.log_labellings()))
+    assert len(labellings) == 6 == round(np.exp(shuffle.log_n_labellings()))
     for labelling in labellings:
         of_units = {unit: {c for u, c in zip(units, labelling, strict=True) if u == unit} for unit in units}
         assert all(len(unit_labels) == 1 for unit_labels in of_units.values())

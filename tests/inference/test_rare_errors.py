@@ -10,8 +10,8 @@ from discrim.inference.calibration import EvaluatedRows, mean_loss_interval
 from discrim.inference.error_rates import (
     OutOfBagPredictions,
     bootstrap_632_plus,
-    effective_interval,
     error_rate_from_counts,
+    exact_interval_of_dependent_rows,
 )
 from discrim.inference.verification import Costs, PairScores
 from tests.benchmarks.rare_errors import coverage
@@ -65,7 +65,9 @@ def test_rows_predicted_several_times_count_once():
     single_rate = mean_loss_interval(losses, rows(60), 0.95, is_zero_one=True)
     assert none[3] == pytest.approx(no_error_limit(60))
     assert single_rate[3] > none[3]
-    assert effective_interval(0.1, 1e-9, 60.0, 60.0, 0.95)[1] == pytest.approx(beta.ppf(0.975, 7, 54))
+    assert exact_interval_of_dependent_rows(0.1, 1e-9, 60.0, 60.0, 0.95)[1] == pytest.approx(
+        beta.ppf(0.975, 7, 54)
+    )
 
 
 def test_few_errors_do_not_shorten_the_bootstrap_interval_of_none():
@@ -104,7 +106,7 @@ def test_rules_that_never_differ_have_an_exact_interval_of_their_difference():
 def test_an_equal_error_rate_of_zero_has_the_exact_limit_of_classes():
     codes = np.repeat(np.arange(12), 3)
     scores = np.where(codes[:, None] == codes, 5.0, -5.0)
-    limits = PairScores.from_scores(scores, codes).limits(Costs(), 0.95, 50, 1)
+    limits = PairScores.from_scores(scores, codes).bootstrap_limits(Costs(), 0.95, 50, 1)
     assert limits[0, 0] == 0
     assert limits[1, 0] == pytest.approx(no_error_limit(12))
 

@@ -38,7 +38,7 @@ from discrim.core.covariance.model import (
     NormalClasses,
     full_leave_one_out_scorer,
 )
-from discrim.core.covariance.principal import Canonical, positive_signs, weighted_centre
+from discrim.core.covariance.principal import CanonicalAxes, positive_signs, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
@@ -63,7 +63,7 @@ class ConditionalCovariance(Covariance):
     covariates: int
 
     @property
-    def joint(self) -> Covariance:
+    def joint_covariance(self) -> Covariance:
         """The covariance of all columns, with the same divisor."""
         return Covariance(self.root, self.factor)
 
@@ -75,7 +75,7 @@ class ConditionalCovariance(Covariance):
     @property
     def inverse(self) -> Floats:
         """Matrix (q + p, p) that whitens the columns conditional on the covariates."""
-        return self.joint.inverse[:, self.covariates :]
+        return self.joint_covariance.inverse[:, self.covariates :]
 
     @property
     def logdet(self) -> float:
@@ -101,12 +101,12 @@ class ConditionalCovariance(Covariance):
 
     def whiten(self, columns: Floats) -> Floats:
         """Return whitened coordinates (p, m) of columns (q + p, m), adjusted for the covariates."""
-        return self.joint.whiten(columns)[self.covariates :]
+        return self.joint_covariance.whiten(columns)[self.covariates :]
 
     def unwhiten(self, columns: Floats) -> Floats:
         """Return coefficients (q + p, m) of all columns for coefficients (p, m) of whitened coordinates."""
         zeros = np.zeros((self.covariates, *columns.shape[1:]))
-        return self.joint.unwhiten(np.concatenate([zeros, columns]))
+        return self.joint_covariance.unwhiten(np.concatenate([zeros, columns]))
 
     def precision(self) -> Floats:
         """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
@@ -114,7 +114,7 @@ class ConditionalCovariance(Covariance):
 
     def divided_by(self, divisor: float) -> ConditionalCovariance:
         """Return the covariance divided by a positive number."""
-        joint = self.joint.divided_by(divisor)
+        joint = self.joint_covariance.divided_by(divisor)
         return ConditionalCovariance(joint.root, joint.factor, self.covariates)
 
 
@@ -155,7 +155,7 @@ class CovariateAdjustedCovariance(CovarianceModel):
         covariate_scores = full_leave_one_out_scorer(
             replace(
                 fitted,
-                moments=fitted.moments.columns(covariate_positions),
+                moments=fitted.moments.select_columns(covariate_positions),
                 covariances=(Covariance.from_root(root),),
                 log_prior=np.zeros(len(fitted.log_prior)),
             )
@@ -192,7 +192,7 @@ class CovariateAdjustedCovariance(CovarianceModel):
         """
         (covariance,), moments = fitted.covariances, fitted.moments
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
-        columns = moments.columns(np.arange(self.covariates, moments.n_columns))
+        columns = moments.select_columns(np.arange(self.covariates, moments.n_columns))
         return gaussian.log_likelihood(columns, np.full(moments.n_classes, logdet), fitted.log_prior)
 
 
@@ -330,12 +330,12 @@ def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
 
     They are whitened by the scatter of the covariates within classes.
     """
-    root = pooled_covariance(moments.columns(np.arange(q)), 1.0).root
+    root = pooled_covariance(moments.select_columns(np.arange(q)), 1.0).root
     mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
     return np.asarray(scipy.linalg.solve_triangular(root, mean_deviations.T, trans=1).T)
 
 
-def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> Canonical:
+def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> CanonicalAxes:
     """Compute canonical axes of class means adjusted for covariates, with classes weighted by their rows.
 
     Parameters
@@ -371,4 +371,4 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     rank = int(np.sum(is_nonzero))
     axes = covariance.unwhiten(right[:rank].T)
     signs = positive_signs(axes * covariance.sd[:, None])
-    return Canonical(centre, axes * signs, singular_values[:rank], deviations @ (right[:rank].T * signs))
+    return CanonicalAxes(centre, axes * signs, singular_values[:rank], deviations @ (right[:rank].T * signs))

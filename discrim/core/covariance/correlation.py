@@ -104,7 +104,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 
     def requires_full_rank(self, n_columns: int) -> bool:
         """Return whether columns must have full rank, which is the case if correlations are not shrunk."""
-        return self.shrinkage.is_none(n_columns)
+        return self.shrinkage.is_negligible(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
@@ -112,7 +112,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         is_unshrunk = moments.scatter_type != "thin" and self.requires_full_rank(moments.n_columns)
         return dependencies(moments, k, diagonal=not is_unshrunk)
 
-    def rescaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments on scales comparable to the median, if variances are shrunk."""
         return limit_scales_to_median(moments) if self.variances.for_class(None) != 0 else moments
 
@@ -148,7 +148,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         """Estimate the covariance with shrinkages that were determined before."""
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
-        rescaled = self.rescaled(moments)
+        rescaled = self.rescale_moments(moments)
         return CovarianceEstimates(
             self, rescaled, (shrunk_correlation_covariance(moments, rescaled, float(divisors[0]), g, h),)
         )

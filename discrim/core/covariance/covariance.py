@@ -178,7 +178,7 @@ def pooled_covariance(moments: ClassMoments, divisor: float, *, diagonal: bool =
     -------
     Covariance
     """
-    pooled_moments = moments.pooled()
+    pooled_moments = moments.pool_classes()
     if diagonal:
         return Covariance.from_root(np.sqrt(pooled_moments.squares.sum(axis=0) / divisor))
     return _covariance_of_scatter(pooled_moments, 0, divisor)
@@ -345,7 +345,7 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     list of NearDependency
         Empty for moments without roots, which are well-conditioned, and for exactly dependent columns.
     """
-    group = moments.pooled() if k is None else moments.classes(np.array([k]))
+    group = moments.pool_classes() if k is None else moments.select_classes(np.array([k]))
     if group.roots is None:
         return []
     norms = np.sqrt(group.squares.sum(axis=0))
@@ -413,7 +413,7 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     list of Dependency
         In the order of the columns.
     """
-    group = moments.pooled() if k is None else moments.classes(np.array([k]))
+    group = moments.pool_classes() if k is None else moments.select_classes(np.array([k]))
     rounding = EPS * np.sqrt(group.counts.sum()) * group.magnitude
     norms = np.sqrt(group.squares.sum(axis=0))
     p = group.n_columns

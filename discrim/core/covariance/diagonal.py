@@ -29,7 +29,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     SingleShrinkageModel,
-    each_covariance,
+    class_divisor_pairs,
 )
 from discrim.core.covariance.principal import single_scatter_moments
 from discrim.core.covariance.shrinkage import CandidateScorer, PowerSums, Shrinkage, unit_trace_factors
@@ -75,7 +75,7 @@ class DiagonalCovariance(CovarianceModel):
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the closed-form leave-one-out scorer, which computes column by column."""
-        moments = self.rescaled(fitted.moments)
+        moments = self.rescale_moments(fitted.moments)
         distances = gaussian.distances_to_means(moments, fitted.covariances)
         divisors = fitted.divisors
         log_prior = fitted.log_prior
@@ -104,7 +104,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         """Return the constant columns if nothing is shrunk, or if the median of the variances is zero."""
         constant = dependencies(moments, k, diagonal=True)
         g = self.shrinkage.for_class(k)
-        if g is not None and Shrinkage("given", (g,)).is_none(moments.n_columns):
+        if g is not None and Shrinkage("given", (g,)).is_negligible(moments.n_columns):
             return constant
         return constant if 2 * len(constant) >= moments.n_columns else []
 
@@ -129,7 +129,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         group = single_scatter_moments(moments, k)
         return column_out_of_range(group.squares[0], group.scale, g)
 
-    def rescaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with columns on scales comparable to the median, if something is shrunk."""
         shrinks = not self.shrinkage.values or any(self.shrinkage.values)
         return limit_scales_to_median(moments) if shrinks else moments
@@ -153,15 +153,15 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         moments = limit_scales_to_median(moments)
         fourths = shrinkage.column_power_sums(rows, moments).fourths
         return self.with_shrinkages(
-            *[strimmer_shrinkage(moments, fourths, k) for k, _ in each_covariance(divisors)]
+            *[strimmer_shrinkage(moments, fourths, k) for k, _ in class_divisor_pairs(divisors)]
         )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the variances with the shrinkages that were determined before."""
-        moments = self.rescaled(moments)
+        moments = self.rescale_moments(moments)
         covariances = []
         shrinkages = []
-        for k, divisor in each_covariance(divisors):
+        for k, divisor in class_divisor_pairs(divisors):
             group = single_scatter_moments(moments, k)
             g = self.shrinkage.for_class(k) or 0.0
             covariances.append(median_shrunk_covariance(group.squares[0], group.scale, divisor, g))
@@ -189,7 +189,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the closed-form leave-one-out scorer, which computes column by column."""
-        moments = self.rescaled(fitted.moments)
+        moments = self.rescale_moments(fitted.moments)
         intensity = fixed_intensity(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
             powers = shrinkage.column_power_sums(fitted.rows, moments)

@@ -296,7 +296,7 @@ def _pattern_group(
     return _PatternGroup(order, counts, means, roots)
 
 
-def fit_observed(
+def maximize_likelihood(
     observed: ObservedStatistics, progress: Callable[[int], None] = lambda steps: None
 ) -> EMMaximum:
     """Compute class means and a common covariance by maximum likelihood, by EM with extrapolation.
@@ -598,13 +598,13 @@ class SingularDuringSearch:
 
     Attributes
     ----------
-    k : int or None
+    class_position : int or None
         Position of the class; None for the common covariance.
     column : int
         Position of a column that is a linear combination of others.
     """
 
-    k: int | None
+    class_position: int | None
     column: int
 
 
@@ -647,7 +647,7 @@ def fit_em(
         w = None if weights is None else weights[members]
         labels = codes if k is None else np.zeros(int(np.count_nonzero(members)), dtype=np.intp)
         observed = sufficient_statistics(x[members], labels, w, n_classes if k is None else 1)
-        maximum = fit_observed(observed, progress)
+        maximum = maximize_likelihood(observed, progress)
         if maximum.dependent_column is not None:
             return SingularDuringSearch(k, maximum.dependent_column)
         rows = np.bincount(labels, minlength=len(observed.counts))
@@ -664,7 +664,7 @@ def fit_em(
 def _concatenate_moments(class_moments: list[ClassMoments]) -> ClassMoments:
     """Concatenate the moments of single classes, rescaled to a common scale."""
     scale = class_moments[0].scale
-    rescaled = [moments.rescaled(scale) for moments in class_moments]
+    rescaled = [moments.rescale(scale) for moments in class_moments]
     names = ("counts", "rows", "centres", "rests", "scatters", "roots")
     joined: dict[str, Any] = {
         name: np.concatenate([getattr(moments, name) for moments in rescaled]) for name in names

@@ -79,13 +79,13 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    SeparatedAxes,
+    RetainedAxes,
     TargetUnits,
 )
 from discrim.core.covariance.principal import (
     PrincipalAxes,
     ThinCovariance,
-    principal,
+    principal_axes,
     single_scatter_moments,
     tied_axes,
 )
@@ -242,20 +242,20 @@ class FactorAnalyticCovariance(CovarianceModel):
         NoEstimateError
             The variance of the noise is zero, or larger than the signal.
         """
-        moments = self.rescaled(moments)
+        moments = self.rescale_moments(moments)
         factors = estimate_factors(self.target_units.moments_in_target_units(moments), self.options)
         fault = factors.fault()
         if fault is not None:
-            raise factor_fault(fault, factors.form)
+            raise factor_fault_error(fault, factors.form)
         return CovarianceEstimates(replace(self, factors=factors), moments, factors.covariances(divisors))
 
-    def separated_axes(self) -> list[SeparatedAxes]:
+    def retained_axes(self) -> list[RetainedAxes]:
         """Return the numbers of dimensions that separate axes of equal eigenvalues."""
         if self.factors is None:
             return []
         max_count = self.factors.n_columns - 1
         ties = self.factors.tied_axes()
-        return [SeparatedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
+        return [RetainedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the closed-form leave-one-out scorer, or a scorer by refits if classes share parameters."""
@@ -279,7 +279,7 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
         """Return the number of parameters of axes and variances, plus dimensions that were estimated."""
-        return 0 if self.factors is None else self.factors.free_parameters()
+        return 0 if self.factors is None else self.factors.count_free_parameters()
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the log-likelihood with variances estimated with the class counts as divisors."""
@@ -313,7 +313,7 @@ class FactorAnalyticCovariance(CovarianceModel):
             raise InvalidStateError("its dimensions differ, but its form has a common dimension")
 
 
-def factor_fault(fault: FactorFault, form: str) -> NoEstimateError:
+def factor_fault_error(fault: FactorFault, form: str) -> NoEstimateError:
     """Return the error that describes a fault: a class whose covariance of this form does not exist."""
     k = positions_at_fault(fault.class_position if fault.class_position >= 0 else None)
     if fault.reason == "order":
@@ -620,7 +620,7 @@ class Factors:
             return signals * k, np.repeat(noise, k)
         return signals, noise
 
-    def in_data(self, variances: Floats) -> Floats:
+    def variances_in_data_units(self, variances: Floats) -> Floats:
         """Convert variances of y to the units of the data; values out of range become infinite or zero."""
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(variances / self.unit_ratio / self.unit_ratio)
@@ -648,7 +648,7 @@ class Factors:
                 return FactorFault("order", code, len(a), int(self.ranks[code]))
         return None
 
-    def free_parameters(self) -> int:
+    def count_free_parameters(self) -> int:
         """Count the free parameters of the covariances, including dimensions that were estimated."""
         n_estimated = 0
         if self.options.method != "given":
@@ -717,9 +717,9 @@ def spectrum_and_rank(moments: ClassMoments, k: int | None) -> tuple[PrincipalAx
     if not group.squares.any():
         unit = group.common_unit
         return PrincipalAxes(np.zeros(min(1, p)), np.eye(1, p), unit, group.total, df), 0
-    spectrum = principal(group)
+    spectrum = principal_axes(group)
     if group.roots is None and spectrum.eigenvalues[-1] <= MIN_EIGENVALUE_RATIO * spectrum.eigenvalues[0]:
-        spectrum = principal(replace(group, roots=root_of_scatter(group.scatters[0])[None]))
+        spectrum = principal_axes(replace(group, roots=root_of_scatter(group.scatters[0])[None]))
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)
     relative = EPS * max(len(spectrum.eigenvalues), p) * np.sqrt(spectrum.eigenvalues[0])

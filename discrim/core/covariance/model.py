@@ -77,25 +77,25 @@ class NormalClasses:
 
 
 @dataclass(frozen=True, slots=True)
-class SeparatedAxes:
+class RetainedAxes:
     """Number of axes that a model retains, and the axes with equal eigenvalues that this number separates.
 
     Attributes
     ----------
-    k : int or None
+    class_position : int or None
         Position of the class; None for the axes of all classes.
     count : int
         Number of retained axes.
-    tie : (int, int) or None
+    tied_axes : (int, int) or None
         Numbers, from one, of the first and the last axis of a set of equal eigenvalues if only some axes of
         this set are retained; else None.
     max_count : int or None
         Largest number of axes that can be chosen, if it is less than the number of axes.
     """
 
-    k: int | None
+    class_position: int | None
     count: int
-    tie: tuple[int, int] | None
+    tied_axes: tuple[int, int] | None
     max_count: int | None
 
 
@@ -417,7 +417,7 @@ class CovarianceModel(ABC):
         """Whether variances in the units of the data are pooled across columns."""
         return self.target_units is not None and self.target_units.in_data
 
-    def rescaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with columns on comparable scales, if variances are pooled across columns."""
         return moments if self.target_units is None else self.target_units.limit_scales(moments)
 
@@ -463,7 +463,7 @@ class CovarianceModel(ABC):
             The estimate does not exist.
         """
 
-    def separated_axes(self) -> list[SeparatedAxes]:
+    def retained_axes(self) -> list[RetainedAxes]:
         """Return the retained numbers of axes with the ties that they separate, for warnings."""
         return []
 
@@ -643,7 +643,7 @@ def full_leave_one_out_scorer(fitted: NormalClasses) -> FullLeaveOneOut:
     )
 
 
-def each_covariance(divisors: Floats) -> list[tuple[int | None, float]]:
+def class_divisor_pairs(divisors: Floats) -> list[tuple[int | None, float]]:
     """Return a pair for each covariance: position of its class (None if it is pooled), and divisor.
 
     `divisors` has the shape (1,) for a pooled covariance, or (K,).

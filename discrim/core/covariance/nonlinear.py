@@ -40,10 +40,15 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     TargetUnits,
+    class_divisor_pairs,
     dependencies_if_all_constant,
-    each_covariance,
 )
-from discrim.core.covariance.principal import PrincipalAxes, ThinCovariance, principal, single_scatter_moments
+from discrim.core.covariance.principal import (
+    PrincipalAxes,
+    ThinCovariance,
+    principal_axes,
+    single_scatter_moments,
+)
 from discrim.core.errors import SingularEstimateError, positions_at_fault
 from discrim.core.moments.moments import ClassMoments, deviations_from_class_means
 from discrim.core.moments.row_sums import triangular_root
@@ -93,12 +98,12 @@ class NonlinearCovariance(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
-        moments = self.rescaled(moments)
+        moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(
             self,
             moments,
-            tuple(nonlinear_covariance(standardized, d, k) for k, d in each_covariance(divisors)),
+            tuple(nonlinear_covariance(standardized, d, k) for k, d in class_divisor_pairs(divisors)),
         )
 
     def eigenvalues(self, moments: ClassMoments, divisors: Floats) -> list[tuple[Floats, Floats]]:
@@ -117,9 +122,9 @@ class NonlinearCovariance(CovarianceModel):
             Both (p,), in decreasing order of the sample eigenvalues, in the units of the data or of
             standardized columns.
         """
-        standardized = self.target_units.moments_in_target_units(self.rescaled(moments))
+        standardized = self.target_units.moments_in_target_units(self.rescale_moments(moments))
         pairs = []
-        for k, divisor in each_covariance(divisors):
+        for k, divisor in class_divisor_pairs(divisors):
             axes, shrunk = shrunk_axes(standardized, k)
             sample = np.pad(axes.eigenvalues, (0, len(shrunk) - len(axes.eigenvalues)))
             # The axes refer to columns in the units of the data times a constant.
@@ -210,7 +215,7 @@ def positive_axes(moments: ClassMoments, k: int | None) -> PrincipalAxes:
         and fewer if rows are repeated.
     """
     group = single_scatter_moments(moments, k)
-    axes = principal(group)
+    axes = principal_axes(group)
     if axes.axes is None or axes.df >= axes.n_columns:
         return axes
     rounding = axes.n_columns * EPS if group.roots is None else qr_rounding(group) ** 2
@@ -264,8 +269,8 @@ def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
     """Return the leave-one-out scorer for covariances by nonlinear shrinkage, pooled or by class."""
     moments, divisors = fitted.moments, fitted.divisors
     common = len(divisors) == 1
-    all_axes = [positive_axes(moments, k) for k, _ in each_covariance(divisors)]
-    dfs = [degrees_of_freedom(moments, k) for k, _ in each_covariance(divisors)]
+    all_axes = [positive_axes(moments, k) for k, _ in class_divisor_pairs(divisors)]
+    dfs = [degrees_of_freedom(moments, k) for k, _ in class_divisor_pairs(divisors)]
     extended_axes = [
         axes.extend_to(moments.means.T - moments.means[:1].T) if common else axes for axes in all_axes
     ]

@@ -1,6 +1,6 @@
 """Principal axes of scatters, canonical axes of class means, and covariances on a few axes plus a sphere.
 
-`principal`, `canonical_axes` and `ThinCovariance` are used by the shrunk, factor-analytic and projected
+`principal_axes`, `canonical_axes` and `ThinCovariance` are used by the shrunk, factor-analytic and projected
 covariances and by the canonical discriminants of LDA.
 
 *Principal axes.* The n rows of p > n columns span n dimensions at most. A scatter W = U L U' has r <= n axes
@@ -72,7 +72,7 @@ def tied_axes(eigenvalues: Floats, count: int, floor: float = 0.0) -> tuple[int,
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Canonical:
+class CanonicalAxes:
     """Canonical axes of class means, in the coordinates z of the moments.
 
     Attributes
@@ -100,7 +100,7 @@ def weighted_centre(means: Floats, weights: Floats) -> Floats:
     return np.asarray(anchor + weights @ (means - anchor) / weights.sum())
 
 
-def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> Canonical:
+def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, factor: float) -> CanonicalAxes:
     """Compute the canonical axes of class means.
 
     Parameters
@@ -132,7 +132,7 @@ def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, facto
     )
     axes = covariance.unwhiten(right_vectors[:rank].T)
     signs = positive_signs(axes * covariance.sd[:, None])
-    return Canonical(
+    return CanonicalAxes(
         centre, axes * signs, singular_values[:rank], whitened @ (right_vectors[:rank].T * signs)
     )
 
@@ -255,13 +255,13 @@ class PrincipalAxes:
 def single_scatter_moments(moments: ClassMoments, k: int | None) -> ClassMoments:
     """Return moments with one scatter: the moments of class k, or, if k is None, with the pooled scatter."""
     if k is not None:
-        return moments.classes(np.array([k]))
+        return moments.select_classes(np.array([k]))
     if moments.scatter_type == "diagonal":
         return replace(moments, scatters=moments.scatters.sum(axis=0, keepdims=True))
-    return moments.pooled()
+    return moments.pool_classes()
 
 
-def principal(moments: ClassMoments, k: int | None = None) -> PrincipalAxes:
+def principal_axes(moments: ClassMoments, k: int | None = None) -> PrincipalAxes:
     """Compute the principal axes of a scatter.
 
     Parameters
@@ -412,7 +412,7 @@ class ThinCovariance(Covariance):
         )
 
 
-def of_columns(covariance: Covariance, keep: Codes) -> Covariance:
+def marginal_covariance(covariance: Covariance, keep: Codes) -> Covariance:
     """Return the covariance of a subset of the columns.
 
     Parameters

@@ -60,9 +60,9 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    SeparatedAxes,
+    RetainedAxes,
+    class_divisor_pairs,
     dependencies_if_all_constant,
-    each_covariance,
 )
 from discrim.core.covariance.principal import ThinCovariance
 from discrim.core.covariance.shrinkage import Shrinkage
@@ -149,7 +149,7 @@ def moments_of_scores(moments: ClassMoments, axes: Floats) -> ClassMoments:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class AxisScores:
     """Change of coordinates to the scores on q axes, and the moments of the scores.
 
     Attributes
@@ -171,7 +171,7 @@ class Scores:
     moments: ClassMoments
 
     @staticmethod
-    def from_spectrum(moments: ClassMoments, spectrum: TotalAxes, count: int) -> Scores:
+    def from_spectrum(moments: ClassMoments, spectrum: TotalAxes, count: int) -> AxisScores:
         """Construct the scores on the leading axes.
 
         Parameters
@@ -189,7 +189,7 @@ class Scores:
         """
         axes = spectrum.axes[:count] * spectrum.unit
         moments = spectrum.comparable_moments(moments)
-        return Scores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
+        return AxisScores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
 
     def transform(self, x: Floats) -> Floats:
         """Return the scores (m, q) of rows x (m, p)."""
@@ -227,11 +227,11 @@ class DistributionOnAxes:
         The distribution of the scores.
     """
 
-    scores: Scores
+    scores: AxisScores
     distribution: gaussian.PooledNormal
 
     @staticmethod
-    def from_scores(scores: Scores) -> DistributionOnAxes | None:
+    def from_scores(scores: AxisScores) -> DistributionOnAxes | None:
         """Return the distribution of the scores; None if their covariance is singular."""
         distribution = gaussian.pooled_normal(scores.moments)
         return None if distribution is None else DistributionOnAxes(scores, distribution)
@@ -240,7 +240,7 @@ class DistributionOnAxes:
         """Return the squared distances (m,) of rows x (m, p) from the distribution."""
         return self.distribution.squared(self.scores.transform(x))
 
-    def leave_one_out_scores(self, x: Floats, weights: Floats | None) -> Floats:
+    def leave_one_out_squared(self, x: Floats, weights: Floats | None) -> Floats:
         """Compute the leave-one-out squared distances of rows of the fit.
 
         Parameters
@@ -255,7 +255,7 @@ class DistributionOnAxes:
         (m,) float
             Distance of each row from the distribution of the other rows.
         """
-        return self.distribution.leave_one_out_scores(self.scores.transform(x), weights)
+        return self.distribution.leave_one_out_squared(self.scores.transform(x), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,10 +397,10 @@ class SubspaceCovariance(CovarianceModel):
             "singular_scores", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
-    def scores(self, moments: ClassMoments) -> Scores:
+    def axis_scores(self, moments: ClassMoments) -> AxisScores:
         """Return the scores on the axes of the moments."""
         spectrum = self.spectrum(moments)
-        return Scores.from_spectrum(moments, spectrum, self.n_axes(spectrum))
+        return AxisScores.from_spectrum(moments, spectrum, self.n_axes(spectrum))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances of the scores, and convert them to covariances of the columns.
@@ -421,7 +421,7 @@ class SubspaceCovariance(CovarianceModel):
         NoEstimateError
             There are fewer axes than requested, or the covariance of the scores is singular.
         """
-        scores = self.scores(moments)
+        scores = self.axis_scores(moments)
         moments = scores.spectrum.comparable_moments(moments)
         estimates = self.estimate_inner(scores.moments, divisors)
         count = len(scores.axes)
@@ -462,7 +462,7 @@ class SubspaceCovariance(CovarianceModel):
         NoEstimateError
             The covariance is singular.
         """
-        for k, _ in each_covariance(divisors):
+        for k, _ in class_divisor_pairs(divisors):
             inner = self.inner.for_class(k)
             p = moments.n_columns
             df = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
@@ -470,9 +470,9 @@ class SubspaceCovariance(CovarianceModel):
                 raise self.too_few_df(p, df, k)
         return self.inner.estimate(moments, divisors)
 
-    def separated_axes(self) -> list[SeparatedAxes]:
+    def retained_axes(self) -> list[RetainedAxes]:
         """Return the number of axes with the tie that it separates, if any; empty before estimation."""
-        return [] if self.count is None else [SeparatedAxes(None, self.count, self.tie, None)]
+        return [] if self.count is None else [RetainedAxes(None, self.count, self.tie, None)]
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the leave-one-out scorer, with axes computed without each row, or fixed if that takes long.
@@ -486,7 +486,7 @@ class SubspaceCovariance(CovarianceModel):
             )
         if fitted.moments.roots is not None and row_sums.is_thin(fitted.moments.scatter_type):
             raise relearning_too_slow("Leave-one-out", fitted.moments)
-        scores = Scores.from_spectrum(fitted.moments, spectrum, self.n_axes(spectrum))
+        scores = AxisScores.from_spectrum(fitted.moments, spectrum, self.n_axes(spectrum))
         estimates = self.estimate_inner(scores.moments, fitted.divisors)
         fitted_scores = replace(
             fitted, moments=estimates.moments, covariances=estimates.covariances, rows=None
@@ -569,15 +569,15 @@ class SubspaceCovariance(CovarianceModel):
         model = self.for_refit()
         scores_of_rows = np.full((len(x), len(fitted.log_prior)), np.nan)
         units = float(np.log(fitted.moments.scale).sum())
-        for i, row in enumerate(leave_one_out_axes.rows(x, codes, weights)):
+        for i, row in enumerate(leave_one_out_axes.leave_out_rows(x, codes, weights)):
             if row is None:
                 continue
             with suppress(NoEstimateError, np.linalg.LinAlgError):
-                scores = row.scores(model.n_axes(row.spectrum))
-                divisors = row.divisors(fitted.divisors)
+                scores = row.axis_scores(model.n_axes(row.spectrum))
+                divisors = row.divisors_without_row(fitted.divisors)
                 estimates = model.estimate_inner(scores.moments, divisors)
                 y = scores.transform(row.y)
-                if not row.has_digits(len(scores.axes), estimates.covariances, divisors):
+                if not row.is_accurate(len(scores.axes), estimates.covariances, divisors):
                     continue
                 values = row.mark_lone_class(rule_from_estimates(estimates, fitted.log_prior).scores(y)[0])
                 # Densities are converted to the units of the fit, and linear scores to log densities.
@@ -651,7 +651,7 @@ class AxesWithoutRow:
         Moments of the other rows.
     spectrum : TotalAxes
         Principal axes of these moments.
-    noise : float
+    rounding_error : float
         Size of the rounding errors of the scatters, in the coordinates of the axes.
     """
 
@@ -661,18 +661,18 @@ class AxesWithoutRow:
     is_alone: bool
     moments: ClassMoments
     spectrum: TotalAxes
-    noise: float
+    rounding_error: float
 
     @property
     def rank(self) -> int:
         """Number of leading axes whose variances are large relative to rounding errors."""
-        return int((self.spectrum.eigenvalues * MAX_RELATIVE_ERROR >= self.noise).sum())
+        return int((self.spectrum.eigenvalues * MAX_RELATIVE_ERROR >= self.rounding_error).sum())
 
-    def scores(self, count: int) -> Scores:
+    def axis_scores(self, count: int) -> AxisScores:
         """Return the scores on the first `count` axes."""
-        return Scores.from_spectrum(self.moments, self.spectrum, count)
+        return AxisScores.from_spectrum(self.moments, self.spectrum, count)
 
-    def divisors(self, divisors: Floats) -> Floats:
+    def divisors_without_row(self, divisors: Floats) -> Floats:
         """Return divisors without the row, from divisors (1,) or (K,) of the scatters of all rows."""
         divisors_without_row = divisors.copy()
         divisors_without_row[self.class_position if len(divisors_without_row) > 1 else 0] -= self.weight
@@ -684,7 +684,7 @@ class AxesWithoutRow:
             scores[..., self.class_position] = -np.inf
         return scores
 
-    def has_digits(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
+    def is_accurate(self, count: int, covariances: Sequence[Covariance], divisors: Floats) -> bool:
         """Return whether the variances on the first axes are large relative to rounding errors.
 
         Parameters
@@ -702,7 +702,7 @@ class AxesWithoutRow:
         """
         return (
             count <= self.rank
-            and min_scatter_eigenvalue(covariances, divisors) * MAX_RELATIVE_ERROR >= self.noise
+            and min_scatter_eigenvalue(covariances, divisors) * MAX_RELATIVE_ERROR >= self.rounding_error
         )
 
 
@@ -739,7 +739,7 @@ class LeaveOneOutAxes:
         Divisors of the columns before the projection.
     """
 
-    coordinates: Scores
+    coordinates: AxisScores
     totals: ColumnTotals
     squares: Floats
     standardized: bool
@@ -774,7 +774,7 @@ class LeaveOneOutAxes:
         rank = len(spectrum.eigenvalues)
         is_saturated = rank >= moments.rows.sum() - 1
         if row_sums.is_thin(moments.scatter_type):
-            all_scores = Scores.from_spectrum(moments, spectrum, rank)
+            all_scores = AxisScores.from_spectrum(moments, spectrum, rank)
             units = standard_units(totals.total, indicators) if standardize else None
             remaining_fields = spectrum.eigenvalues, False, spectrum.factor, 0 if is_saturated else rank
             return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators, units)
@@ -783,12 +783,14 @@ class LeaveOneOutAxes:
         if indicators is not None:
             scale = moments.common_unit * moments.scale
             indicators = Indicators(indicators.is_indicator, moments.origin, scale)
-        all_scores = Scores(spectrum, columns, moments.origin, moments.scale, moments_in_unit)
+        all_scores = AxisScores(spectrum, columns, moments.origin, moments.scale, moments_in_unit)
         factor = 1.0 if standardize else float(moments.scale.min())
         remaining_fields = total_squares(moments_in_unit), standardize, factor, 0 if is_saturated else rank
         return LeaveOneOutAxes(all_scores, totals, *remaining_fields, indicators)
 
-    def rows(self, x: Floats, codes: Codes, weights: Floats | None) -> Iterator[AxesWithoutRow | None]:
+    def leave_out_rows(
+        self, x: Floats, codes: Codes, weights: Floats | None
+    ) -> Iterator[AxesWithoutRow | None]:
         """Compute the moments and axes without each of m rows of the fit, one row at a time.
 
         Parameters
@@ -960,7 +962,7 @@ def scores_by_axis_count(
         return _scores_of_nested_axes(moments, divisors, log_prior, y, axis_counts, rounding_error)
     for i, count in enumerate(axis_counts.tolist()):
         with suppress(NoEstimateError, np.linalg.LinAlgError):
-            estimates = model.estimate_inner(moments.columns(np.arange(count)), divisors)
+            estimates = model.estimate_inner(moments.select_columns(np.arange(count)), divisors)
             if min_scatter_eigenvalue(estimates.covariances, divisors) * MAX_RELATIVE_ERROR >= rounding_error:
                 scores[i] = rule_from_estimates(estimates, log_prior).scores(y[:, :count])
     return scores
@@ -997,7 +999,7 @@ def _scores_of_nested_axes(
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
-    group_moments = moments if by_class else moments.pooled()
+    group_moments = moments if by_class else moments.pool_classes()
     means = moments.class_means
     roots = [_leading_root(group_moments, k if by_class else 0, rounding_error) for k in range(len(divisors))]
     feasible_counts = axis_counts[axis_counts <= min(map(len, roots))]
@@ -1057,7 +1059,7 @@ def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Float
     return np.asarray(root[:n_regular, :n_regular])
 
 
-def misclassified_by_count(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
+def count_errors_by_axis_count(scores: Floats, codes: Codes, weights: Floats | None) -> Floats:
     """Count the misclassified rows of each class for G numbers of axes.
 
     Parameters

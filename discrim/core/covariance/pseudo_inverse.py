@@ -15,12 +15,12 @@ from discrim.core.covariance.model import (
     CovarianceModel,
     CovarianceTraits,
     NormalClasses,
-    each_covariance,
+    class_divisor_pairs,
     full_leave_one_out_scorer,
 )
 from discrim.core.covariance.principal import (
     ThinCovariance,
-    principal,
+    principal_axes,
     single_scatter_moments,
     weighted_centre,
 )
@@ -37,22 +37,22 @@ class PseudoInverseCovariance(CovarianceModel):
     name = "pinv"
     traits = CovarianceTraits(is_regular=True)
 
-    def rescaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with column scales limited to a range in which the data units matter."""
         return limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances on the axes along which rows vary."""
-        moments = self.rescaled(moments)
+        moments = self.rescale_moments(moments)
         return CovarianceEstimates(
             self,
             moments,
-            tuple(pseudo_inverse_covariance(moments, d, k) for k, d in each_covariance(divisors)),
+            tuple(pseudo_inverse_covariance(moments, d, k) for k, d in class_divisor_pairs(divisors)),
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the closed-form leave-one-out scorer, with the formulas of the full covariance."""
-        scores = full_leave_one_out_scorer(replace(fitted, moments=self.rescaled(fitted.moments)))
+        scores = full_leave_one_out_scorer(replace(fitted, moments=self.rescale_moments(fitted.moments)))
         # Hide the `FullLeaveOneOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
 
@@ -73,7 +73,7 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
     -------
     ThinCovariance
     """
-    spectrum = principal(moments, k)
+    spectrum = principal_axes(moments, k)
     group = single_scatter_moments(moments, k)
     # Eigenvalues of the size of the rounding errors of the columns carry no information.
     rounding = EPS * np.sqrt(group.total) * np.linalg.norm(group.magnitude * spectrum.unit)

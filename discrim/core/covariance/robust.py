@@ -342,7 +342,7 @@ class ExactFit:
         Positions of columns that are constant or linearly dependent on these rows.
     rows : (n,) bool
         Rows in the hyperplane.
-    constant : bool
+    is_constant : bool
         Whether a column is constant on these rows.
     k : int or None
         Position of the class of the rows; None for the pooled rows.
@@ -350,7 +350,7 @@ class ExactFit:
 
     columns: tuple[int, ...]
     rows: Mask
-    constant: bool = False
+    is_constant: bool = False
     k: int | None = None
 
 
@@ -407,7 +407,7 @@ def subset_size(n: int, p: int, support_fraction: float) -> int:
     return int(2 * half - n + 2 * (n - half) * support_fraction)
 
 
-def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
+def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     """Find the rows that determine the minimum covariance determinant estimate.
 
     Parameters
@@ -436,7 +436,7 @@ def mcd(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFit:
     constant_columns = np.flatnonzero(scales <= 4 * EPS * np.abs(median))
     if len(constant_columns):
         j = int(constant_columns[0])
-        return ExactFit((j,), np.abs(z[:, j]) <= 4 * EPS * abs(median[j]), constant=True)
+        return ExactFit((j,), np.abs(z[:, j]) <= 4 * EPS * abs(median[j]), is_constant=True)
     z /= scales
     if h == n:
         starts: Iterable[Mask] = [np.ones(n, dtype=bool)]
@@ -640,7 +640,7 @@ def class_mcd(
     with Progress(len(x), SEARCH_TITLE) as progress:
         for k in range(start.n_classes):
             members = np.flatnonzero(codes == k)
-            estimate = mcd(x[members], support_fraction)
+            estimate = find_mcd_rows(x[members], support_fraction)
             if isinstance(estimate, ExactFit):
                 return replace(estimate, k=k)
             is_kept[members] = estimate.is_kept
@@ -678,13 +678,13 @@ def common_mcd(
     with Progress(2 * len(x), SEARCH_TITLE) as progress:
         for k in range(start.n_classes):
             class_rows = x[codes == k]
-            estimate = mcd(class_rows, support_fraction)
+            estimate = find_mcd_rows(class_rows, support_fraction)
             # For a class in a hyperplane, the centre is the mean of the rows there.
             kept_rows = class_rows[estimate.rows if isinstance(estimate, ExactFit) else estimate.is_kept]
             anchor[k], offset[k] = kept_rows[0], (kept_rows - kept_rows[0]).mean(axis=0)
             progress(len(class_rows))
         residuals = x - anchor[codes] - offset[codes]
-        estimate = mcd(residuals, support_fraction)
+        estimate = find_mcd_rows(residuals, support_fraction)
         progress(len(x))
     if isinstance(estimate, ExactFit):
         return estimate

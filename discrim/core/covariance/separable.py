@@ -32,7 +32,7 @@ from discrim.core.covariance.model import (
     CovarianceEstimates,
     CovarianceModel,
     CovarianceTraits,
-    each_covariance,
+    class_divisor_pairs,
 )
 from discrim.core.covariance.principal import single_scatter_moments
 from discrim.core.errors import CoreDataError, SingularEstimateError, positions_at_fault
@@ -86,7 +86,7 @@ class SeparableCovariance(CovarianceModel):
         """Estimate the covariances by maximum likelihood; raise NoEstimateError without a maximum."""
         moments = limit_scales(moments)
         covariances = []
-        for k, divisor in each_covariance(divisors):
+        for k, divisor in class_divisor_pairs(divisors):
             u, v = separable_roots(moments, (self.rows, self.columns), k)
             covariances.append(Covariance.from_root(np.kron(u, v) / moments.common_unit / np.sqrt(divisor)))
         return CovarianceEstimates(self, moments, tuple(covariances))

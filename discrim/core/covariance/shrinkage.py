@@ -106,7 +106,7 @@ class Shrinkage:
         """Whether the rule requires rows in addition to moments."""
         return self.rule in ("ledoit-wolf", "loo", "strimmer")
 
-    def is_none(self, n_columns: int) -> bool:
+    def is_negligible(self, n_columns: int) -> bool:
         """Return whether the smallest value is so close to zero that a singular covariance stays singular."""
         return bool(self.values) and min(self.values) <= n_columns * EPS
 
@@ -354,7 +354,7 @@ def column_power_sums(blocks: RowBlocks, moments: ClassMoments) -> PowerSums:
     return PowerSums(seconds, thirds, fourths)
 
 
-def misclassified_by_candidate(
+def find_errors_by_candidate(
     scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None
 ) -> Floats:
     """Find rows that are misclassified by the rule fitted without them, for each candidate of the shrinkage.

@@ -59,10 +59,15 @@ from discrim.core.covariance.model import (
     NormalClasses,
     SingleShrinkageModel,
     TargetUnits,
+    class_divisor_pairs,
     dependencies_if_all_constant,
-    each_covariance,
 )
-from discrim.core.covariance.principal import PrincipalAxes, ThinCovariance, principal, single_scatter_moments
+from discrim.core.covariance.principal import (
+    PrincipalAxes,
+    ThinCovariance,
+    principal_axes,
+    single_scatter_moments,
+)
 from discrim.core.covariance.shrinkage import MIN_RATIO_FOR_LABELS, CandidateScorer, PowerSums, Shrinkage
 from discrim.core.errors import CoreCollinearError, CoreDataError
 from discrim.core.moments.derived_moments import limit_scales
@@ -104,14 +109,14 @@ class ShrunkCovariance(SingleShrinkageModel):
 
     def requires_full_rank(self, n_columns: int) -> bool:
         """Return whether columns have to be linearly independent, because the shrinkage is zero."""
-        return self.shrinkage.is_none(n_columns)
+        return self.shrinkage.is_negligible(n_columns)
 
     def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
         thin = moments.scatter_type in ("thin", "thin class")
         g = None if thin else self.shrinkage.for_class(k)
-        if g is not None and self.shrinkage.with_values((g,)).is_none(moments.n_columns):
+        if g is not None and self.shrinkage.with_values((g,)).is_negligible(moments.n_columns):
             return dependencies(moments, k)
         return dependencies_if_all_constant(moments, k)
 
@@ -138,22 +143,22 @@ class ShrunkCovariance(SingleShrinkageModel):
         fourths = shrinkage.fourth_power_sums(rows, moments, by_class=len(divisors) > 1).tolist()
         shrinkages = [
             ledoit_wolf_shrinkage(moments, f, k)
-            for f, (k, _) in zip(fourths, each_covariance(divisors), strict=True)
+            for f, (k, _) in zip(fourths, class_divisor_pairs(divisors), strict=True)
         ]
         return self.with_shrinkages(*shrinkages)
 
-    def rescaled(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with column scales limited to the range of the target, if there is shrinkage."""
         is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
         return moments if is_unshrunk else self.target_units.limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances with shrinkages that were determined before, or by `oas`."""
-        moments = self.rescaled(moments)
+        """Estimate the covariances with shrinkages that were determined before, or by `oas_shrinkage`."""
+        moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         estimates = [
             shrunk_covariance(standardized, d, self.shrinkage.for_class(k), k)
-            for k, d in each_covariance(divisors)
+            for k, d in class_divisor_pairs(divisors)
         ]
         fitted_model = self.with_shrinkages(*[g for _, g in estimates])
         return CovarianceEstimates(fitted_model, moments, tuple(covariance for covariance, _ in estimates))
@@ -184,12 +189,12 @@ class ShrunkCovariance(SingleShrinkageModel):
         """Return the closed-form leave-one-out scorer, which uses the principal axes of the scatters."""
         if not self.target_units.in_data:
             return self.target_units.leave_one_out_scorer(fitted, self.in_data_units().leave_one_out_scorer)
-        moments = self.rescaled(fitted.moments)
+        moments = self.rescale_moments(fitted.moments)
         divisors = fitted.divisors
         rows = fitted.rows
-        axes = [principal(moments, k) for k, _ in each_covariance(divisors)]
+        axes = [principal_axes(moments, k) for k, _ in class_divisor_pairs(divisors)]
         intensities: list[IntensityFunction] = [
-            self._intensity_function(k) for k, _ in each_covariance(divisors)
+            self._intensity_function(k) for k, _ in class_divisor_pairs(divisors)
         ]
         if rows is not None and self.shrinkage.rule == "ledoit-wolf":
             powers = shrinkage.power_sums_on_axes(rows, moments, axes[0] if len(axes) == 1 else axes)
@@ -206,7 +211,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         return lambda spectrum, rows: np.full(rows.e.shape[1], g)
 
 
-def oas(moments: ClassMoments, k: int | None = None) -> float:
+def oas_shrinkage(moments: ClassMoments, k: int | None = None) -> float:
     """Return the oracle approximating shrinkage (OAS) of the covariance of a class, or of the pooled one.
 
     It equals the shrinkage of scikit-learn's `OAS` fitted to the rows of the class, or to all rows minus the
@@ -266,7 +271,7 @@ def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = 
 def _squared_sphere_distance(moments: ClassMoments) -> float | None:
     """Return |S - I/p|^2 with S the only scatter of the moments over its trace; None if the trace is zero."""
     if moments.scatter_type == "thin":
-        return principal(moments).squared_sphere_distance if moments.squares.any() else None
+        return principal_axes(moments).squared_sphere_distance if moments.squares.any() else None
     ratio = moments.common_unit
     scatter = moments.scatters[0] * ratio * ratio[:, None]
     total = float(np.trace(scatter))
@@ -317,7 +322,7 @@ def shrunk_covariance(
     divisor : float
         Divisor of the scatter.
     shrinkage : float, optional
-        By default the result of `oas`.
+        By default the result of `oas_shrinkage`.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
@@ -338,13 +343,13 @@ def shrunk_covariance(
     group = single_scatter_moments(moments, k)
     if group.scatter_type == "thin":
         _mean_square(group)
-        axes = principal(group)
-        g = oas(group) if shrinkage is None else float(shrinkage)
+        axes = principal_axes(group)
+        g = oas_shrinkage(group) if shrinkage is None else float(shrinkage)
         if not 0 < g <= 1:
             raise CoreDataError("shrinkage_too_small", shrinkage=shrinkage)
         sphere = g / axes.n_columns / divisor
         return ThinCovariance.on_axes(axes, (1.0 - g) * axes.eigenvalues / divisor + sphere, sphere), g
-    g = oas(group) if shrinkage is None else float(shrinkage)
+    g = oas_shrinkage(group) if shrinkage is None else float(shrinkage)
     if not 0 <= g <= 1:
         raise CoreDataError("shrinkage_out_of_range", shrinkage=shrinkage)
     sphere = g * _mean_square(group)
@@ -609,7 +614,7 @@ def common_leave_one_out_scorer(
     -------
     LeaveOneOutScorer
     """
-    spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
+    spectrum = principal_axes(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -688,7 +693,7 @@ def separate_leave_one_out_scorer(
     divisors = fitted.divisors
     log_prior = fitted.log_prior
     rule = gaussian.class_plugin_rule(moments, fitted.covariances, log_prior)
-    principals = [principal(moments, k) for k in range(moments.n_classes)]
+    principals = [principal_axes(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p).
@@ -775,7 +780,7 @@ def common_candidate_scores(
     -------
     CandidateScorer
     """
-    spectrum = principal(moments).extend_to(moments.means.T - moments.means[:1].T)
+    spectrum = principal_axes(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
@@ -824,7 +829,7 @@ def separate_candidate_scores(
     -------
     CandidateScorer
     """
-    axes = [principal(moments, k) for k in range(moments.n_classes)]
+    axes = [principal_axes(moments, k) for k in range(moments.n_classes)]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Iterator[Floats]:
         """Yield the scores (K, m) of rows x (m, p) for each candidate.

@@ -78,7 +78,7 @@ class SlicedAxes(TotalAxes):
         # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
         return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))
 
-    def covariance_of(self, covariance: Covariance, count: int) -> Floats:
+    def covariance_of_scores(self, covariance: Covariance, count: int) -> Floats:
         """Return the covariance (q, q) of the scores on the first q = `count` directions.
 
         `covariance` is the covariance of z.
@@ -98,7 +98,7 @@ class SlicedAxes(TotalAxes):
 
 def sliced_axes(moments: ClassMoments) -> SlicedAxes:
     """Compute the axes from moments by class; raise NoEstimateError if the total covariance is singular."""
-    total = moments.as_one()
+    total = moments.as_one_class()
     sd = np.sqrt(total_squares(total) / total.total)
     p = moments.n_columns
     if not (sd > 0).all() or moments.rows.sum() <= p:

@@ -11,7 +11,7 @@ from discrim.core.covariance.model import (
     CovarianceTraits,
     NormalClasses,
     TargetUnits,
-    each_covariance,
+    class_divisor_pairs,
 )
 from discrim.core.covariance.shrunk import oas_without_rows, shrunk_leave_one_out_scorer, spherical_covariance
 from discrim.core.moments.moments import ClassMoments
@@ -38,12 +38,12 @@ class SphericalCovariance(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the common variance: the mean of the variances of the columns."""
-        moments = self.rescaled(moments)
+        moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(
             self,
             moments,
-            tuple(spherical_covariance(standardized, d, k) for k, d in each_covariance(divisors)),
+            tuple(spherical_covariance(standardized, d, k) for k, d in class_divisor_pairs(divisors)),
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:

@@ -13,7 +13,7 @@ from discrim.core.covariance.covariance import EPS, total_squares
 from discrim.core.covariance.principal import (
     PrincipalAxes,
     positive_signs,
-    principal,
+    principal_axes,
     tied_axes,
     weighted_centre,
 )
@@ -138,10 +138,10 @@ def total_principal_axes(
     -------
     TotalAxes
     """
-    total = limit_scales(moments).as_one()
+    total = limit_scales(moments).as_one_class()
     if standardize:
         total = divide_columns(total, standard_units(total, indicators))
-    axes_of_total = principal(total)
+    axes_of_total = principal_axes(total)
     singular_values = np.sqrt(np.maximum(axes_of_total.eigenvalues, 0.0))
     # Singular values of the size of rounding errors carry no information.
     rounding = EPS * np.sqrt(total.total) * np.linalg.norm(total.magnitude * axes_of_total.unit)

@@ -44,10 +44,10 @@ from discrim.core.covariance.adjusted import ConditionalCovariance, adjusted_axe
 from discrim.core.covariance.covariance import Covariance, common_divisor
 from discrim.core.covariance.model import CovarianceModel, FullCovariance, NormalClasses
 from discrim.core.covariance.principal import (
-    Canonical,
+    CanonicalAxes,
     ThinCovariance,
     canonical_axes,
-    of_columns,
+    marginal_covariance,
     tied_axes,
     weighted_centre,
 )
@@ -207,7 +207,7 @@ class LDAFit(NormalFit):
         return float(self.divisors[0])
 
     @property
-    def by_column(self) -> ClassMoments:
+    def unscaled_moments(self) -> ClassMoments:
         """Moments before rescaling, with full accuracy in each column."""
         return self.moments if self.unscaled is None else self.unscaled
 
@@ -227,7 +227,7 @@ class LDAFit(NormalFit):
             raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
 
     @property
-    def tested(self) -> tuple[int, int, float]:
+    def test_sizes(self) -> tuple[int, int, float]:
         """Numbers of columns, of classes and of rows for tests of equal means: p - q, K and N - q.
 
         q is the number of covariates.
@@ -244,7 +244,7 @@ class LDAFit(NormalFit):
     @property
     def has_enough_df(self) -> bool:
         """Whether the weights leave as many degrees of freedom within classes as there are columns."""
-        return self.residual_df * (1 + MIN_EXCESS_WEIGHT) >= self.tested[0]
+        return self.residual_df * (1 + MIN_EXCESS_WEIGHT) >= self.test_sizes[0]
 
     @property
     def within_divisor(self) -> float:
@@ -257,7 +257,7 @@ class LDAFit(NormalFit):
         """Whether the coefficients have standard errors."""
         return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
-    def axes(self) -> Canonical:
+    def axes(self) -> CanonicalAxes:
         """Return the canonical axes of the rule, with classes weighted by the prior as in R's MASS.
 
         `canonical` returns the axes of the tests. If the prior is the class proportions, and without
@@ -267,23 +267,23 @@ class LDAFit(NormalFit):
         factor = self.moments.total / (k if self.method == "mle" else k - 1)
         return canonical_axes(self.moments.means, self.covariance, self.prior, factor)
 
-    def canonical(self) -> Canonical:
+    def canonical(self) -> CanonicalAxes:
         """Return the canonical axes of the tests: classes weighted by their numbers of rows.
 
         The squared singular values are the eigenvalues of W^-1 B.
         """
         moments = self.moments
-        within = self.within()
+        within = self.within_covariance()
         if isinstance(within, ConditionalCovariance):
             return adjusted_axes(moments, within, self.within_divisor)
         factor = moments.total / self.within_divisor
         return canonical_axes(moments.means, within, moments.counts / moments.total, factor)
 
-    def roots(self) -> Floats:
+    def canonical_eigenvalues(self) -> Floats:
         """Return the eigenvalues of W^-1 B."""
         return self.canonical().singular_values ** 2
 
-    def reduced_axes(self) -> Canonical | None:
+    def reduced_axes(self) -> CanonicalAxes | None:
         """Return the leading axes if the rule is restricted to them by `ncomp`, else None."""
         if self.ncomp is None:
             return None
@@ -291,7 +291,7 @@ class LDAFit(NormalFit):
         if self.ncomp >= len(axes.singular_values):
             return None
         m = self.ncomp
-        return Canonical(axes.centre, axes.axes[:, :m], axes.singular_values[:m], axes.scores[:, :m])
+        return CanonicalAxes(axes.centre, axes.axes[:, :m], axes.singular_values[:m], axes.scores[:, :m])
 
     def tied_axes(self) -> tuple[int, int] | None:
         """Return the first and last canonical axis (from one) of equal eigenvalues that `ncomp` separates."""
@@ -299,7 +299,7 @@ class LDAFit(NormalFit):
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
-        distances = gaussian.distances_to_means(self.moments, (self.unbiased(),))
+        distances = gaussian.distances_to_means(self.moments, (self.unbiased_covariance(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
 
     def plane(self, i: int, j: int, log_prior: Floats) -> Plane:
@@ -361,16 +361,16 @@ class LDAFit(NormalFit):
         if convention == "MASS":
             mass = self.reduced_axes() or self.axes()
             if method == "predictive":
-                inflate = self.unbiased() if self.method == "moment" else self.covariance
+                inflate = self.unbiased_covariance() if self.method == "moment" else self.covariance
                 return gaussian.pooled_predictive_rule(self.moments, inflate, log_prior, nu, mass=mass)
             return gaussian.pooled_debiased_rule(self.moments, self.covariance, log_prior, nu, mass=mass)
         if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_dimensions", method=method)
         if method == "predictive":
-            return gaussian.pooled_predictive_rule(self.moments, self.unbiased(), log_prior, nu)
+            return gaussian.pooled_predictive_rule(self.moments, self.unbiased_covariance(), log_prior, nu)
         if nu <= p + 1:
             raise CoreNotSupportedError("too_few_for_debiased", df=nu, n_columns=p)
-        return gaussian.pooled_debiased_rule(self.moments, self.unbiased(), log_prior, nu)
+        return gaussian.pooled_debiased_rule(self.moments, self.unbiased_covariance(), log_prior, nu)
 
     def leave_one_out_scorer(self, log_prior: Floats, rows: RowBlocks | None = None) -> LeaveOneOutScorer:
         """Return a function of rows that scores each row by the rule that is fitted without it.
@@ -394,7 +394,7 @@ class LDAFit(NormalFit):
         """
         self.check_leave_one_out()
         model_scorer = self.covariance_model.leave_one_out_scorer(
-            replace(self.classes(log_prior), moments=self.by_column, rows=rows)
+            replace(self.classes(log_prior), moments=self.unscaled_moments, rows=rows)
         )
         if isinstance(model_scorer, FullLeaveOneOut):
             return model_scorer
@@ -480,11 +480,11 @@ class LDAFit(NormalFit):
             estimated_prior=self.estimated_prior,
         )
 
-    def within(self) -> Covariance:
+    def within_covariance(self) -> Covariance:
         """Return the covariance with divisor `within_divisor`; the axes of `canonical` have variance one."""
         return self.covariance.divided_by(self.within_divisor / self.divisor)
 
-    def unbiased(self) -> Covariance:
+    def unbiased_covariance(self) -> Covariance:
         """Return the covariance with divisor `residual_df`.
 
         Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
@@ -495,7 +495,7 @@ class LDAFit(NormalFit):
 
     def df_model(self) -> int:
         """Return the number of free parameters of the means, the covariance and, if estimated, the prior."""
-        p, k, _ = self.tested
+        p, k, _ = self.test_sizes
         means = k * p
         if self.reduced_axes() is not None and self.ncomp is not None:
             means = p + self.ncomp * (p + k - 1 - self.ncomp)
@@ -518,7 +518,9 @@ class LDAFit(NormalFit):
         full = self.covariance_model.log_likelihood(self.classes(log_of_prior(self.prior)))
         if not is_reduced:
             return full
-        return full - 0.5 * self.moments.total * float(np.log1p(self.roots()[self.ncomp :]).sum())
+        return full - 0.5 * self.moments.total * float(
+            np.log1p(self.canonical_eigenvalues()[self.ncomp :]).sum()
+        )
 
 
 def fit_lda(
@@ -574,7 +576,7 @@ def fit_lda(
     )
 
 
-By = Literal["entropy", "average", "maximum"]
+ScoreSummary = Literal["entropy", "average", "maximum"]
 """Summary of the squared cat scores of a column over the classes, by which columns are ranked."""
 
 MAX_EQUAL_SD_DIFFERENCE = 1e-8
@@ -658,7 +660,7 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     return decorrelate(covariance, standardized_deviations) * unit
 
 
-def column_scores(scores: Floats, proportions: Floats, by: By) -> Floats:
+def column_scores(scores: Floats, proportions: Floats, by: ScoreSummary) -> Floats:
     """Summarize the cat scores of each column over the classes, for a ranking of the columns.
 
     Parameters
@@ -752,7 +754,7 @@ def higher_criticism(p: Floats) -> Floats:
     return np.asarray(np.abs(proportions - p) / np.sqrt(variance))
 
 
-def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+def lda_marginal_rule(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
@@ -780,8 +782,8 @@ def linear_marginal(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) ->
         moments = replace(moments, centres=centres, rests=centre_errors)
     column_moments = diagonal_moments_of_columns(moments, keep)
     if method == "plugin":
-        return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
-    covariance = of_columns(fit.unbiased(), keep)
+        return gaussian.linear_rule(column_moments, marginal_covariance(fit.covariance, keep), log_prior)
+    covariance = marginal_covariance(fit.unbiased_covariance(), keep)
     nu = fit.residual_df
     if method == "predictive":
         n_dropped = moments.n_columns - len(keep)

@@ -1,6 +1,6 @@
 """Leave-one-out scores of regularized discriminant analysis, from two decompositions for each class.
 
-`rda_leave_one_out_scorer` scores one pair of alpha and gamma, and `group_leave_one_out` many pairs.
+`rda_leave_one_out_scorer` scores one pair of alpha and gamma, and `leave_one_out_groups` many pairs.
 
 Leaving a row x of class g with weight w out of the moments subtracts c d d' from the scatter W_g, with
 d = x - m_g and c = w n_g/(n_g - w). With the coefficients of `regularized_mixture` at the new divisors and
@@ -55,7 +55,7 @@ from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Span:
+class RowSpan:
     """An orthonormal basis of the span of the rows of a fit, in the units of the data times a power of two.
 
     Attributes
@@ -74,7 +74,7 @@ class Span:
     axes: Floats
 
     @staticmethod
-    def from_moments(moments: ClassMoments) -> Span:
+    def from_moments(moments: ClassMoments) -> RowSpan:
         """Construct the basis from moments with thin roots by class; raise ValueError for other moments."""
         moments = limit_scales(moments)
         if moments.roots is None or moments.scatter_type != "thin class":
@@ -85,10 +85,10 @@ class Span:
         rows = np.concatenate([*moments.roots, moments.means]) * unit
         basis, _ = np.linalg.qr(rows.T)
         axes = basis.T * unit
-        return Span(moments_of_scores(moments, axes), moments.origin, moments.scale, axes)
+        return RowSpan(moments_of_scores(moments, axes), moments.origin, moments.scale, axes)
 
     @property
-    def columns(self) -> int:
+    def n_columns(self) -> int:
         """Number of columns, p."""
         return len(self.scale)
 
@@ -288,9 +288,9 @@ def rda_leave_one_out_scorer(
     -------
     LeaveOneOutScorer
     """
-    span = Span.from_moments(moments) if moments.scatter_type == "thin class" else None
-    fitted_moments, columns = (moments, None) if span is None else (span.moments, span.columns)
-    (group,) = group_leave_one_out(fitted_moments, [pair], parametrization, method, log_prior, columns)
+    span = RowSpan.from_moments(moments) if moments.scatter_type == "thin class" else None
+    fitted_moments, columns = (moments, None) if span is None else (span.moments, span.n_columns)
+    (group,) = leave_one_out_groups(fitted_moments, [pair], parametrization, method, log_prior, columns)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute the scores (m, K) of rows x (m, p), each without itself.
@@ -310,7 +310,7 @@ def rda_leave_one_out_scorer(
     return scores
 
 
-def group_leave_one_out(
+def leave_one_out_groups(
     moments: ClassMoments,
     pairs: Sequence[Regularization],
     parametrization: Parametrization,

@@ -40,7 +40,7 @@ from discrim.core.moments.row_sums import RowBlock, RowBlocks, triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import NoLikelihood, Rule, raise_if_method
+from discrim.core.rules.rules import NoLikelihood, Rule, require_plugin_method
 
 MAX_LEVELS = 2**20
 """Maximum number of levels of a column that is accepted from a file."""
@@ -51,7 +51,7 @@ MAX_CHUNK_ELEMENTS = 2**18
 MIN_REMAINING_SHARE = 1e-8
 """Smallest proportion of a variance that has to remain after a subtraction for the result to be accurate."""
 
-GRID = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+SMOOTHING_CANDIDATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Candidate values of the smoothing."""
 
 
@@ -75,19 +75,19 @@ class CellLayout:
             raise InvalidStateError("its numbers of levels are out of range, or it has no numeric column")
 
     @property
-    def categories(self) -> Codes:
+    def categorical_positions(self) -> Codes:
         """Positions of the categorical columns."""
         return np.flatnonzero(self.levels)
 
     @property
-    def numeric(self) -> Codes:
+    def numeric_positions(self) -> Codes:
         """Positions of the numeric columns."""
         return np.flatnonzero(self.levels == 0)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Numbers of levels of the categorical columns."""
-        return tuple(self.levels[self.categories].tolist())
+        return tuple(self.levels[self.categorical_positions].tolist())
 
     @property
     def n_cells(self) -> int:
@@ -106,7 +106,7 @@ class CellLayout:
         """Return the cell positions (m,) of rows x (m, p); missing values count as the first level."""
         if not self.sizes:
             return np.zeros(len(x), dtype=np.intp)
-        levels = np.nan_to_num(x[:, self.categories]).T
+        levels = np.nan_to_num(x[:, self.categorical_positions]).T
         valid_levels = [
             np.clip(np.rint(column), 0, size - 1) for column, size in zip(levels, self.sizes, strict=True)
         ]
@@ -116,7 +116,7 @@ class CellLayout:
 
     def numeric_columns(self, x: Floats) -> Floats:
         """Return the numeric columns (m, q) of rows x (m, p), in the memory layout of a table."""
-        return np.asarray(x.T[self.numeric].T)
+        return np.asarray(x.T[self.numeric_positions].T)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ class LocationFit(NoLikelihood):
         convention : str, optional
             Not used.
         """
-        raise_if_method(method, "is not defined for the location model")
+        require_plugin_method(method, "is not defined for the location model")
         return LocationRule(self, log_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
@@ -535,7 +535,7 @@ def restore_location(
     InvalidStateError
         Values are out of range or contradict each other, or the covariance is singular.
     """
-    q = len(layout.numeric)
+    q = len(layout.numeric_positions)
     count = len(prior) * layout.n_cells
     roots = np.zeros((1, q, q)) if cells.roots is None else cells.roots
     shapes = [

@@ -17,14 +17,14 @@ import numpy as np
 
 from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.model import dependencies_if_all_constant
-from discrim.core.covariance.principal import of_columns
+from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.covariance.shrunk import common_leave_one_out_scorer, spherical_covariance
 from discrim.core.moments.derived_moments import limit_scales
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer, squared_distances_between_means
-from discrim.core.rules.rules import Distances, Rule, log_of_prior, raise_if_method
+from discrim.core.rules.rules import Distances, Rule, log_of_prior, require_plugin_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ class NearestCentroidFit:
         convention : str, optional
             Not used.
         """
-        raise_if_method(method, "is not defined for nearest centroids")
+        require_plugin_method(method, "is not defined for nearest centroids")
         return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
@@ -131,7 +131,7 @@ class NearestCentroidFit:
         return k * p + 1 + (k - 1 if self.estimated_prior else 0)
 
 
-def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+def centroid_marginal_rule(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
@@ -150,7 +150,7 @@ def centroid_marginal(fit: NearestCentroidFit, log_prior: Floats, method: str, k
     Rule
     """
     column_moments = gaussian.diagonal_moments_of_columns(fit.limited_moments, keep)
-    return gaussian.linear_rule(column_moments, of_columns(fit.covariance, keep), log_prior)
+    return gaussian.linear_rule(column_moments, marginal_covariance(fit.covariance, keep), log_prior)
 
 
 def has_within_variation(moments: ClassMoments) -> bool:

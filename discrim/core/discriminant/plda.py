@@ -63,7 +63,7 @@ from discrim.core.rules.rules import (
     GaussianRule,
     Rule,
     log_of_prior,
-    raise_if_method,
+    require_plugin_method,
 )
 
 TOL = 1e-9
@@ -101,7 +101,7 @@ class LengthNormalization:
     @staticmethod
     def from_moments(moments: ClassMoments) -> LengthNormalization:
         """Return the transformation by the mean and the covariance (divisor N) of all rows."""
-        moments_of_all = moments.as_one()
+        moments_of_all = moments.as_one_class()
         centre = moments_of_all.means_from(moments.origin)[0]
         root = pooled_covariance(moments_of_all, moments_of_all.total).root
         # Fix the signs of the root, because the coordinates on the sphere depend on them.
@@ -109,7 +109,7 @@ class LengthNormalization:
             moments.origin, moments.scale, centre, root * np.sign(np.diagonal(root))[:, None]
         )
 
-    def on(self, x: Floats) -> Floats:
+    def normalize(self, x: Floats) -> Floats:
         """Return rows x (m, p) projected on the sphere of radius sqrt(p); a row at the centre stays there."""
         z = standardize_columns(x, self.origin, self.scale) - self.centre[:, None]
         z = Covariance.from_root(self.root).whiten(z).T
@@ -182,7 +182,7 @@ class PLDAFit:
 
     def validate(self) -> None:
         """Raise InvalidStateError if values that were read from a file contradict each other."""
-        max_components = most_components(self.moments.n_classes, self.moments.n_columns, self.components)
+        max_components = max_rank(self.moments.n_classes, self.moments.n_columns, self.components)
         if not 0 <= self.steps <= self.maxiter:
             raise InvalidStateError("its number of EM steps is negative or above its maximum")
         if not 0 <= self.tol < 1 or self.maxiter < 1 or not np.isfinite(self.log_marginal):
@@ -232,7 +232,7 @@ class PLDAFit:
         Rows are normalized if the fit is, and the overall mean is subtracted. Coordinates have unit variance
         within classes.
         """
-        x = x if self.sphere is None else self.sphere.on(x)
+        x = x if self.sphere is None else self.sphere.normalize(x)
         z = standardize_columns(x, self.origin, self.scale) - self.mean[:, None]
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
@@ -264,7 +264,7 @@ class PLDAFit:
         NotSupportedError
             The method is not "plugin".
         """
-        raise_if_method(method, "is not defined for PLDA, whose one rule is predictive")
+        require_plugin_method(method, "is not defined for PLDA, whose one rule is predictive")
         means, variances = self.class_distributions()
         sd = np.sqrt(1 + variances)
         covariances = tuple(Covariance(sd_of_class, None) for sd_of_class in sd)
@@ -293,7 +293,7 @@ class PLDAFit:
         """Return the number of free parameters of m, W, B and, if estimated, the prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
-        r = most_components(k, p, self.components)
+        r = max_rank(k, p, self.components)
         return p + p * (p + 1) // 2 + p * r - r * (r - 1) // 2 + (k - 1 if self.estimated_prior else 0)
 
 
@@ -322,7 +322,7 @@ def is_within_regular(moments: ClassMoments) -> bool:
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
 
-def most_components(n_classes: int, n_columns: int, requested: int | None = None) -> int:
+def max_rank(n_classes: int, n_columns: int, requested: int | None = None) -> int:
     """Return the maximum rank of B, limited by the columns, the classes minus one, and the user's option.
 
     Parameters
@@ -443,7 +443,7 @@ def fit_plda(
     """
     sphere, fitted_moments = (None, moments) if normalization is None else normalization
     statistics = _SufficientStatistics.from_moments(fitted_moments)
-    r = most_components(fitted_moments.n_classes, fitted_moments.n_columns, components)
+    r = max_rank(fitted_moments.n_classes, fitted_moments.n_columns, components)
     is_balanced = bool((statistics.counts == statistics.counts[0]).all())
     estimates, singular_values = _estimates_of_balanced_classes(statistics, r, balanced=is_balanced)
     tie = tied_axes(singular_values**2, r) if estimates.between[r - 1] > 0 else None
@@ -607,7 +607,7 @@ class RowSets(NamedTuple):
     means: Floats
 
 
-def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
+def compute_row_sets(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     """Compute the sizes and means of sets of rows.
 
     Parameters
@@ -629,7 +629,7 @@ def sets_of_rows(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     return RowSets(sizes, sums / np.where(sizes > 0, sizes, 1.0)[:, None])
 
 
-def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
+def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     """Compute log-likelihood ratios of one class against two, for each of G pairs of sets.
 
     Parameters
@@ -656,7 +656,7 @@ def pair_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
     return np.asarray(0.5 * (np.log(t / v) + second.means**2 / t - residuals**2 / v).sum(axis=1))
 
 
-def all_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
+def all_log_ratios_matrix(between: Floats, first: RowSets, second: RowSets) -> Floats:
     """Compute log-likelihood ratios of one class against two, for every first with every second set.
 
     Parameters

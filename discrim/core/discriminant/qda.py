@@ -8,7 +8,7 @@ import numpy as np
 
 from discrim.core.covariance.covariance import Covariance, divisors_by_class
 from discrim.core.covariance.model import CovarianceModel, FullCovariance
-from discrim.core.covariance.principal import of_columns
+from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.discriminant.lda import NormalFit
 from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments
@@ -31,7 +31,7 @@ class QDAFit(NormalFit):
         """Whether the covariances consist of variances only."""
         return self.covariances[0].is_diagonal
 
-    def scaled(self, divisors: Floats) -> tuple[Covariance, ...]:
+    def covariances_with_divisors(self, divisors: Floats) -> tuple[Covariance, ...]:
         """Return the covariances with other divisors (K,)."""
         ratios = divisors / self.divisors
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
@@ -39,7 +39,7 @@ class QDAFit(NormalFit):
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances under the unbiased covariances, and the degrees of freedom (K,) of these."""
         df = self.moments.counts - 1
-        return gaussian.distances_to_means(self.moments, self.scaled(df)), df
+        return gaussian.distances_to_means(self.moments, self.covariances_with_divisors(df)), df
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior.
@@ -69,7 +69,7 @@ class QDAFit(NormalFit):
                 "not_full_covariances", method=method, covariance=self.covariance_model.name
             )
         mass = convention == "MASS"
-        covariances = self.covariances if mass else self.scaled(self.moments.counts - 1)
+        covariances = self.covariances if mass else self.covariances_with_divisors(self.moments.counts - 1)
         if method == "predictive":
             return gaussian.class_predictive_rule(self.moments, covariances, log_prior, mass=mass)
         return gaussian.class_debiased_rule(self.moments, covariances, log_prior, mass=mass)
@@ -200,7 +200,7 @@ def fit_qda(
     )
 
 
-def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+def qda_marginal_rule(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """Return the rule that uses only a subset of the columns of a fit.
 
     Parameters
@@ -219,8 +219,10 @@ def quadratic_marginal(fit: QDAFit, log_prior: Floats, method: str, keep: Codes)
     Rule
     """
     column_moments = gaussian.diagonal_moments_of_columns(fit.moments, keep)
-    covariances_of_all = fit.covariances if method == "plugin" else fit.scaled(fit.moments.counts - 1)
-    covariances = tuple(of_columns(covariance, keep) for covariance in covariances_of_all)
+    covariances_of_all = (
+        fit.covariances if method == "plugin" else fit.covariances_with_divisors(fit.moments.counts - 1)
+    )
+    covariances = tuple(marginal_covariance(covariance, keep) for covariance in covariances_of_all)
     if method == "plugin":
         return gaussian.class_plugin_rule(column_moments, covariances, log_prior)
     if method == "predictive":

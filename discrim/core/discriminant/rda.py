@@ -71,7 +71,7 @@ from discrim.core.covariance.model import (
     NormalClasses,
     no_likelihood_error,
 )
-from discrim.core.covariance.principal import ThinCovariance, of_columns
+from discrim.core.covariance.principal import ThinCovariance, marginal_covariance
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import leave_one_out_rda
 from discrim.core.discriminant.leave_one_out_rda import MixingScatters, Parametrization, Regularization
@@ -82,7 +82,7 @@ from discrim.core.moments.row_sums import triangular_root
 from discrim.core.numerics.arrays import Codes, Floats, svd
 from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import Rule, raise_if_method
+from discrim.core.rules.rules import Rule, require_plugin_method
 
 MAX_SINGULAR_RESIDUAL = 1e-13
 """Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
@@ -187,7 +187,7 @@ class RDAFit:
         """
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
-        raise_if_method(
+        require_plugin_method(
             method, "has a closed form only for covariances that are neither mixed nor shrunken"
         )
         if self.alpha == 0:
@@ -222,7 +222,9 @@ class RDAFit:
         if keep is not None:
             n_dropped = moments.n_columns - len(keep)
             moments = gaussian.diagonal_moments_of_columns(moments, keep)
-            unbiased_covariances = tuple(of_columns(covariance, keep) for covariance in unbiased_covariances)
+            unbiased_covariances = tuple(
+                marginal_covariance(covariance, keep) for covariance in unbiased_covariances
+            )
         if self.alpha == 1:
             return gaussian.class_predictive_rule(
                 moments, unbiased_covariances, log_prior, n_dropped=n_dropped
@@ -239,7 +241,7 @@ class RDAFit:
             fit = self.fit_to_moments(moments, self.subspace_model and self.subspace_model.for_refit())
         except NoEstimateError:
             return None
-        return None if fit.singular() else fit
+        return None if fit.find_singular_classes() else fit
 
     def fit_to_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
         """Fit the same model to other moments, on principal axes if `subspace_model` is not None."""
@@ -255,7 +257,7 @@ class RDAFit:
             subspace_model=subspace_model,
         )
 
-    def singular(self) -> list[int]:
+    def find_singular_classes(self) -> list[int]:
         """Return the positions of the classes whose covariance is singular."""
         return [
             k
@@ -301,7 +303,7 @@ class RDAFit:
         return classes - 0.5 * total
 
 
-def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
+def rda_marginal_rule(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
     """Return the rule of a subset of the columns.
 
     Parameters
@@ -322,7 +324,7 @@ def regularized_marginal(fit: RDAFit, log_prior: Floats, method: str, keep: Code
     if method == "predictive":
         return fit.predictive(log_prior, keep)
     column_moments = gaussian.diagonal_moments_of_columns(fit.moments, keep)
-    covariances = tuple(of_columns(covariance, keep) for covariance in fit.covariances)
+    covariances = tuple(marginal_covariance(covariance, keep) for covariance in fit.covariances)
     if fit.alpha == 0:
         return gaussian.linear_rule(column_moments, covariances[0], log_prior)
     return gaussian.class_plugin_rule(column_moments, covariances, log_prior)
@@ -468,7 +470,7 @@ class RegularizedCovariance(CovarianceModel):
             parametrization=self.parametrization,
             method=self.method,
         )
-        if singular := fit.singular():
+        if singular := fit.find_singular_classes():
             raise _singular_scores_error(moments, singular[0])
         return CovarianceEstimates(
             self, fit.moments, fit.covariances[:1] if self.pair.alpha == 0 else fit.covariances
@@ -497,7 +499,7 @@ def _mixed_covariances(
     tuple of K Covariance
         In the coordinates of the moments.
     """
-    pooled_moments = moments.pooled()
+    pooled_moments = moments.pool_classes()
     covariances = []
     for k in range(moments.n_classes):
         sphere = np.diag(np.sqrt(ridge[k]) / moments.common_unit) if ridge[k] else 0.0 * moments.scale[None]
@@ -543,7 +545,7 @@ def _thin_mixed_covariances(
     """
     unit = moments.common_unit
     roots = np.asarray(moments.roots) * unit
-    pooled_root = np.asarray(moments.pooled().roots)[0] * unit
+    pooled_root = np.asarray(moments.pool_classes().roots)[0] * unit
     basis, lower = np.linalg.qr(pooled_root.T)
     covariances: list[Covariance] = []
     for k, root in enumerate(roots):
@@ -912,7 +914,7 @@ def _rules_by_fits(
     options: dict[str, Any] = {"parametrization": parametrization, "method": method}
     for (alpha, gamma), positions in equivalent_pairs.items():
         fit = fit_rda(moments, np.exp(log_prior), alpha=alpha, gamma=gamma, **options)
-        if fit.singular():
+        if fit.find_singular_classes():
             continue
         ones = np.ones((1, 1, 1, moments.n_columns))
         constants = log_prior - 0.5 * np.array([covariance.logdet for covariance in fit.covariances])

@@ -103,7 +103,7 @@ class FeatureSums:
     @staticmethod
     def from_moments(moments: ClassMoments) -> FeatureSums:
         """Compute these quantities from class moments of the features with a pooled scatter."""
-        total_moments = moments.as_one()
+        total_moments = moments.as_one_class()
         unit = 1 / total_moments.scale
         scatter = total_moments.scatters[0] * unit * unit[:, None]
         means = moments.means_from(total_moments.class_means[0]) * (1 / moments.scale)

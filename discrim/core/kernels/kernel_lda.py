@@ -44,7 +44,7 @@ from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.regression.indicator import FlexibleFit, fit_flexible, starting_scores
 from discrim.core.rules.calibration import Calibrator, fit_calibrator
 from discrim.core.rules.leave_one_out import mark_lone_rows_for_refit
-from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, log_of_prior, raise_if_method
+from discrim.core.rules.rules import CalibratedRule, NoLikelihood, Rule, log_of_prior, require_plugin_method
 
 MAX_SQUARED_CORRELATION = 1.0 - 1e-12
 """Upper limit of squared canonical correlations; with a ridge they are below one."""
@@ -169,7 +169,7 @@ class ScoredIndicators(NoLikelihood):
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
-        raise_if_method(method, "is defined for normal classes")
+        require_plugin_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
         return CalibratedRule(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from discrim.core.covariance.em import observed_moments
-from discrim.core.covariance.principal import of_columns
+from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import CoreDataError, InvalidStateError
 from discrim.core.mixtures import em, incomplete, starts
 from discrim.core.mixtures.em import ClassRows, Components, Degenerate, EMPlan
@@ -30,7 +30,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import Distances, GaussianRule, Rule, raise_if_method
+from discrim.core.rules.rules import Distances, GaussianRule, Rule, require_plugin_method
 
 ProgressCallback = Callable[[float], None]
 """Function that is called with the number of completed steps since the last call."""
@@ -138,7 +138,7 @@ class MixtureFit:
         return self.components.sizes
 
     @property
-    def owner(self) -> Codes:
+    def component_classes(self) -> Codes:
         """Class (T,) of each component."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
@@ -168,12 +168,12 @@ class MixtureFit:
         -------
         MixtureRule
         """
-        raise_if_method(
+        require_plugin_method(
             method, "is not available for mixtures, because the components of the observations are unknown"
         )
-        return self.of_columns(log_prior, np.arange(len(self.scale)))
+        return self.rule_for_columns(log_prior, np.arange(len(self.scale)))
 
-    def of_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
+    def rule_for_columns(self, log_prior: Floats, keep: Codes) -> MixtureRule:
         """Return the decision rule that uses only some columns, with the others integrated out.
 
         Parameters
@@ -188,11 +188,11 @@ class MixtureFit:
         MixtureRule
         """
         components = self.components
-        owner = self.owner
+        owner = self.component_classes
         scale = self.scale[keep]
         covariances = components.covariances
         if len(keep) < len(self.scale):
-            covariances = tuple(of_columns(covariance, keep) for covariance in covariances)
+            covariances = tuple(marginal_covariance(covariance, keep) for covariance in covariances)
         logdets = np.array([covariance.logdet for covariance in covariances])
         constant = (
             log_prior[owner]
@@ -205,23 +205,23 @@ class MixtureFit:
         first_components = np.cumsum((0, *self.sizes[:-1]))
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first_components)
 
-    def rule_of_some(self, log_prior: Floats) -> MarginalRule:
+    def marginal_rule(self, log_prior: Floats) -> MarginalRule:
         """Return the rule for rows with missing values, which are integrated out, under log priors (K,)."""
-        return MarginalRule(self.rule(log_prior), log_prior, partial(self.of_columns, log_prior))
+        return MarginalRule(self.rule(log_prior), log_prior, partial(self.rule_for_columns, log_prior))
 
-    def components_of_some(self, log_prior: Floats) -> MarginalRule:
+    def marginal_component_rule(self, log_prior: Floats) -> MarginalRule:
         """Return the rule for rows with missing values that has a score (m, T) for each component."""
-        component_constants = log_prior[self.owner] + np.log(self.components.mixing_proportions)
+        component_constants = log_prior[self.component_classes] + np.log(self.components.mixing_proportions)
 
         def of_columns(keep: Codes) -> Rule:
             """Return the rule of all components for some columns (q,)."""
-            return self.of_columns(log_prior, keep).components
+            return self.rule_for_columns(log_prior, keep).components
 
         return MarginalRule(self.rule(log_prior).components, component_constants, of_columns)
 
     def of_classes(self, keep: Codes) -> MixtureFit:
         """Return the fit with the components of some classes (C,) only, as initial values of EM."""
-        component_index = np.flatnonzero(np.isin(self.owner, keep))
+        component_index = np.flatnonzero(np.isin(self.component_classes, keep))
         all_components = self.components
         components = replace(
             all_components,
@@ -235,7 +235,7 @@ class MixtureFit:
 
     def means(self) -> Floats:
         """Return the means (T, p) of the components, in the units of the data."""
-        return np.asarray(self.moments.centres[self.owner] + self.components.means / self.scale)
+        return np.asarray(self.moments.centres[self.component_classes] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
         """Return the covariance (p, p) of component g in units of the data; infinite or 0 outside float64."""
@@ -307,7 +307,7 @@ class MixtureFit:
             variances[k] = proportions @ (sd**2 + (component_means - means[k]) ** 2)
         centres, centre_remainders = split_mean(moments.centres, means, scale)
         centred_components = replace(
-            components, means=components.means - (means - centre_remainders)[self.owner]
+            components, means=components.means - (means - centre_remainders)[self.component_classes]
         )
         squares = moments.counts[:, None] * variances
         moments = ClassMoments(moments.counts, moments.rows, centres, centre_remainders, scale, squares)
@@ -534,7 +534,7 @@ def fit_mixture(
             [sizes[k] for k in group],
             forms[group[0]],
             plan,
-            moments.classes(np.array(group)).rescaled(scale),
+            moments.select_classes(np.array(group)).rescale(scale),
             [] if hierarchies is None else [hierarchies[k] for k in group],
             progress,
         )
@@ -549,7 +549,7 @@ def fit_mixture(
     if not with_marginal_llf:
         return fit
     with np.errstate(divide="ignore"):
-        scores = fit.rule_of_some(np.log(prior)).scores(x)
+        scores = fit.marginal_rule(np.log(prior)).scores(x)
     max_scores = scores.max(axis=1)
     log_densities = max_scores + np.log(np.exp(scores - max_scores[:, None]).sum(axis=1))
     return replace(fit, llf_rows=float(log_densities.sum() if weights is None else weights @ log_densities))
@@ -731,7 +731,7 @@ class FormCandidate(NamedTuple):
     bic: float
 
 
-def candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
+def form_candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
     """Return all combinations of numbers and forms of components.
 
     Forms that coincide for a single component are listed once.
@@ -947,7 +947,7 @@ def _scores_without_row(
         return np.full(len(log_prior), np.nan)
     em_result = starts.components_from_frames(em_result, rows, frames)
     components = em_result if fit.together else _replace_class(fit.components, k, em_result)
-    return np.asarray(replace(fit, components=components).rule_of_some(log_prior).scores(row[None])[0])
+    return np.asarray(replace(fit, components=components).marginal_rule(log_prior).scores(row[None])[0])
 
 
 def _replace_class(components: Components, k: int, others: Components) -> Components:

@@ -664,7 +664,7 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
         return None
     roots = [_covariance_root([rows[k] for k in group]) for group in groups]
     if moments is not None:
-        moments_by_frame = [moments.classes(np.array(group)) for group in groups]
+        moments_by_frame = [moments.select_classes(np.array(group)) for group in groups]
         is_dependent = [
             _has_dependent_columns(root, group_moments)
             for root, group_moments in zip(roots, moments_by_frame, strict=True)

@@ -133,7 +133,7 @@ def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> Clas
     They are "class" (no change), "pooled" or "diagonal".
     """
     if required_moments == "pooled":
-        return moments.pooled()
+        return moments.pool_classes()
     if required_moments == "diagonal" and moments.scatters.ndim == 3:
         squares = np.diagonal(moments.scatters, axis1=1, axis2=2).copy()
         return replace(moments, scatters=squares, roots=None)
@@ -325,7 +325,7 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
     none = np.zeros((1, full.n_columns))
     if not removed.total:
         return Remainder(full, none)
-    removed = removed.rescaled(full.scale)
+    removed = removed.rescale(full.scale)
     rows = full.rows - removed.rows
     counts = full.counts - removed.counts
     for is_at_fault, fault in (
@@ -554,7 +554,7 @@ def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
     if exponent > 1000:
         return moments
     scale = np.minimum(moments.scale, 2.0**exponent)
-    return moments if (scale == moments.scale).all() else moments.rescaled(scale)
+    return moments if (scale == moments.scale).all() else moments.rescale(scale)
 
 
 def within_sd(moments: ClassMoments) -> Floats:

@@ -49,7 +49,7 @@ class LevelCounts:
         tables = tuple(a + b for a, b in zip(self.tables, other.tables, strict=True))
         return LevelCounts(tables, self.negative | other.negative)
 
-    def without(self, other: LevelCounts) -> LevelCounts:
+    def subtract(self, other: LevelCounts) -> LevelCounts:
         """Return the counts without those of other rows; counts are negative if these are not a subset.
 
         The flag of a column with negative values is kept, because such a value may be in the remaining rows.
@@ -65,11 +65,11 @@ class LevelCounts:
         tables = tuple(less(a, b) for a, b in zip(self.tables, other.tables, strict=True))
         return LevelCounts(tables, self.negative)
 
-    def classes(self, keep: Codes) -> LevelCounts:
+    def select_classes(self, keep: Codes) -> LevelCounts:
         """Return the counts of the classes at positions `keep`."""
         return LevelCounts(tuple(table[keep] for table in self.tables), self.negative)
 
-    def among(self, position: Codes, n_classes: int) -> LevelCounts:
+    def extend_to_classes(self, position: Codes, n_classes: int) -> LevelCounts:
         """Return the counts for `n_classes` classes: class k becomes class position[k], others are zero."""
         placed = []
         for table in self.tables:
@@ -229,7 +229,7 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     -------
     (K, J) float
     """
-    column_moments = moments.columns(columns)
+    column_moments = moments.select_columns(columns)
     # The scale is a power of two, so each product is rounded only once.
     sums = column_moments.counts[:, None] * column_moments.centres + column_moments.counts[:, None] * (
         column_moments.rests / column_moments.scale

@@ -162,7 +162,7 @@ class ClassMoments:
             roots=None if self.roots is None else self.roots * np.sqrt(factor),
         )
 
-    def pooled(self) -> ClassMoments:
+    def pool_classes(self) -> ClassMoments:
         """Return the moments with the scatters summed over the classes."""
         if self.scatter_type not in ("class", "thin class"):
             return self
@@ -175,14 +175,14 @@ class ClassMoments:
         """Return R with R'R = X'X for rows X (m, p), with min(m, p) rows if these moments have thin roots."""
         return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.triangular_root(rows)
 
-    def as_one(self) -> ClassMoments:
+    def as_one_class(self) -> ClassMoments:
         """Return the moments of all rows as one class, whose scatter is the total scatter."""
         proportions = self.counts / self.total
         means = self.means
         anchor = means[int(np.argmax(self.counts))]
         mean = anchor + proportions @ (means - anchor)
         mean_deviations = np.sqrt(self.counts)[:, None] * (means - mean)
-        pooled_moments = self.pooled()
+        pooled_moments = self.pool_classes()
         centres, centre_errors = split_mean(self.origin, mean, self.scale)
         roots = None
         if pooled_moments.roots is not None:
@@ -202,7 +202,7 @@ class ClassMoments:
             roots,
         )
 
-    def columns(self, keep: NDArray[np.intp]) -> ClassMoments:
+    def select_columns(self, keep: NDArray[np.intp]) -> ClassMoments:
         """Return the moments of the columns at positions (q,)."""
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
@@ -221,7 +221,7 @@ class ClassMoments:
             roots=roots,
         )
 
-    def classes(self, keep: NDArray[np.intp]) -> ClassMoments:
+    def select_classes(self, keep: NDArray[np.intp]) -> ClassMoments:
         """Return the moments of the classes at positions (C,); a pooled scatter is not changed."""
         by_class = self.scatter_type not in ("pooled", "thin")
         return replace(
@@ -258,7 +258,7 @@ class ClassMoments:
             return self
         if not self.total:
             return other
-        other = other.rescaled(self.scale)
+        other = other.rescale(self.scale)
         counts = self.counts + other.counts
         divisors = np.where(counts > 0, counts, 1.0)
         proportions = (other.counts / divisors)[:, None]
@@ -288,7 +288,7 @@ class ClassMoments:
             counts, self.rows + other.rows, centres, centre_errors, self.scale, scatters, roots
         )
 
-    def rescaled(self, scale: Floats) -> ClassMoments:
+    def rescale(self, scale: Floats) -> ClassMoments:
         """Return the same moments in coordinates z with other factors of the columns.
 
         Parameters
@@ -360,7 +360,7 @@ def gather(
     n_classes: int,
     n_columns: int,
     required_moments: ScatterType = "pooled",
-    rooted: bool = True,
+    with_roots: bool = True,
 ) -> ClassMoments:
     """Compute the moments of rows in one pass, or in up to three if digits would be lost.
 
@@ -372,7 +372,7 @@ def gather(
         Numbers of classes and of columns.
     required_moments : ScatterType
         Which second moments are stored.
-    rooted : bool
+    with_roots : bool
         Whether roots are computed if the scatter is ill-conditioned. Covariances with a ridge do not need
         them. Roots of few rows are always computed.
 
@@ -388,7 +388,7 @@ def gather(
     if row_sums.is_thin(required_moments) or (
         required_moments != "diagonal"
         and gathered.moments.total
-        and requires_roots(gathered.moments, rooted=rooted)
+        and requires_roots(gathered.moments, with_roots=with_roots)
     ):
         return _compute_roots(blocks, [gathered], required_moments)[0]
     return gathered.moments
@@ -410,13 +410,13 @@ def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments
     sizes = np.max([ranges, *sds], axis=0)
     # Single rows, and equal ones, determine no scale.
     scale = np.where(sizes > 0, row_sums.column_scale(sizes), moments_list[0].scale)
-    return [moments.rescaled(scale) for moments in moments_list]
+    return [moments.rescale(scale) for moments in moments_list]
 
 
-def requires_roots(moments: ClassMoments, *, rooted: bool = True) -> bool:
+def requires_roots(moments: ClassMoments, *, with_roots: bool = True) -> bool:
     """Return whether `gather` computes roots: the rows are few, or the scatter is ill-conditioned."""
     is_cheap = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
-    return is_cheap or (rooted and is_ill_conditioned(moments))
+    return is_cheap or (with_roots and is_ill_conditioned(moments))
 
 
 def gather_parts(
@@ -426,7 +426,7 @@ def gather_parts(
     n_classes: int,
     n_columns: int,
     required_moments: ScatterType = "pooled",
-    rooted: bool = True,
+    with_roots: bool = True,
 ) -> list[ClassMoments]:
     """Compute the moments of each part of the rows, such as a fold, in one pass over all of them.
 
@@ -438,7 +438,7 @@ def gather_parts(
         Numbers of parts, of classes and of columns.
     required_moments : ScatterType
         Which second moments are stored.
-    rooted : bool
+    with_roots : bool
         Whether roots are computed if the rows are few or the scatter is ill-conditioned.
 
     Returns
@@ -458,7 +458,7 @@ def gather_parts(
         gathered = map_reduce(blocks, partial(task, n_parts=n_parts, n_classes=n_classes), _merge_gathered)
     is_cheap = sum(int(part.moments.rows.sum()) for part in gathered) * n_columns**2 <= ROOT_WORK
     if row_sums.is_thin(required_moments) or (
-        rooted
+        with_roots
         and required_moments != "diagonal"
         and (is_cheap or any(is_ill_conditioned(part.moments) for part in gathered if part.moments.total))
     ):
@@ -466,7 +466,7 @@ def gather_parts(
     else:
         moments_of_parts = [part.moments for part in gathered]
     return (
-        [moments_of_parts[0].classes(cell) for cell in cells]
+        [moments_of_parts[0].select_classes(cell) for cell in cells]
         if len(moments_of_parts) < n_parts
         else moments_of_parts
     )

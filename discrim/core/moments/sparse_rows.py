@@ -61,11 +61,11 @@ class SparseRows:
         """Number of rows and number of columns."""
         return len(self), len(self.base)
 
-    def rows(self, which: slice | Codes | NDArray[np.bool_]) -> SparseRows:
+    def select_rows(self, which: slice | Codes | NDArray[np.bool_]) -> SparseRows:
         """Return the rows at a slice, at positions, or where a mask (m,) is true."""
         return SparseRows(self.base, self.steps[which])
 
-    def columns(self, keep: Codes) -> SparseRows:
+    def select_columns(self, keep: Codes) -> SparseRows:
         """Return the columns at positions (q,); the rows themselves if these are all columns."""
         if len(keep) == len(self.base) and (keep == np.arange(len(keep))).all():
             return self
@@ -79,7 +79,7 @@ class SparseRows:
         """Return column j (m,) as a dense array."""
         return np.asarray(self.base[j] + self.steps[:, [j]].toarray()[:, 0])
 
-    def dense(self) -> Floats:
+    def to_dense(self) -> Floats:
         """Return the rows as a dense array (m, p)."""
         return np.asarray(self.base + self.steps.toarray())
 
@@ -173,7 +173,7 @@ def _moments_of_block(
     """
     if weights is not None and not (weights > 0).all():
         present = weights > 0
-        rows = rows.rows(present)
+        rows = rows.select_rows(present)
         codes = codes[present]
         weights = weights[present]
     p = len(rows.base)

@@ -283,7 +283,7 @@ class CountColumns:
         (K, m) float
         """
         if isinstance(x, SparseRows):
-            columns = x.columns(self.positions)
+            columns = x.select_columns(self.positions)
             theta = self.probabilities().T
             log_densities = np.log(np.where(theta > 0, theta, 1.0))
             scores = columns.products(columns.base @ log_densities, log_densities)
@@ -350,12 +350,12 @@ class CountColumns:
         (K, m) float
         """
         logs = self.log_densities(x)
-        counts = x.columns(self.positions)
+        counts = x.select_columns(self.positions)
         if counts.base.any():
             # Columns whose most frequent value is not zero are converted to dense blocks of a few rows.
             chunks = slices(len(x), max(MAX_DENSE_VALUES // max(x.shape[1], 1), 1))
             dense_blocks = (
-                (x.rows(chunk).dense(), codes[chunk], None if weights is None else weights[chunk])
+                (x.select_rows(chunk).to_dense(), codes[chunk], None if weights is None else weights[chunk])
                 for chunk in chunks
             )
             return np.concatenate([self.leave_one_out_scores(*block) for block in dense_blocks], axis=1)
@@ -430,13 +430,13 @@ class NaiveBayesFit:
     @property
     def is_normal(self) -> bool:
         """Whether every column is normal and the fit therefore is a function of moments."""
-        return not self.others
+        return not self.non_normal_columns
 
     @property
     def reads_sparse_rows(self) -> bool:
         """Whether every column is a count, in which case leave-one-out reads stored values of sparse rows."""
         return self.normal is None and all(
-            getattr(distribution, "reads_sparse_rows", False) for distribution in self.others
+            getattr(distribution, "reads_sparse_rows", False) for distribution in self.non_normal_columns
         )
 
     @property
@@ -461,7 +461,7 @@ class NaiveBayesFit:
         return np.concatenate([np.zeros((0, 4)), *column_points])
 
     @property
-    def others(self) -> tuple[NonNormalColumns, ...]:
+    def non_normal_columns(self) -> tuple[NonNormalColumns, ...]:
         """Distributions of the columns that are not normal."""
         return tuple(
             distribution
@@ -529,7 +529,7 @@ class NaiveBayesFit:
         normal_rule = None
         if self.normal is not None:
             normal_rule = gaussian.class_plugin_rule(self.normal.moments, self.normal.covariances, log_prior)
-        return IndependentRule(log_prior, normal_rule, self.plan.normal, self.others)
+        return IndependentRule(log_prior, normal_rule, self.plan.normal_positions, self.non_normal_columns)
 
     def refit(self, moments: ClassMoments, tally: Tally | None = None) -> NaiveBayesFit | None:
         """Fit the same model to other rows, with the same prior.
@@ -575,8 +575,8 @@ class NaiveBayesFit:
             """Leave-one-out scores (m, K); see `LeaveOneOutScorer`."""
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
-                total = np.array(normal(x[:, self.plan.normal], codes, weights).T)
-            for distribution in self.others:
+                total = np.array(normal(x[:, self.plan.normal_positions], codes, weights).T)
+            for distribution in self.non_normal_columns:
                 total += distribution.leave_one_out_scores(x, codes, weights)
             removed = compute_removal(self.moments.counts[codes], weights, self.moments.total)
             return mark_refits(total, codes, removed, np.asarray(np.isnan(total).any(axis=0))).T
@@ -628,7 +628,9 @@ class NaiveBayesFit:
         n_probabilities = sum(
             distribution.df_model() for distribution in (self.tables, self.counts) if distribution is not None
         )
-        return 2 * k * len(self.plan.normal) + n_probabilities + (k - 1 if self.estimated_prior else 0)
+        return (
+            2 * k * len(self.plan.normal_positions) + n_probabilities + (k - 1 if self.estimated_prior else 0)
+        )
 
     def llf(self) -> float:
         """Return the joint log-likelihood of classes and rows.
@@ -652,7 +654,7 @@ class NaiveBayesFit:
     @property
     def _available_normal(self) -> Floats:
         """Weight (K, q) of the rows in which each normal column is observed."""
-        return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal]
+        return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal_positions]
 
     def _normal_llf(self, normal: QDAFit) -> float:
         """Return the joint log-likelihood of the classes and the normal columns."""
@@ -705,11 +707,11 @@ def fit_naive_bayes(
     plan = tally.plan
     available = tally.available
     normal = tables = kernels = counts = None
-    if len(plan.normal):
+    if len(plan.normal_positions):
         normal_moments = _normal_moments(moments, plan)
         model = DiagonalCovariance()
         if plan.smoothing or available is not None:
-            available_normal = None if available is None else available[:, plan.normal]
+            available_normal = None if available is None else available[:, plan.normal_positions]
             sds = np.sqrt(_smoothed_variances(normal_moments, plan, available_normal))
             covariances = tuple(Covariance.from_root(sd) for sd in sds)
             divisors = divisors_by_class(normal_moments.counts, plan.method)
@@ -718,10 +720,10 @@ def fit_naive_bayes(
             normal = fit_qda(
                 normal_moments, prior, model, method=plan.method, estimated_prior=estimated_prior
             )
-    if len(plan.tables):
-        tables = LevelTables(plan.tables, tuple(tally.tables), plan.laplace)
-    if len(plan.kernels):
-        fixed_bandwidths = plan.bandwidths[plan.kernels]
+    if len(plan.categorical_positions):
+        tables = LevelTables(plan.categorical_positions, tuple(tally.tables), plan.laplace)
+    if len(plan.kernel_positions):
+        fixed_bandwidths = plan.bandwidths[plan.kernel_positions]
         densities = tuple(
             tuple(
                 KernelDensity.from_values(values, weights, plan.rule, float(width))
@@ -729,16 +731,20 @@ def fit_naive_bayes(
             )
             for by_class, width in zip(tally.values_by_class(), fixed_bandwidths, strict=True)
         )
-        kernels = KernelColumns(plan.kernels, densities, plan.rule, fixed_bandwidths)
-    if len(plan.counts):
-        counts = CountColumns(plan.counts, tally.sums, plan.laplace)
+        kernels = KernelColumns(plan.kernel_positions, densities, plan.rule, fixed_bandwidths)
+    if len(plan.count_positions):
+        counts = CountColumns(plan.count_positions, tally.sums, plan.laplace)
     fields = normal, tables, kernels, counts
     return NaiveBayesFit(moments, prior, estimated_prior, plan, *fields, available)
 
 
 def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
     """Return the moments of the normal columns."""
-    return moments if len(plan.normal) == moments.n_columns else moments.columns(plan.normal)
+    return (
+        moments
+        if len(plan.normal_positions) == moments.n_columns
+        else moments.select_columns(plan.normal_positions)
+    )
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
@@ -747,11 +753,11 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
         return False
-    if len(plan.normal):
-        available_normal = None if available is None else available[:, plan.normal]
+    if len(plan.normal_positions):
+        available_normal = None if available is None else available[:, plan.normal_positions]
         if not has_variances(_normal_moments(moments, plan), plan, available_normal):
             return False
-    return not len(plan.counts) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
+    return not len(plan.count_positions) or bool((tally.sums.sum(axis=1) + plan.laplace > 0).all())
 
 
 def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
@@ -920,9 +926,9 @@ def restore_naive_bayes(
     _require(has_valid_options, "its options are invalid")
     _require(min(plan.laplace, plan.smoothing) >= 0, "its smoothing or its Laplace correction is negative")
     # Allocated memory is proportional to the number of levels: compare it with the stored tables first.
-    sizes = tuple((k, size) for size in plan.sizes[plan.tables].tolist())
+    sizes = tuple((k, size) for size in plan.sizes[plan.categorical_positions].tolist())
     _require(tuple(n.shape for n in level_counts) == sizes, "its tables do not match its columns")
-    _require(sums.shape == (k, len(plan.counts)), "its sums do not match its columns")
+    _require(sums.shape == (k, len(plan.count_positions)), "its sums do not match its columns")
     _require(points.shape[1:] == (4,), "the values of its kernel densities have the wrong shape")
     tally = Tally(plan, k, available)
     tally.tables = list(level_counts)
@@ -930,13 +936,13 @@ def restore_naive_bayes(
     has_valid_counts = (counts > 0).all() and (counts <= moments.counts[:, None] * (1 + 1e-9)).all()
     _require(bool(has_valid_counts), "its class counts are invalid")
     counts = np.broadcast_to(counts, (k, p))
-    pairs = zip(tally.tables, counts[:, plan.tables].T, strict=True)
+    pairs = zip(tally.tables, counts[:, plan.categorical_positions].T, strict=True)
     tables_match = [np.allclose(n.sum(axis=1), rows, rtol=1e-9) and (n >= 0).all() for n, rows in pairs]
     _require(
         all(tables_match) and bool((sums >= 0).all()), "a table does not contain the counts of its classes"
     )
     tally.sums = sums
-    tally.values = _restore_values(points, counts[:, plan.kernels])
+    tally.values = _restore_values(points, counts[:, plan.kernel_positions])
     _require(
         has_fit(moments, tally),
         "one of its densities does not exist, because a variance is zero or not finite",

@@ -31,7 +31,7 @@ from discrim.core.moments.moments import ClassMoments, deviations_from_class_mea
 from discrim.core.numerics.arrays import Codes, Floats, slices
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
-from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, raise_if_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, require_plugin_method
 
 Offset = float | Literal["median"]
 """The offset s_0, or "median" for the median of the standard deviations."""
@@ -118,11 +118,11 @@ class ShrunkenFit(NoLikelihood):
         -------
         LinearRule
         """
-        raise_if_method(method, "is not defined for shrunken centroids")
+        require_plugin_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
-    def of_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
+    def rule_for_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
         """Return the decision rule that uses only some columns, with the others integrated out.
 
         Parameters

@@ -64,22 +64,22 @@ class ColumnPlan:
         )
 
     @property
-    def normal(self) -> Codes:
+    def normal_positions(self) -> Codes:
         """Positions of the normal columns."""
         return np.flatnonzero(self.families == 0)
 
     @property
-    def tables(self) -> Codes:
+    def categorical_positions(self) -> Codes:
         """Positions of the categorical columns."""
         return np.flatnonzero(self.families == 1)
 
     @property
-    def kernels(self) -> Codes:
+    def kernel_positions(self) -> Codes:
         """Positions of the columns with kernel densities."""
         return np.flatnonzero(self.families == 2)
 
     @property
-    def counts(self) -> Codes:
+    def count_positions(self) -> Codes:
         """Positions of the columns of counts."""
         return np.flatnonzero(self.families == 3)
 
@@ -114,9 +114,11 @@ class Tally:
     def __post_init__(self) -> None:
         """Start with counts and sums of zero, and without values."""
         plan = self.plan
-        self.tables = [np.zeros((self.n_classes, size)) for size in plan.sizes[plan.tables].tolist()]
-        self.sums = np.zeros((self.n_classes, len(plan.counts)))
-        self.values = [[] for _ in plan.kernels]
+        self.tables = [
+            np.zeros((self.n_classes, size)) for size in plan.sizes[plan.categorical_positions].tolist()
+        ]
+        self.sums = np.zeros((self.n_classes, len(plan.count_positions)))
+        self.values = [[] for _ in plan.kernel_positions]
 
     def wrap(self, blocks: RowBlocks) -> RowBlocks:
         """Return the blocks, wrapped to update this tally after each complete pass over them."""
@@ -159,9 +161,9 @@ class Tally:
 
         available = None if self.available is None else self.available[:, keep]
         tally = Tally(plan.columns(keep), self.n_classes, available)
-        tally.tables = [self.tables[i] for i in retained_index(plan.tables)]
-        tally.sums = self.sums[:, retained_index(plan.counts)]
-        tally.values = [self.values[i] for i in retained_index(plan.kernels)]
+        tally.tables = [self.tables[i] for i in retained_index(plan.categorical_positions)]
+        tally.sums = self.sums[:, retained_index(plan.count_positions)]
+        tally.values = [self.values[i] for i in retained_index(plan.kernel_positions)]
         return tally
 
     def values_by_class(self) -> list[list[tuple[Floats, Floats | None]]]:
@@ -198,16 +200,16 @@ class Tally:
         if isinstance(x, SparseRows):
             self._add_sparse(x, codes, weights)
             return
-        for position, table in zip(plan.tables.tolist(), self.tables, strict=True):
+        for position, table in zip(plan.categorical_positions.tolist(), self.tables, strict=True):
             add_levels(table, codes, x[:, position], weights)
-        if len(plan.counts):
-            counts = x.T[plan.counts]
+        if len(plan.count_positions):
+            counts = x.T[plan.count_positions]
             counts = counts if weights is None else counts * weights
             self.sums += np.stack([np.bincount(codes, row, self.n_classes) for row in counts], axis=1)
-        if len(plan.kernels):
+        if len(plan.kernel_positions):
             codes = codes.copy()
             weights = None if weights is None else weights.copy()
-            for position, blocks in zip(plan.kernels.tolist(), self.values, strict=True):
+            for position, blocks in zip(plan.kernel_positions.tolist(), self.values, strict=True):
                 blocks.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
@@ -223,15 +225,15 @@ class Tally:
             Frequency weights; None if all are one.
         """
         plan = self.plan
-        if len(plan.counts):
-            counts = x.columns(plan.counts)
+        if len(plan.count_positions):
+            counts = x.select_columns(plan.count_positions)
             indicators = class_indicators(codes, weights, self.n_classes)
             self.sums += (indicators @ counts.steps).toarray()
             self.sums += np.outer(np.bincount(codes, weights, self.n_classes), counts.base)
-        for chunk_tally, start in self._tally_chunks(plan.tables, x, codes, weights):
+        for chunk_tally, start in self._tally_chunks(plan.categorical_positions, x, codes, weights):
             for table, chunk_table in zip(self.tables[start:], chunk_tally.tables, strict=False):
                 table += chunk_table
-        for chunk_tally, start in self._tally_chunks(plan.kernels, x, codes, weights):
+        for chunk_tally, start in self._tally_chunks(plan.kernel_positions, x, codes, weights):
             for blocks, chunk_blocks in zip(self.values[start:], chunk_tally.values, strict=False):
                 blocks += chunk_blocks
 
@@ -260,7 +262,7 @@ class Tally:
         """
         for chunk in slices(len(columns), MAX_DENSE_COLUMNS):
             chunk_tally = Tally(self.plan.columns(columns[chunk]), self.n_classes)
-            chunk_tally.add_block(x.columns(columns[chunk]).dense(), codes, weights)
+            chunk_tally.add_block(x.select_columns(columns[chunk]).to_dense(), codes, weights)
             yield chunk_tally, chunk.start
 
 

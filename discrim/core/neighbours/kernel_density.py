@@ -49,12 +49,12 @@ from discrim.core.covariance.covariance import (
     dependencies,
     pooled_covariance,
 )
-from discrim.core.covariance.principal import of_columns
+from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
 from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import NoLikelihood, raise_if_method
+from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
 
@@ -296,10 +296,10 @@ def marginal_kernel_rule(fit: KernelDensityFit, log_prior: Floats, method: str, 
     -------
     KernelRule
     """
-    raise_if_method(method, "is defined for normal classes")
+    require_plugin_method(method, "is defined for normal classes")
     points_by_class = []
     for class_points in fit.points_by_class:
-        covariance = of_columns(class_points.covariance, keep)
+        covariance = marginal_covariance(class_points.covariance, keep)
         root = class_points.covariance.root
         unwhitened = (
             root[keep, None] * class_points.points[keep]
@@ -855,7 +855,7 @@ class KernelDensityFit(NoLikelihood):
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
         """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
-        raise_if_method(method, "is defined for normal classes")
+        require_plugin_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.points_by_class, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:

@@ -48,7 +48,7 @@ from discrim.core.neighbours.neighbours import (
     Space,
 )
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
-from discrim.core.rules.rules import NoLikelihood, raise_if_method
+from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 from discrim.errors import CollinearError
 
 POSTERIOR_TIE_TOLERANCE = 1e-13
@@ -491,7 +491,7 @@ class KNNFit(NoLikelihood):
 
         The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions.
         """
-        raise_if_method(method, "is defined for normal classes")
+        require_plugin_method(method, "is defined for normal classes")
         return NeighbourRule(self.search, self.k, self.vote_weights(prior), prior)
 
     def refit(self, x: Floats, codes: Codes) -> KNNFit | None:

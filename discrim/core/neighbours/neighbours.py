@@ -1008,9 +1008,7 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     if metric == "correlation":
         return "all columns of a row are equal", (z == z[:, :1]).all(axis=1)
     if metric == "jensenshannon":
-        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(
-            axis=1
-        )
+        return "a row has a negative value, or is all zero", (z < 0).any(axis=1) | (z == 0).all(axis=1)
     no_rows = np.zeros(len(z), dtype=bool)
     if metric == "braycurtis":
         return "all values of two rows are zero, or cancel in their sum", no_rows

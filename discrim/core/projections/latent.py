@@ -104,7 +104,7 @@ class Latent:
         x, y = (self.squares * column_squares(loadings) for loadings in (self.loadings, self.y_loadings))
         return x / self.x_total, y / self.y_total
 
-    def importance(self) -> Floats:
+    def importance_by_n_components(self) -> Floats:
         """Return the variable importance in the projection (Wold's VIP) with 1, 2, ..., a components.
 
         VIP_ja = sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the sum of squares of the responses that
@@ -119,7 +119,7 @@ class Latent:
         weighted_squares = (self.weights**2 * explained).cumsum(axis=1) / explained.cumsum()
         return np.asarray(np.sqrt(len(weighted_squares) * weighted_squares))
 
-    def importances(self) -> tuple[Floats, Floats]:
+    def importance_by_component_type(self) -> tuple[Floats, Floats]:
         """Return the importance (VIP) of each column for the predictive and for the orthogonal components.
 
         This is VIP4 of Galindo-Prieto, Eriksson & Trygg (2014), Journal of Chemometrics 28, 623-632: squared

@@ -72,7 +72,7 @@ from discrim.core.projections.latent import (
 )
 from discrim.core.rules.gaussian import Means, move_origin, nearest_mean_rule, rule_about_zero
 from discrim.core.rules.leave_one_out import MIN_DETERMINANT_RATIO, LeaveOneOutScorer, refit_each_row
-from discrim.core.rules.rules import LinearRule, NoLikelihood, raise_if_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, require_plugin_method
 
 MAX_BLOCK_VALUES = 2**18
 """Maximum number of elements of a row-by-class-by-column array that is in memory at once."""
@@ -573,7 +573,7 @@ class PLSFit(NoLikelihood):
         return {"n": self.orthogonal} if self.orthogonal else {}
 
     @property
-    def removal_thresholds(self) -> float:
+    def score_unit(self) -> float:
         """Factor that converts scores to the units of the data if columns are not scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
@@ -649,11 +649,7 @@ class PLSFit(NoLikelihood):
         loadings = self.latent.loadings[:, component]
         unit = np.where(np.isfinite(self.column_scale), self.column_scale, 0.0)
         covariance = (
-            loadings
-            * squares
-            * unit
-            / self.moments.scale
-            * (self.removal_thresholds / (self.moments.total - 1))
+            loadings * squares * unit / self.moments.scale * (self.score_unit / (self.moments.total - 1))
         )
         totals = total_squares(self.moments)
         if pareto:
@@ -714,7 +710,7 @@ class PLSFit(NoLikelihood):
         -------
         LinearRule
         """
-        raise_if_method(method, "is not defined for scores of PLS")
+        require_plugin_method(method, "is not defined for scores of PLS")
         if self.decides == "max":
             return self.fitted_rule()
         by_lda = self.decides == "lda"
@@ -1011,7 +1007,7 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
 
 def _scatter_root(moments: ClassMoments) -> Floats:
     """Return a root (r, p) of the within-class scatter; columns with zero scatter are zero in it."""
-    pooled_moments = moments.pooled()
+    pooled_moments = moments.pool_classes()
     if pooled_moments.roots is not None:
         return np.asarray(pooled_moments.roots[0])
     scatter = pooled_moments.scatters[0]

@@ -50,7 +50,7 @@ from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats, Mask, are_integers
 from discrim.core.rules.gaussian import Means, nearest_mean_rule
-from discrim.core.rules.rules import LinearRule, NoLikelihood, raise_if_method
+from discrim.core.rules.rules import LinearRule, NoLikelihood, require_plugin_method
 
 MAX_ACTIVE_SET_CHANGES = 10_000
 """Maximum number of changes of the active set."""
@@ -378,7 +378,7 @@ class ScoringProblem:
     @classmethod
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
         """Build the problem from moments with a pooled scatter, or with a root that has few rows."""
-        total_moments = moments.as_one()
+        total_moments = moments.as_one_class()
         constant_positions = constant_columns(moments)
         sd = np.sqrt(total_moments.squares[0] / total_moments.total)
         sd[constant_positions] = 1.0
@@ -955,7 +955,7 @@ class SparseFit(NoLikelihood):
         -------
         LinearRule
         """
-        raise_if_method(method, "is not defined for sparse directions")
+        require_plugin_method(method, "is not defined for sparse directions")
         axes = self.directions()
         moments = self.moments
         root = self.root() if axes.shape[1] else np.zeros((0, 0))
@@ -1150,7 +1150,7 @@ def fit_sparse_path(
     ]  # fmt: skip
 
 
-def top_penalty(moments: ClassMoments) -> float:
+def max_path_penalty(moments: ClassMoments) -> float:
     """Return the smallest penalty at which no column is selected: the largest correlation ratio."""
     means = moments.means
     proportions = moments.counts / moments.total

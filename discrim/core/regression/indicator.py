@@ -223,7 +223,7 @@ class IndicatorFit:
 
     def refit(self, moments: ClassMoments) -> IndicatorFit | None:
         """Refit to other moments; None if the columns are collinear over these rows."""
-        if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one()):
+        if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one_class()):
             return None
         return fit_indicator(moments)
 
@@ -269,7 +269,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
     centre = weighted_centre(means, counts)
     proportions = counts / total
     root_counts = np.sqrt(counts)[:, None]
-    pooled_moments = moments.pooled()
+    pooled_moments = moments.pool_classes()
     scatter_root = (
         scaled_cholesky(pooled_moments.scatters[0])
         if pooled_moments.roots is None
@@ -293,7 +293,7 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
 
 def indicator_from_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
     """Rebuild a stored fit from moments; raise InvalidStateError for collinear columns or another prior."""
-    if dependencies(moments.as_one()):
+    if dependencies(moments.as_one_class()):
         raise InvalidStateError("its columns are collinear")
     fit = fit_indicator(moments)
     if (fit.prior != prior).any():

@@ -705,7 +705,7 @@ class LogisticFit:
         start = intercept_only_coef(counts, self.reference, len(self.newton.coef))
         return replace(self, newton=replace(self.newton, coef=start))
 
-    def of_columns(self, moments: ClassMoments) -> LogisticFit:
+    def unfitted_for_columns(self, moments: ClassMoments) -> LogisticFit:
         """Return an unfitted model for other columns, starting at the class proportions."""
         start = intercept_only_coef(moments.counts, self.reference, moments.n_columns + 1)
         newton_start = replace(self.newton, coef=start, steps=0, converged=False)
@@ -819,7 +819,7 @@ class LogisticFit:
 
 def newton_frame(moments: ClassMoments) -> NewtonFrame:
     """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal."""
-    total_moments = moments.as_one()
+    total_moments = moments.as_one_class()
     covariance = pooled_covariance(total_moments, total_moments.total)
     singular_values = svd(covariance.root / covariance.sd, compute_uv=False)
     if singular_values[0] <= np.sqrt(MAX_CONDITION_NUMBER) * singular_values[-1]:

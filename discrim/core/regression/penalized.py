@@ -1,6 +1,6 @@
 """Penalized logistic regression (ridge, lasso, elastic net): estimates and the functions that fit them.
 
-`logistic` with a penalty uses `penalized_path` for paths of strengths and `fit_at` for a single one. The
+`logistic` with a penalty uses `penalized_path` for paths of strengths and `fit_at_strength` for a single one. The
 objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
 
     -1/N sum_i w_i log P(y_i | x_i) + lambda ((1 - a)/2 |b|^2 + a |b|_1),
@@ -353,7 +353,7 @@ def penalized_path(
     return path
 
 
-def fit_at(
+def fit_at_strength(
     model: Likelihood,
     l1_ratio: float,
     strength: float,
@@ -419,7 +419,7 @@ def refit_penalized(
     if not (moments.counts > 0).all():
         return None
     start = fit.beta if fit.beta.shape[1] == len(model.z) else None
-    result = fit_at(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
+    result = fit_at_strength(model, fit.l1_ratio, fit.strength, tol=1e-8, maxiter=maxiter, start=start)
     return replace(fit, moments=moments).with_result(result, fit.strength) if result.converged else None
 
 

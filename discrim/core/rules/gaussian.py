@@ -50,7 +50,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import Covariance, dependencies, pooled_covariance
-from discrim.core.covariance.principal import Canonical, weighted_centre
+from discrim.core.covariance.principal import CanonicalAxes, weighted_centre
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import logdet_bias, student_log_constants
@@ -339,7 +339,7 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
 
 
 def linear_rule(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: Canonical | None = None
+    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: CanonicalAxes | None = None
 ) -> LinearRule:
     """Return the linear plug-in rule with a common covariance.
 
@@ -365,7 +365,7 @@ def linear_rule(
     return rule_about_zero(nearest_mean_rule(means, origin, log_prior), typical)
 
 
-def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
+def class_means(moments: ClassMoments, metric: Covariance | CanonicalAxes) -> Means:
     """Return the class means with the metric of a covariance, or with distances within canonical axes."""
     if isinstance(metric, Covariance):
         return Means(moments.centres, moments.rests, moments.scale, metric.whiten, metric.unwhiten)
@@ -374,7 +374,7 @@ def class_means(moments: ClassMoments, metric: Covariance | Canonical) -> Means:
 
 
 def classification_functions(
-    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: Canonical | None = None
+    moments: ClassMoments, covariance: Covariance, log_prior: Floats, canonical: CanonicalAxes | None = None
 ) -> tuple[Floats, Floats]:
     """Return the coefficients S^-1 m_k and constants ln prior_k - m_k' S^-1 m_k / 2 of the linear scores.
 
@@ -444,7 +444,7 @@ def pooled_predictive_rule(
     log_prior: Floats,
     nu: float,
     *,
-    mass: Canonical | None = None,
+    mass: CanonicalAxes | None = None,
     n_dropped: int = 0,
 ) -> StudentRule:
     """Predictive rule with a common covariance, unbiased with nu = N - K degrees of freedom.
@@ -534,7 +534,7 @@ def pooled_debiased_rule(
     log_prior: Floats,
     nu: float,
     *,
-    mass: Canonical | None = None,
+    mass: CanonicalAxes | None = None,
 ) -> LinearRule:
     """Debiased rule with a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
 
@@ -662,7 +662,7 @@ def quadratic_form(
     return 0.5 * (matrices[1] - matrices[0]), slopes[0] - slopes[1], float(constants[0] - constants[1])
 
 
-def _means_on_axes(moments: ClassMoments, canonical: Canonical, inflate: float) -> tuple[Means, Floats]:
+def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: float) -> tuple[Means, Floats]:
     """Return class means with the metric of canonical axes, and rows (not means) inflated about the centre.
 
     Parameters
@@ -711,7 +711,7 @@ class PooledNormal:
         """Return the squared distances (m,) of rows x (m, p)."""
         return np.asarray(self.distances.squared(x)[0])
 
-    def leave_one_out_scores(self, x: Floats, weights: Floats | None) -> Floats:
+    def leave_one_out_squared(self, x: Floats, weights: Floats | None) -> Floats:
         """Leave-one-out squared distances of rows of the fit.
 
         Parameters
@@ -751,7 +751,7 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     """
     if moments.scatters.ndim != 3:
         return None
-    moments_of_all = moments.as_one()
+    moments_of_all = moments.as_one_class()
     if moments_of_all.total <= moments.n_columns or dependencies(moments_of_all):
         return None
     return PooledNormal(

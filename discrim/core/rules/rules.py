@@ -454,7 +454,7 @@ class NoLikelihood:
         raise CoreNotSupportedError(self.no_parameters)
 
 
-def raise_if_method(method: str, reason: str) -> None:
+def require_plugin_method(method: str, reason: str) -> None:
     """Raise NotSupportedError unless the method of the posteriors is "plugin".
 
     Parameters
@@ -649,7 +649,7 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     (m, K) float
     """
     if isinstance(rule, ColumnSubsetRule):
-        return sparse_scores(rule.rule, rows.columns(rule.positions))
+        return sparse_scores(rule.rule, rows.select_columns(rule.positions))
     if isinstance(rule, IndependentRule):
         total = np.repeat(rule.log_prior[:, None], len(rows), axis=1)
         others: tuple[Any, ...] = rule.other_columns
@@ -657,7 +657,7 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
             total = total + column.log_densities(rows)
         return np.asarray(total.T)
     if not isinstance(rule, LinearRule):
-        raise TypeError(f"{type(rule).__name__} does not accept sparse rows. Pass rows.dense().")
+        raise TypeError(f"{type(rule).__name__} does not accept sparse rows. Pass rows.to_dense().")
     base = ((rows.base - rule.origin) * rule.scale) @ rule.coef + rule.intercept
     return rows.products(base, rule.coef * rule.scale[:, None])
 

@@ -71,9 +71,9 @@ class Source(ABC):
         The files that are read.
     """
 
-    def __init__(self, what: str, names: Sequence[str], *, once: bool = False) -> None:
-        self.description, self.names, self.is_single_pass = what, tuple(names), once
-        check_unique_names(self.names, what)
+    def __init__(self, description: str, names: Sequence[str], *, is_single_pass: bool = False) -> None:
+        self.description, self.names, self.is_single_pass = description, tuple(names), is_single_pass
+        check_unique_names(self.names, description)
         self._rows: int | None = None
         self.files: Any = None
 
@@ -216,7 +216,10 @@ class DistributedSource(Source):
 
     @abstractmethod
     def map_reduce_stored(
-        self, work: ChunkWork[T], returned: Callable[[T | None], V], stored: Callable[[T | None], U]
+        self,
+        work: ChunkWork[T],
+        return_function: Callable[[T | None], V],
+        store_function: Callable[[T | None], U],
     ) -> tuple[V, StoredValue[U]]:
         """Apply a function to each chunk, merge the results, and compute two values from the merged result.
 
@@ -224,22 +227,22 @@ class DistributedSource(Source):
         ----------
         work : ChunkWork
             The function, the merging of two results, and the columns to read.
-        returned : callable
+        return_function : callable
             Function of the merged result, or of None if all chunks are empty, whose value is transferred.
-        stored : callable
+        store_function : callable
             Function of the merged result, or of None, whose value stays on a worker.
 
         Returns
         -------
         object
-            Value of `returned`.
+            Value of `return_function`.
         StoredValue
-            Value of `stored`.
+            Value of `store_function`.
         """
 
     @abstractmethod
     def apply_lazily(
-        self, columns: Sequence[str], answer: Callable[[Any], Any], *, beyond: bool = False
+        self, columns: Sequence[str], function: Callable[[Any], Any], *, allows_unknown_labels: bool = False
     ) -> Any:
         """Apply a function to each chunk lazily: it is called when the returned object is computed.
 
@@ -247,9 +250,9 @@ class DistributedSource(Source):
         ----------
         columns : sequence of str
             Columns to read.
-        answer : callable
+        function : callable
             Function of a chunk that returns a Series or a DataFrame with its index.
-        beyond : bool
+        allows_unknown_labels : bool
             Whether the function may return missing labels.
 
         Returns
@@ -265,8 +268,8 @@ class SinglePassSource(Source):
     are stored, and the next pass starts with them.
     """
 
-    def __init__(self, what: str, names: Sequence[str]) -> None:
-        super().__init__(what, names, once=True)
+    def __init__(self, description: str, names: Sequence[str]) -> None:
+        super().__init__(description, names, is_single_pass=True)
         self.is_exhausted = self.is_being_read = False
         self.read_columns: tuple[str, ...] = ()
         self._stored_chunks: list[Chunk] = []

@@ -108,7 +108,7 @@ def is_path(data: Any) -> bool:
     return isinstance(data, os.PathLike)
 
 
-def names_files(text: str) -> bool:
+def is_file_or_dataset(text: str) -> bool:
     """Return whether text is the path of an existing file or folder, a pattern, or the name of a data set."""
     return os.path.exists(os.path.expanduser(text)) or has_magic(text) or text in datasets.ABOUT
 

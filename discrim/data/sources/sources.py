@@ -82,7 +82,7 @@ class ColumnTypes:
         base.check_unique_names(self.names, description)
         self._determined: dict[str, _DeterminedType] = {}
 
-    def fitted(self, frame: Any, description: str, columns: Sequence[str]) -> Any:
+    def conform(self, frame: Any, description: str, columns: Sequence[str]) -> Any:
         """Check the column types of a frame, and convert its columns without values to the determined types.
 
         Parameters
@@ -255,7 +255,7 @@ class IteratorSource(SinglePassSource):
                 frame = _as_described_frame(table, description)
                 for rows in base.iter_slices(frame):
                     # All columns read so far are checked: another pass may have started on the first rows.
-                    yield Chunk(self.column_types.fitted(rows, description, self.read_columns))
+                    yield Chunk(self.column_types.conform(rows, description, self.read_columns))
 
     def _iter_tables(self) -> Iterator[Any]:
         """Yield all frames, first those that the constructor has read."""

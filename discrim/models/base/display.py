@@ -123,7 +123,7 @@ def _table_html(
     if names[-1] is not None and table.columns.name is not None:
         names[-1] = f"{names[-1]} \\ {table.columns.name}"
     most_columns = (MAX_COLUMNS, *COLUMN_LIMITS[1:])
-    section = Section(name, table, forms, rows, source="to_string()", most_columns=most_columns)
+    section = Section(name, table, forms, rows, source="to_string()", column_limits=most_columns)
     return frame_html(section, names)
 
 

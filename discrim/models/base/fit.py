@@ -31,7 +31,7 @@ from discrim.core.rules.rules import CalibratedRule, ColumnSubsetRule, Rule
 from discrim.data.column_range import ColumnRange
 from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
-from discrim.design.rows import new_blocks
+from discrim.design.rows import rows_of_new_data
 from discrim.errors import (
     DataError,
     DiscrimError,
@@ -42,7 +42,7 @@ from discrim.models.base.core_errors import describe
 from discrim.models.base.data_range import column_range
 from discrim.models.base.labels import codes_to_labels, lower_first_letter, whole_counts
 from discrim.models.base.reading import check_word, class_moments, prior_vector
-from discrim.models.base.scores import Decision, predicted_codes, score_frame
+from discrim.models.base.scores import Decision, predict_codes, score_frame
 from discrim.models.base.stored import StoredEstimates, encode_estimates
 
 register_descriptions(describe)
@@ -185,7 +185,7 @@ class Refits(Generic[E]):
             return None
         is_whole = len(keep) == moments.n_columns
         estimates: Any = (fit if is_whole else _fit_of_columns(fit, keep)).estimates
-        refit: Any = estimates.refit(moments if is_whole else moments.columns(keep))
+        refit: Any = estimates.refit(moments if is_whole else moments.select_columns(keep))
         if refit is None:
             return None
         rule: Rule = refit.rule(fit.log_prior())
@@ -256,9 +256,9 @@ class Refits(Generic[E]):
         """Return the positions of columns that a refit keeps if they are constant; by default none."""
         return ()
 
-    def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
+    def unusable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns that the model cannot use, from the moments of the rows."""
-        return dependencies(moments.as_one())
+        return dependencies(moments.as_one_class())
 
     def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:
         """Return an error with the reason why a refit to these rows fails; None for the general reason."""
@@ -312,8 +312,8 @@ class Refits(Generic[E]):
         dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
-            remaining = moments.columns(np.array(varying)) if dropped else moments
-            dropped |= {varying[dependency.column] for dependency in self.obstacles(fit, remaining)}
+            remaining = moments.select_columns(np.array(varying)) if dropped else moments
+            dropped |= {varying[dependency.column] for dependency in self.unusable_columns(fit, remaining)}
         return np.array([j for j in range(moments.n_columns) if j not in dropped], dtype=np.intp)
 
 
@@ -486,7 +486,7 @@ class ModelSpec(Refits[E]):
             fit.require_rows("predict", "pass data=")
             return design_rows
         unseen = missing_policy.unseen == "missing" and design_rows.design.spec is not None
-        return new_blocks(
+        return rows_of_new_data(
             design_rows if design_rows.unseen == unseen else replace(design_rows, unseen=unseen), data
         )
 
@@ -712,7 +712,7 @@ class FittedModel(Generic[N]):
         """Default treatment of class proportions in refits; see `PriorInRefits`."""
         return self.spec.prior_in_refits(self)
 
-    def before_selection(self) -> FittedModel[Any]:
+    def fit_before_selection(self) -> FittedModel[Any]:
         """Return the fit before a selection, whose refits select again, or the fit itself without one."""
         if self.selection is None or self.selection.unselected_fit is None:
             return self
@@ -948,7 +948,7 @@ class FittedModel(Generic[N]):
         (n,) int
             -1 if a value is missing.
         """
-        return predicted_codes(
+        return predict_codes(
             design_rows, self.rule_for(design_rows, prior), len(self.classes), decision or Decision()
         )
 
@@ -962,7 +962,7 @@ class FittedModel(Generic[N]):
         """Return the class labels (n,) of codes (n,), in the dtype of the response."""
         return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
-    def labels_of(self, design_rows: DesignRows) -> pd.Series:
+    def actual_labels(self, design_rows: DesignRows) -> pd.Series:
         """Return the labels (n,) of the actual classes of rows."""
         return self.to_labels(design_rows.codes, design_rows.table.index)
 

@@ -309,7 +309,7 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
         "keep": None if design_rows.keep is None else list(design_rows.keep),
         "left_out": {"constant": list(design_rows.constant), "collinear": list(design_rows.collinear)},
         "dropped": fit.dropped,
-        "weighted": design_rows.weighted,
+        "weighted": design_rows.has_weights,
     }
     if fit.selection is not None:
         about["selection"] = {"kind": fit.selection.target, "words": fit.selection.description}

@@ -123,7 +123,7 @@ def class_code(label: Any, classes: pd.Index) -> int:
     return int(classes.get_indexer(pd.Index([label]))[0])
 
 
-def by_class_and_term(classes: Any, terms: Any) -> pd.MultiIndex:
+def class_term_index(classes: Any, terms: Any) -> pd.MultiIndex:
     """Return the index of a table with one row for each class and term."""
     index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
     return index

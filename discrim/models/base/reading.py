@@ -374,7 +374,7 @@ def used_sparse_rows(design_rows: DesignRows) -> list[SparseBlock] | None:
     if is_used.all():
         return [(rows, design_rows.codes, design_rows.weights)]
     weights = None if design_rows.weights is None else design_rows.weights[is_used]
-    return [(rows.rows(is_used), design_rows.codes[is_used], weights)]
+    return [(rows.select_rows(is_used), design_rows.codes[is_used], weights)]
 
 
 WrapBlocks = Callable[[Any], Iterable[Any]]
@@ -390,7 +390,7 @@ def usable_rows(
     na_action: NaAction,
     wrap: WrapBlocks | None = None,
     *,
-    rooted: bool = True,
+    with_roots: bool = True,
     keep: Sequence[int] = (),
 ) -> tuple[DesignRows, ClassMoments]:
     """Compute the moments of the complete rows; drop empty classes and constant columns with a warning.
@@ -404,7 +404,7 @@ def usable_rows(
     na_action : {"drop", "raise"}
     wrap : callable, optional
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
-    rooted : bool
+    with_roots : bool
         Whether roots of the scatter are computed if its columns are nearly collinear; see `gather`.
     keep : sequence of int
         Positions of columns that are not dropped if they are constant.
@@ -428,19 +428,19 @@ def usable_rows(
             f"The formula {design_rows.design.formula!r} has no predictor.",
             hint="Name a column on the right side of the formula.",
         )
-    moments = class_moments(design_rows, required_moments, wrap, rooted=rooted)
+    moments = class_moments(design_rows, required_moments, wrap, with_roots=with_roots)
     if design_rows.dropped and na_action == "raise":
         design_rows.raise_if_missing()
     if not moments.total:
         _raise_no_complete_rows(design_rows)
     check_data_range(moments, design_rows)
-    if design_rows.weighted:
+    if design_rows.has_weights:
         warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
-    return drop_constant_columns(*drop_empty_classes(design_rows, moments), rooted=rooted, keep=keep)
+    return drop_constant_columns(*drop_empty_classes(design_rows, moments), with_roots=with_roots, keep=keep)
 
 
 def drop_constant_columns(
-    design_rows: DesignRows, moments: ClassMoments, *, rooted: bool = True, keep: Sequence[int] = ()
+    design_rows: DesignRows, moments: ClassMoments, *, with_roots: bool = True, keep: Sequence[int] = ()
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the columns that are constant over all rows, with a warning that names them.
 
@@ -449,7 +449,7 @@ def drop_constant_columns(
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
-    rooted : bool
+    with_roots : bool
         See `gather`.
     keep : sequence of int
         Positions of columns that are not dropped if they are constant.
@@ -478,11 +478,11 @@ def drop_constant_columns(
         DroppedColumnsWarning,
     )
     remaining_blocks = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
-    return _drop_columns_by_position(remaining_blocks, moments, constant, rooted=rooted)
+    return _drop_columns_by_position(remaining_blocks, moments, constant, with_roots=with_roots)
 
 
 def _drop_columns_by_position(
-    design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, rooted: bool = True
+    design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, with_roots: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop columns by position, and compute the moments again if this makes more rows complete.
 
@@ -493,7 +493,7 @@ def _drop_columns_by_position(
         Moments of all columns.
     dropped : iterable of int
         Positions of the columns.
-    rooted : bool
+    with_roots : bool
         Whether roots of the scatter matrices are computed if necessary.
     """
     dropped_positions = set(dropped)
@@ -502,8 +502,8 @@ def _drop_columns_by_position(
     )
     remaining_blocks = design_rows.select_columns(kept_positions.tolist())
     if design_rows.dropped and design_rows.table.nrows:
-        return remaining_blocks, class_moments(remaining_blocks, moments.scatter_type, rooted=rooted)
-    return remaining_blocks, moments.columns(kept_positions)
+        return remaining_blocks, class_moments(remaining_blocks, moments.scatter_type, with_roots=with_roots)
+    return remaining_blocks, moments.select_columns(kept_positions)
 
 
 def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
@@ -563,7 +563,7 @@ def drop_empty_classes(design_rows: DesignRows, moments: ClassMoments) -> tuple[
         classes = "class" if len(empty) == 1 else "classes"
         warn_user(f"Dropped {classes} {join_labels(empty)}, without complete rows.", EmptyClassWarning)
         design_rows = design_rows.select_classes(present)
-        moments = moments.classes(present)
+        moments = moments.select_classes(present)
     if moments.n_classes < 2:
         (only,) = design_rows.design.levels
         raise DataError(
@@ -580,7 +580,7 @@ def class_moments(
     required_moments: ScatterType,
     wrap: WrapBlocks | None = None,
     *,
-    rooted: bool = True,
+    with_roots: bool = True,
 ) -> ClassMoments:
     """Compute the moments of the complete rows.
 
@@ -596,7 +596,7 @@ def class_moments(
         rows: Any = sparse if wrap is None else wrap(sparse)
         moments = gather_sparse(rows, **shape, required_moments=required_moments)
         if moments is not None and not (
-            required_moments == "pooled" and requires_roots(moments, rooted=rooted)
+            required_moments == "pooled" and requires_roots(moments, with_roots=with_roots)
         ):
             return moments
     with Progress(0, "moments of the rows"):
@@ -604,7 +604,7 @@ def class_moments(
             design_rows if wrap is None else wrap(design_rows),
             **shape,
             required_moments=required_moments,
-            rooted=rooted,
+            with_roots=with_roots,
         )
 
 
@@ -729,7 +729,7 @@ def warn_of_near_dependencies(
     )
 
 
-def drop_columns(
+def drop_collinear_columns(
     design_rows: DesignRows,
     moments: ClassMoments,
     collinear_columns: list[Dependency],
@@ -871,7 +871,7 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
     )
 
 
-def raise_if_little_weight(
+def raise_if_small_class_weight(
     counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
 ) -> None:
     """Raise NotSupportedError if the weight of a class does not exceed a minimum.
@@ -896,7 +896,7 @@ def raise_if_little_weight(
         )
 
 
-def raise_if_light_weights(weight: float, n_means: int, subject: str = "The observations") -> None:
+def raise_if_small_total_weight(weight: float, n_means: int, subject: str = "The observations") -> None:
     """Raise DataError if the sum of the weights does not exceed the number of estimated means.
 
     Parameters

@@ -269,7 +269,7 @@ def moments_outside_folds(
     folds: int,
     required_moments: ScatterType,
     *,
-    rooted: bool = True,
+    with_roots: bool = True,
 ) -> list[ClassMoments]:
     """Compute the moments of the rows outside each fold in one pass.
 
@@ -282,7 +282,7 @@ def moments_outside_folds(
         Number of folds F.
     required_moments : ScatterType
         Which second moments are computed.
-    rooted : bool
+    with_roots : bool
         Whether roots of scatter matrices may be computed; see `gather_parts`.
 
     Returns
@@ -294,11 +294,13 @@ def moments_outside_folds(
     fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + design_rows.codes, -1)
     recoded_blocks = design_rows.with_codes(fold_class_codes)
     fold_moments = _fold_moments_of_sparse_rows(
-        recoded_blocks, folds, n_classes, required_moments, rooted=rooted
+        recoded_blocks, folds, n_classes, required_moments, with_roots=with_roots
     )
     if fold_moments is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(design_rows.terms)}
-        fold_moments = gather_parts(recoded_blocks, **shape, required_moments=required_moments, rooted=rooted)
+        fold_moments = gather_parts(
+            recoded_blocks, **shape, required_moments=required_moments, with_roots=with_roots
+        )
     # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
     # values in a fold determine the scale of the folds that it is merged with only.
     on_same_scale = all(a is b for a, b in zip(fold_moments, rescale_to_common(fold_moments), strict=True))
@@ -311,7 +313,7 @@ def moments_outside_folds(
 
 
 def _fold_moments_of_sparse_rows(
-    design_rows: DesignRows, folds: int, n_classes: int, required_moments: ScatterType, *, rooted: bool
+    design_rows: DesignRows, folds: int, n_classes: int, required_moments: ScatterType, *, with_roots: bool
 ) -> list[ClassMoments] | None:
     """Compute the moments of each fold of sparse rows.
 
@@ -322,7 +324,7 @@ def _fold_moments_of_sparse_rows(
     folds, n_classes : int
     required_moments : ScatterType
         Which second moments are computed.
-    rooted : bool
+    with_roots : bool
         Whether roots of scatter matrices may be computed.
 
     Returns
@@ -339,7 +341,7 @@ def _fold_moments_of_sparse_rows(
     for fold in range(folds):
         fold_rows = np.flatnonzero(codes // n_classes == fold)
         fold_block = (
-            rows.rows(fold_rows),
+            rows.select_rows(fold_rows),
             codes[fold_rows] % n_classes,
             None if weights is None else weights[fold_rows],
         )
@@ -349,7 +351,9 @@ def _fold_moments_of_sparse_rows(
             n_columns=len(design_rows.terms),
             required_moments=required_moments,
         )
-        if moments is None or (required_moments == "pooled" and requires_roots(moments, rooted=rooted)):
+        if moments is None or (
+            required_moments == "pooled" and requires_roots(moments, with_roots=with_roots)
+        ):
             return None
         fold_moments.append(moments)
     return fold_moments

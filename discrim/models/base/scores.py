@@ -148,7 +148,7 @@ def _score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterat
     chunk_size = max(2**21 // n_classes, 64)
     for start in range(0, len(rows), chunk_size):
         row_slice = slice(start, min(start + chunk_size, len(rows)))
-        chunk = rows.rows(row_slice)
+        chunk = rows.select_rows(row_slice)
         is_missing = missing[row_slice]
         scores = rules.sparse_scores(complete, chunk)
         scores[is_missing] = np.nan
@@ -208,7 +208,7 @@ def warn_of_impossible_rows(count: int, first: Any) -> None:
     )
 
 
-def predicted_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
+def predict_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
     """Predict the class of each row of the table.
 
     Parameters
@@ -235,7 +235,7 @@ def _predict_codes_of_chunk(design_rows: DesignRows, rule: Rule, n_classes: int,
     return codes
 
 
-def transformed_scores(
+def transform_scores(
     design_rows: DesignRows, rule: Rule, n_classes: int, transform: Callable[[Floats], Floats]
 ) -> Floats:
     """Apply a function such as `posteriors` to the scores of all rows.
@@ -285,11 +285,11 @@ def posterior_frame(
     -------
     DataFrame (n, K)
     """
-    values = transformed_scores(design_rows, rule, len(classes), transform)
+    values = transform_scores(design_rows, rule, len(classes), transform)
     return pd.DataFrame(values, index=design_rows.table.index, columns=classes, copy=False)
 
 
-def transformed_rows(
+def transform_rows(
     design_rows: DesignRows, transform: Callable[[Floats], Floats], columns: pd.Index
 ) -> pd.DataFrame:
     """Apply a function of rows (m, p) to all rows of the table.
@@ -378,7 +378,7 @@ def _used_sparse_chunks(
         chunk_positions = positions[start : start + chunk_size]
         yield (
             chunk_positions,
-            rows.rows(chunk_positions),
+            rows.select_rows(chunk_positions),
             design_rows.codes[chunk_positions],
             None if design_rows.weights is None else design_rows.weights[chunk_positions],
         )

@@ -16,10 +16,10 @@ from discrim.core.covariance.adjusted import adjusted_model
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.covariance.model import CovarianceModel
 from discrim.core.covariance.projected import (
-    Scores,
+    AxisScores,
     SubspaceCovariance,
     candidate_axis_counts,
-    misclassified_by_count,
+    count_errors_by_axis_count,
     relearning_too_slow,
     scores_by_axis_count,
 )
@@ -75,7 +75,7 @@ def raise_if_collinear_total(
     p = moments.n_columns
     if n_rows <= p or moments.scatter_type != "class":
         raise SingularEstimateError("singular_total", n_rows=n_rows, n_columns=p)
-    if collinear := dependencies(moments.as_one(), 0):
+    if collinear := dependencies(moments.as_one_class(), 0):
         instead = "pass components= for principal axes"
         raise reading.collinear_error(collinear, terms, "over all rows", alternative=instead)
 
@@ -163,7 +163,7 @@ class AxesChoice:
 
     def count_misclassified(
         self,
-        scores: Scores,
+        scores: AxisScores,
         moments: ClassMoments,
         rows: tuple[Floats, Codes, Floats | None],
         candidates: Codes,
@@ -191,7 +191,7 @@ class AxesChoice:
             class_scores = scores_by_axis_count(
                 self.covariance_model, scores.moments, divisors, log_prior, y[chunk], candidates
             )
-            misclassified += misclassified_by_count(
+            misclassified += count_errors_by_axis_count(
                 class_scores, codes[chunk], None if weights is None else weights[chunk]
             )
         return misclassified
@@ -259,12 +259,12 @@ def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Cod
     n_used = int((used_codes(design_rows) >= 0).sum())
     folds = TuningFolds.read(min(N_FOLDS, n_used), SEED, design_rows)
     fold_moments, test_frequencies = folds.training_moments(
-        design_rows, choice.moments.scatter_type, rooted=False
+        design_rows, choice.moments.scatter_type, with_roots=False
     )
     train_axes = [(moments, choice.covariance_model.spectrum(moments)) for moments in fold_moments]
     max_axes = min(choice.max_axis_count(moments, len(axes.eigenvalues)) for moments, axes in train_axes)
     candidates = choice.candidate_counts(max_axes)
-    scores = [Scores.from_spectrum(moments, axes, max_axes) for moments, axes in train_axes]
+    scores = [AxisScores.from_spectrum(moments, axes, max_axes) for moments, axes in train_axes]
     misclassified = np.zeros((len(candidates), k))
     class_counts = np.zeros(k)
     with Progress(design_rows.table.nrows * folds.count, "choice of components") as progress:
@@ -310,25 +310,27 @@ def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> t
     for rows, x, codes, weights in used_rows(choice.design_rows):
         row_weights = np.ones(len(codes)) if weights is None else weights
         positions = validation.row_positions(rows).tolist()
-        for i, row in enumerate(left_out_axes.rows(x, codes, weights)):
+        for i, row in enumerate(left_out_axes.leave_out_rows(x, codes, weights)):
             class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
             feasible = candidates[: 0 if row is None else int((candidates <= row.rank).sum())]
             if row is not None and len(feasible):
-                scores = row.scores(int(feasible[-1]))
+                scores = row.axis_scores(int(feasible[-1]))
                 score_arguments = (
                     scores.moments,
-                    row.divisors(divisors),
+                    row.divisors_without_row(divisors),
                     log_prior,
                     scores.transform(row.y),
                     feasible,
                 )
                 class_scores[: len(feasible)] = scores_by_axis_count(
-                    covariance_model, *score_arguments, row.noise
+                    covariance_model, *score_arguments, row.rounding_error
                 )
                 class_scores = row.mark_lone_class(class_scores)
             if np.isnan(class_scores).any():
                 class_scores = _scores_without_row(choice, positions[i], x[i : i + 1], candidates)
-            misclassified += misclassified_by_count(class_scores, codes[i : i + 1], row_weights[i : i + 1])
+            misclassified += count_errors_by_axis_count(
+                class_scores, codes[i : i + 1], row_weights[i : i + 1]
+            )
     return candidates, misclassified, moments.counts
 
 
@@ -360,7 +362,7 @@ def _scores_without_row(choice: AxesChoice, position: int, x: Floats, candidates
     class_scores = np.full((len(candidates), 1, len(log_prior)), np.nan)
     feasible = candidates[candidates <= len(spectrum.eigenvalues)]
     if len(feasible):
-        scores = Scores.from_spectrum(moments, spectrum, int(feasible[-1]))
+        scores = AxisScores.from_spectrum(moments, spectrum, int(feasible[-1]))
         score_arguments = scores.moments, choice.divisors(moments), log_prior, scores.transform(x), feasible
         class_scores[: len(feasible)] = scores_by_axis_count(choice.covariance_model, *score_arguments)
     return class_scores
@@ -476,12 +478,12 @@ class Subspace(FitComponent):
         covariance_model: SubspaceCovariance = self._fit.estimates.subspace_model
         return covariance_model
 
-    def _scores(self) -> Scores:
+    def _scores(self) -> AxisScores:
         """Return the principal axes and the moments of the scores on them, computed once and cached."""
         cache = self._fit.cache
         if "principal axes" not in cache:
-            cache["principal axes"] = self._covariance_model.scores(self._fit.estimates.moments)
-        scores: Scores = cache["principal axes"]
+            cache["principal axes"] = self._covariance_model.axis_scores(self._fit.estimates.moments)
+        scores: AxisScores = cache["principal axes"]
         return scores
 
     @property
@@ -618,7 +620,7 @@ class SlicedSubspace(Subspace):
         """Return the covariance of the scores in each class."""
         spectrum = self._spectrum()
         names = self._axis_names()
-        covariances = [spectrum.covariance_of(c, len(names)) for c in self._fit.estimates.covariances]
+        covariances = [spectrum.covariance_of_scores(c, len(names)) for c in self._fit.estimates.covariances]
         frames = [pd.DataFrame(covariance, index=names, columns=names) for covariance in covariances]
         return dict(zip(self._fit.classes, frames, strict=True))
 

@@ -51,7 +51,7 @@ from discrim.models.discriminant.covariance_results import (
 from discrim.models.discriminant.robust import RobustModel
 from discrim.options import check_integer, check_word, join_labels
 from discrim.report.grid import HeaderItem
-from discrim.specification import Specification, listed_classes, read_specification
+from discrim.specification import Specification, join_class_names, read_specification
 from discrim.subspace import MultipleCorrespondence, PrincipalComponents, SubspaceSpecification, read_subspace
 
 Components = int | float | Literal["cv", "loo"] | SubspaceSpecification
@@ -153,7 +153,7 @@ def read_covariance(
     if not isinstance(subspace, option.subspaces):
         raise NotSupportedError(
             f"This function does not support components={subspace!r}.",
-            hint=f"Use {listed_classes(option.subspaces)}.",
+            hint=f"Use {join_class_names(option.subspaces)}.",
         )
     if not covariance_model.traits.allows_subspace or covariance_model.needs_rows:
         raise NotSupportedError(
@@ -264,9 +264,9 @@ def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Seq
     if covariance_model is None:
         return
     option = describe(covariance_model).axes_option
-    for axes in covariance_model.separated_axes():
-        owner = "" if axes.k is None else f"class {levels[axes.k]!r}"
-        warn_of_tied_axes(option, axes.count, axes.tie, owner=owner, max_axes=axes.max_count)
+    for axes in covariance_model.retained_axes():
+        owner = "" if axes.class_position is None else f"class {levels[axes.class_position]!r}"
+        warn_of_tied_axes(option, axes.count, axes.tied_axes, owner=owner, max_axes=axes.max_count)
 
 
 # ---- wording

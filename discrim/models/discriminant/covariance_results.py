@@ -307,9 +307,9 @@ class FactorModel(FitComponent):
         factors = self._factors
         signals, noise = factors.variances(self._fit.estimates.divisors)
         table = pd.DataFrame({"dimensions": factors.dimensions}, index=self._fit.classes)
-        table["largest"] = factors.in_data(np.array([a.max() for a in signals]))
-        table["smallest"] = factors.in_data(np.array([a.min() for a in signals]))
-        table["noise"] = factors.in_data(noise)
+        table["largest"] = factors.variances_in_data_units(np.array([a.max() for a in signals]))
+        table["smallest"] = factors.variances_in_data_units(np.array([a.min() for a in signals]))
+        table["noise"] = factors.variances_in_data_units(noise)
         table["explained"] = factors.explained
         return table
 
@@ -361,7 +361,7 @@ class FactorModel(FitComponent):
             criterion = bic_by_dimension(eigenvalues[None], spanned, counts[[code]], shared=shared)[0]
             criterion[-1] = np.nan
             columns = {
-                "eigenvalue": factors.in_data(eigenvalues / divisors[code]),
+                "eigenvalue": factors.variances_in_data_units(eigenvalues / divisors[code]),
                 "share": eigenvalues / all_eigenvalues.sum(),
                 "fall": np.append(drops, 0.0)[:rank] / drops.max(),
                 "bic_above": criterion - np.nanmin(criterion),

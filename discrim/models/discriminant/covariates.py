@@ -182,7 +182,7 @@ class CovariateModel(FitComponent):
         slope_estimates = self._slope_estimates()
         estimates = fit.estimates
         q = fit.estimates.covariates
-        p, k, _ = estimates.tested
+        p, k, _ = estimates.test_sizes
         df_resid = estimates.residual_df
         rows = {
             name: _wilks_row(slope_estimates.partial_eigenvalues[i : i + 1], p, 1, df_resid)

@@ -171,7 +171,7 @@ def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedS
     reading.raise_if_large(design_rows, 'missing="em" keeps the rows')
     design_rows, rows, observed = _read_observed(design_rows)
     check_data_range(observed, design_rows)
-    if design_rows.weighted:
+    if design_rows.has_weights:
         reading.warn_of_weights(observed, are_integers=design_rows.rows.has_whole_weights())
     return design_rows, rows, observed
 
@@ -195,7 +195,7 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
             columns=(design_rows.design.response,),
         )
     x, codes, positions = (np.concatenate([chunk[i] for chunk in chunks]) for i in (0, 1, 3))
-    weights = np.concatenate([np.asarray(chunk[2]) for chunk in chunks]) if design_rows.weighted else None
+    weights = np.concatenate([np.asarray(chunk[2]) for chunk in chunks]) if design_rows.has_weights else None
     observed = observed_moments(x, codes, weights, len(design_rows.design.levels))
     unobserved = np.flatnonzero(~np.isfinite(x).any(axis=0))
     if len(unobserved):
@@ -339,7 +339,9 @@ def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, is_co
 def _singular_search_error(collapsed: SingularDuringSearch, design_rows: DesignRows) -> CollinearError:
     """Return the error, with column and class, for a covariance matrix that becomes singular during EM."""
     scope = (
-        "within classes" if collapsed.k is None else f"in class {design_rows.design.levels[collapsed.k]!r}"
+        "within classes"
+        if collapsed.class_position is None
+        else f"in class {design_rows.design.levels[collapsed.class_position]!r}"
     )
     return CollinearError(
         f"The covariance matrix becomes singular {scope} while the likelihood increases: "
@@ -347,7 +349,9 @@ def _singular_search_error(collapsed: SingularDuringSearch, design_rows: DesignR
         "together with them in too few rows.",
         hint="Leave it out.",
         columns=(design_rows.terms[collapsed.column],),
-        classes=() if collapsed.k is None else (design_rows.design.levels[collapsed.k],),
+        classes=()
+        if collapsed.class_position is None
+        else (design_rows.design.levels[collapsed.class_position],),
     )
 
 

@@ -17,8 +17,8 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import common_divisor
 from discrim.core.covariance.model import CovarianceModel
-from discrim.core.covariance.principal import Canonical
-from discrim.core.discriminant.lda import LDAFit, fit_lda, linear_marginal
+from discrim.core.covariance.principal import CanonicalAxes
+from discrim.core.discriminant.lda import LDAFit, fit_lda, lda_marginal_rule
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules import gaussian
@@ -37,8 +37,8 @@ from discrim.models.base.core_errors import named_errors
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy
 from discrim.models.base.labels import (
-    by_class_and_term,
     class_code,
+    class_term_index,
     covariance_frame,
     range_note,
     to_broom_names,
@@ -141,7 +141,7 @@ class LDALogOdds(LogOddsEquations):
             )
         base = 0 if reference is None else class_code(reference, self.classes)
         classes = [label for k, label in enumerate(self.classes) if k != base]
-        index = by_class_and_term(classes, ["constant", *self.terms])
+        index = class_term_index(classes, ["constant", *self.terms])
         return pd.DataFrame(self._wald_columns(base, level, debiased=debiased), index=index)
 
     def _wald_columns(self, base: int, level: float, *, debiased: bool) -> dict[str, Floats]:
@@ -273,11 +273,11 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """Slopes on the covariates of the formula, adjusted means, and their tests."""
         return CovariateModel(self._fit)
 
-    def _canonical_axes(self) -> Canonical:
+    def _canonical_axes(self) -> CanonicalAxes:
         """Return the canonical axes, computed once and cached."""
         if "axes" not in self._fit.cache:
             self._fit.cache["axes"] = self._fit.estimates.axes()
-        axes: Canonical = self._fit.cache["axes"]
+        axes: CanonicalAxes = self._fit.cache["axes"]
         return axes
 
     @property
@@ -348,7 +348,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @available_if(requires_full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
         """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
-        return wilks(self._fit.estimates.roots(), *self._fit.estimates.tested)
+        return wilks(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
         """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
@@ -418,7 +418,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         With covariates they are the tests of the multivariate analysis of covariance, of means at equal
         covariates.
         """
-        return manova_table(self._fit.estimates.roots(), *self._fit.estimates.tested)
+        return manova_table(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     @available_if(requires_moment_estimates("anova()", adjusted=False))
     @with_display_formats()
@@ -460,7 +460,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         full_fit = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
         classes = full_fit.moments.n_classes
         nu = full_fit.residual_df
-        tests = partial_table(full_fit.canonical(), full_fit.unbiased(), classes, nu, self.terms)
+        tests = partial_table(full_fit.canonical(), full_fit.unbiased_covariance(), classes, nu, self.terms)
         return tests.iloc[fit.covariates :]
 
     @with_display_formats()
@@ -492,7 +492,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         """
         if self._fit.estimates.has_standard_errors:
             return to_broom_names(self.log_odds(level=level))
-        table = pd.DataFrame(index=by_class_and_term(list(self.classes[1:]), ["constant", *self.terms]))
+        table = pd.DataFrame(index=class_term_index(list(self.classes[1:]), ["constant", *self.terms]))
         table["coef"] = self.params.to_numpy().T.ravel()
         table[["se", "z", "p", "low", "high"]] = np.nan
         return to_broom_names(table)
@@ -605,7 +605,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         -------
         Rule
         """
-        return linear_marginal(estimates, log_prior, method, keep)
+        return lda_marginal_rule(estimates, log_prior, method, keep)
 
 
 @reading.with_public_errors
@@ -768,14 +768,14 @@ def lda(
         design_rows, indicators = _prepare_columns(sample.read(), covariance_model, by_level=by_level)
         required_moments = covariance_model.required_moments("pooled", thin=reading.is_wide(design_rows))
         design_rows, stats = reading.usable_rows(
-            design_rows, required_moments, na_action, rooted=components is None
+            design_rows, required_moments, na_action, with_roots=components is None
         )
         if components is not None:
             covariance_model, stats = mark_indicators(covariance_model, design_rows, stats, indicators)
     # Errors and warnings if these moments do not determine the covariance.
     normal_fits.check_degrees_of_freedom(covariance_model, stats, design_rows.terms)
     if estimator == "moment":
-        reading.raise_if_light_weights(stats.total, stats.n_classes + design_rows.n_covariates)
+        reading.raise_if_small_total_weight(stats.total, stats.n_classes + design_rows.n_covariates)
     covariance_model = covariance_model.bind_classes(design_rows.design.levels, stats.n_columns)
     covariance_model, design_rows, stats = _drop_dependent_columns(
         covariance_model, design_rows, stats, collinear
@@ -878,7 +878,7 @@ def _drop_dependent_columns(
             dependent_columns, design_rows.terms, separation_hint=separation_hint, can_drop=True
         )
     if dependent_columns:
-        design_rows, stats = reading.drop_columns(design_rows, stats, dependent_columns)
+        design_rows, stats = reading.drop_collinear_columns(design_rows, stats, dependent_columns)
     return (
         covariate_adjusted_model(design_rows, covariance_model)
         if design_rows.n_covariates

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.discriminant.location import (
-    GRID,
+    SMOOTHING_CANDIDATES,
     CellLayout,
     CellRows,
     LocationFit,
@@ -135,7 +135,7 @@ def location(
     design_rows = replace(design_rows, design=level_design(design_rows.design))
     design_rows, stats = reading.usable_rows(design_rows, "diagonal", na_action)
     layout = cell_layout(design_rows)
-    if not len(layout.numeric):
+    if not len(layout.numeric_positions):
         raise DataError(
             "location() requires a numeric column in addition to the categories.",
             hint="Add a numeric column, or use naive_bayes() or lda().",
@@ -174,7 +174,7 @@ def _singular_error(
     -------
     CollinearError
     """
-    names = tuple(design_rows.terms[j] for j in layout.numeric.tolist())
+    names = tuple(design_rows.terms[j] for j in layout.numeric_positions.tolist())
     if dependent_columns := dependent_location_columns(cells, layout, 1.0):
         return reading.collinear_error(
             dependent_columns, names, alternative="fit rda() or logistic() to all columns"
@@ -197,7 +197,9 @@ def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
         if grid is not None:
             raise DataError("grid= cannot be combined with smoothing=.", hint="Leave out one of the two.")
         return [reading.check_number("smoothing", smoothing, 0, 1, ends="(]", also=alternative)]
-    return list(GRID) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
+    return (
+        list(SMOOTHING_CANDIDATES) if grid is None else reading.check_grid(grid, "smoothing", 0, 1, ends="(]")
+    )
 
 
 def cell_layout(design_rows: DesignRows) -> CellLayout:
@@ -210,7 +212,7 @@ def cell_layout(design_rows: DesignRows) -> CellLayout:
     n_cells = 1
     for size in layout.sizes:
         n_cells *= size
-    n_means = n_cells * len(design_rows.design.levels) * (len(layout.numeric) + 1)
+    n_means = n_cells * len(design_rows.design.levels) * (len(layout.numeric_positions) + 1)
     if n_means > MAX_CELL_MEANS:
         raise NotSupportedError(
             f"The categories have {n_cells:,} combinations. Their means in all classes are {n_means:,} "
@@ -224,7 +226,7 @@ def cell_moments(design_rows: DesignRows, layout: CellLayout) -> ClassMoments:
     """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix."""
     count = len(design_rows.design.levels) * layout.n_cells
     with Progress(0, "moments of the cells"):
-        return gather(CellRows(design_rows, layout), n_classes=count, n_columns=len(layout.numeric))
+        return gather(CellRows(design_rows, layout), n_classes=count, n_columns=len(layout.numeric_positions))
 
 
 def _choose_smoothing(
@@ -286,7 +288,7 @@ class LocationResults(ClassifierResults):
         """Return the index of the cells: all combinations of the levels of the categorical columns."""
         fit = self._fit
         layout = self._fit.estimates.layout
-        terms = [self.terms[j] for j in layout.categories.tolist()]
+        terms = [self.terms[j] for j in layout.categorical_positions.tolist()]
         if not terms:
             return pd.Index(["all rows"], name="cell")
         boolean = set(boolean_terms(fit.design_rows.design))
@@ -300,7 +302,7 @@ class LocationResults(ClassifierResults):
 
     def _numeric_terms(self) -> pd.Index:
         """Return the names of the numeric columns."""
-        return self.terms[self._fit.estimates.layout.numeric]
+        return self.terms[self._fit.estimates.layout.numeric_positions]
 
     @property
     def probabilities(self) -> pd.DataFrame:
@@ -450,7 +452,7 @@ def _refit_rule(
     estimates = fit.estimates
     layout = cell_layout(design_rows)
     stats = reading.class_moments(design_rows, "diagonal")
-    if (stats.rows < 1).any() or not len(layout.numeric):
+    if (stats.rows < 1).any() or not len(layout.numeric_positions):
         return None
     cells = cell_moments(design_rows, layout)
     is_estimated = estimates.estimated_prior
@@ -489,7 +491,7 @@ def _header_section(results: LocationResults, fit: FittedModel[LocationFit]) -> 
     n_filled = int((estimates.cells.counts > 0).sum())
     choice_text = "given" if fit.path is None else "chosen by leave-one-out"
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
         HeaderItem("Cells", cells, f"{cells}, in {len(fit.classes)} classes; {n_filled} have rows"),

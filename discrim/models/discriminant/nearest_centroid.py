@@ -14,7 +14,7 @@ import pandas as pd
 from discrim.core.discriminant.nearest_centroid import (
     EuclideanDistances,
     NearestCentroidFit,
-    centroid_marginal,
+    centroid_marginal_rule,
     fit_nearest_centroid,
     has_within_variation,
 )
@@ -27,7 +27,7 @@ from discrim.errors import CollinearError
 from discrim.inference.mean_differences import between_squares
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec
-from discrim.models.base.labels import by_class_and_term
+from discrim.models.base.labels import class_term_index
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -131,7 +131,7 @@ def nearest_centroid(
     if sample.has_rows:
         design_rows, stats = usable_rows(sample.read(), "diagonal", na_action)
     else:
-        design_rows, stats = sample.of_moments("diagonal")
+        design_rows, stats = sample.read_moments("diagonal")
     if not has_within_variation(stats):
         raise CollinearError(
             f"The {stats.total:g} observations in {stats.n_classes} classes do not vary within classes. The "
@@ -233,7 +233,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: the mean, with its standard error under the model."""
-        index = by_class_and_term(self.classes, self.terms)
+        index = class_term_index(self.classes, self.terms)
         errors = self.sd / np.sqrt(self._fit.counts)
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
         return pd.DataFrame(columns, index=index).reset_index()
@@ -264,7 +264,7 @@ def _header_section(results: NearestCentroidResults, fit: FittedModel[NearestCen
     """Return the header of the summary: rows, standard deviation, prior, likelihood, criteria and errors."""
     equal = not fit.estimates.estimated_prior and np.ptp(fit.prior) == 0
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Distance", DISTANCE_TEXT, DISTANCE_TEXT),
         HeaderItem("Standard deviation s", results.sd, f"{results.sd:.5g}"),
         HeaderItem("Prior", "equal", "equal", key="prior") if equal else headers.prior_item(fit),
@@ -368,4 +368,4 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         self, estimates: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes
     ) -> Rule:
         """Return the rule of the columns `keep`; the others are integrated out."""
-        return centroid_marginal(estimates, log_prior, method, keep)
+        return centroid_marginal_rule(estimates, log_prior, method, keep)

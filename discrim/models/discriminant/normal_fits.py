@@ -22,9 +22,9 @@ from discrim.core.covariance.covariance import (
     divisors_by_class,
     pooled_covariance,
 )
-from discrim.core.covariance.factor import FORMS, Factors, factor_fault
-from discrim.core.covariance.model import CovarianceModel, FullCovariance, each_covariance
-from discrim.core.covariance.shrinkage import misclassified_by_candidate
+from discrim.core.covariance.factor import FORMS, Factors, factor_fault_error
+from discrim.core.covariance.model import CovarianceModel, FullCovariance, class_divisor_pairs
+from discrim.core.covariance.shrinkage import find_errors_by_candidate
 from discrim.core.covariance.shrunk import ShrunkCovariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.derived_moments import (
@@ -51,7 +51,7 @@ from discrim.errors import (
     sentence,
     warn_user,
 )
-from discrim.inference.covariance_models import box_m_test, covariance_hierarchy, likelihood_ratio
+from discrim.inference.covariance_models import box_m_test, covariance_hierarchy, likelihood_ratio_test
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
@@ -139,7 +139,7 @@ def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tupl
     reason = None
     if covariance_model.needs_rows:
         reason = COVARIANCE_NEEDS_ROWS if subspace is None else reason_rows_are_needed(subspace.options)
-    return sample.of_moments(covariance_model.required_moments(sample.scatters), reason)
+    return sample.read_moments(covariance_model.required_moments(sample.scatters), reason)
 
 
 def fit_covariance_to_rows(
@@ -194,14 +194,14 @@ def fit_covariance_to_rows(
         moments = divide_columns(moments, unit)
     if any(shrinkage.grid for shrinkage in covariance_model.shrinkages):
         candidate_model = covariance_model.in_data_units()
-        scaled = candidate_model.with_shrinkages(1.0).rescaled(moments)
+        scaled = candidate_model.with_shrinkages(1.0).rescale_moments(moments)
         path = shrinkage_path(
             ShrinkageCandidates(candidate_model, design_rows, scaled, divisors, prior), sampled=sampled
         )
         return covariance_model.with_shrinkages(*[largest_acceptable(path)] * len(divisor_values)), path
     fitted_model = covariance_model.fit_to_rows(design_rows, moments, divisor_values)
     for k, _ in (
-        each_covariance(divisor_values)
+        class_divisor_pairs(divisor_values)
         if fitted_model.shrinkages and fitted_model.shrinkages[0].values
         else ()
     ):
@@ -246,7 +246,7 @@ def _raise_if_singular_shrinkage(
             hint="Rescale the columns, for example by standardize(), or pass a shrinkage below 1.",
         )
     dependent_columns = covariance_model.check(moments, k)
-    if dependent_columns and shrinkage.is_none(p):
+    if dependent_columns and shrinkage.is_negligible(p):
         larger_shrinkage = advised_specification(covariance_model, "1e-6")
         raise reading.collinear_error(
             dependent_columns,
@@ -306,7 +306,7 @@ class ShrinkageCandidates:
             "thin class",
         ):
             return True
-        class_positions = [k for k, _ in each_covariance(self.divisors(moments))]
+        class_positions = [k for k, _ in class_divisor_pairs(self.divisors(moments))]
         is_out_of_range = any(covariance_model.find_out_of_range(moments, k) for k in class_positions)
         return is_out_of_range or any(covariance_model.check(moments, k) for k in class_positions)
 
@@ -377,7 +377,7 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
     candidate_scores = candidates.covariance_model.candidate_scores(candidates.moments, divisors, log_prior)
     for rows, x, codes, weights in used_rows(candidates.design_rows):
         positions = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        is_misclassified = misclassified_by_candidate(candidate_scores, x, codes, weights)
+        is_misclassified = find_errors_by_candidate(candidate_scores, x, codes, weights)
         # The closed form loses all digits for a row that contributes nearly all of the variance.
         for j in np.flatnonzero(np.isnan(is_misclassified[~singular]).any(axis=0)).tolist():
             is_misclassified[:, j] = candidates.misclassified_without_row(int(positions[j]), int(codes[j]))
@@ -503,7 +503,7 @@ class NormalSpec(ModelSpec[E]):
             else ""
         )
 
-    def obstacles(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
+    def unusable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns of these moments that the model cannot use."""
         return _covariance_model(fit.estimates).unfitted().check(moments)
 
@@ -834,7 +834,7 @@ def _test_equal_covariances(fit: FittedModel[Any], wrap: WrapBlocks | None) -> t
     pooled_logdet = pooled_covariance(moments, moments.total).logdet
     logdets = np.array([c.logdet for c in class_covariances(moments, counts)])
     df = p * (p + 1) * (len(counts) - 1) / 2
-    ratio = likelihood_ratio(-0.5 * moments.total * pooled_logdet, -0.5 * float(counts @ logdets), df)
+    ratio = likelihood_ratio_test(-0.5 * moments.total * pooled_logdet, -0.5 * float(counts @ logdets), df)
     return ratio, box_m_from_moments(moments)
 
 
@@ -911,7 +911,7 @@ def _estimate_factor_models(
         factors = factor.estimate_factors(moments, covariance_model.options)
         fault = factors.fault()
         if fault is not None and fault.reason == "rank":
-            raise public_error(factor_fault(fault, form), (), levels)
+            raise public_error(factor_fault_error(fault, form), (), levels)
         factor_models.append(factors)
     return factor_models
 
@@ -959,7 +959,7 @@ def raise_if_small_classes(design_rows: DesignRows, moments: ClassMoments) -> No
         levels = [design_rows.design.levels[k] for k in small_classes.tolist()]
         hint = SCHOTT_HINT if moments.rows.min() >= 3 else ""
         raise_if_singular(
-            moments.classes(small_classes), design_rows.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}"
+            moments.select_classes(small_classes), design_rows.terms, levels, hint=f"{FEW_ROWS_HINT}{hint}"
         )
 
 
@@ -978,7 +978,7 @@ def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = No
     """
     moments = reading.class_moments(design_rows, "class") if moments is None else moments
     raise_if_singular(moments, design_rows.terms, design_rows.design.levels, hint=FEW_ROWS_HINT)
-    reading.raise_if_little_weight(
+    reading.raise_if_small_class_weight(
         moments.counts, design_rows.design.levels, moments.n_columns, "A test of covariances"
     )
     return moments

@@ -16,7 +16,7 @@ import pandas as pd
 from discrim.core.covariance.adjusted import whitened_covariate_deviations
 from discrim.core.covariance.em import EMCovariance
 from discrim.core.discriminant import lda
-from discrim.core.discriminant.lda import By, LDAFit
+from discrim.core.discriminant.lda import LDAFit, ScoreSummary
 from discrim.core.moments.moments import gather
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Floats
@@ -128,7 +128,7 @@ def compute_anova(
     -------
     DataFrame by term
     """
-    moments = fit.estimates.by_column
+    moments = fit.estimates.unscaled_moments
     table = anova_table(moments, fit.terms, level)
     if levene is not None:
         check_word("levene", levene, ("mean", "median"))
@@ -299,7 +299,7 @@ class ClassDifferences(NormalResults):
             squared_distances_between_means(whitened_covariate_deviations(moments, q)) if q else None
         )
         table = distance_table(
-            moments, estimates.unbiased(), nu, self._fit.classes, (q, covariate_distances), level
+            moments, estimates.unbiased_covariance(), nu, self._fit.classes, (q, covariate_distances), level
         )
         if adjust == "roy":
             roots = (table["F"] * table["df1"] / table["df2"]).to_numpy()
@@ -372,7 +372,7 @@ class ClassDifferences(NormalResults):
             self._require_full_covariance('differences(adjust="roy")')
         estimates = self._fit.estimates
         names = self._fit.terms
-        moments = estimates.by_column
+        moments = estimates.unscaled_moments
         p = len(names)
         if combinations is not None:
             self._require_full_covariance("differences(combinations=)")
@@ -380,7 +380,7 @@ class ClassDifferences(NormalResults):
             weights = _combination_weights(combinations, terms, names)
             weights = weights.div(moments.scale, axis=0)
             means = pd.DataFrame(moments.means, self._fit.classes, weights.index) @ weights
-            sd = np.linalg.norm(estimates.unbiased().root @ weights.to_numpy(), axis=0)
+            sd = np.linalg.norm(estimates.unbiased_covariance().root @ weights.to_numpy(), axis=0)
             return _adjusted_differences(means, sd, moments.counts, adjust, level, p)
         if terms is not None:
             chosen = list(terms) if isinstance(terms, Iterable) and not isinstance(terms, str) else [terms]
@@ -391,7 +391,7 @@ class ClassDifferences(NormalResults):
                     columns=(unknown[0],),
                 )
             positions = np.array([names.get_loc(term) for term in chosen])
-            moments = moments.columns(positions)
+            moments = moments.select_columns(positions)
             names = names[positions]
         means = pd.DataFrame(moments.means / moments.scale, self._fit.classes, names)
         sd = np.sqrt(moments.squares.sum(axis=0) / estimates.residual_df) / moments.scale
@@ -401,7 +401,7 @@ class ClassDifferences(NormalResults):
     @available_if(lambda self: self._fit.estimates.raise_if_covariates("ranking()"))
     @with_display_formats(score="z", q="p", HC="z")
     def ranking(
-        self, by: By = "entropy", top: int | None = None, *, null: Null | None = None
+        self, by: ScoreSummary = "entropy", top: int | None = None, *, null: Null | None = None
     ) -> pd.DataFrame:
         """Columns by their correlation-adjusted t-scores (CAT scores), the best first.
 

@@ -562,7 +562,7 @@ def _rda_header_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
     if estimates.subspace_model is not None:
         note = f"{note} {describe(estimates.subspace_model).note(clean)}".strip()
     items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         HeaderItem("Alpha", results.alpha, f"{results.alpha:g}", brief="alpha", options=("alpha",)),
         HeaderItem("Gamma", results.gamma, f"{results.gamma:g}", brief="gamma", options=("gamma",)),
@@ -638,7 +638,7 @@ def _common_header_items(
     covariances = fit.estimates.covariances if by_class else (fit.estimates.covariance,)
     covariance_text = describe(covariance_model).heading(by_class=by_class, mle=fit.estimates.method == "mle")
     left_items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Covariance", covariance_text, covariance_text),
         headers.criterion_item(results, "llf", describe(covariance_model).likelihood_label),
     ]

@@ -151,9 +151,9 @@ def plda(
     if sample.has_rows:
         design_rows, stats = reading.usable_rows(sample.read(), "pooled", na_action)
     else:
-        design_rows, stats = sample.of_moments("pooled", NORMALIZE_NEEDS_ROWS if normalize else None)
+        design_rows, stats = sample.read_moments("pooled", NORMALIZE_NEEDS_ROWS if normalize else None)
     _raise_if_singular(stats, design_rows)
-    max_components = core.most_components(stats.n_classes, stats.n_columns)
+    max_components = core.max_rank(stats.n_classes, stats.n_columns)
     if components is not None and components > max_components:
         raise DataError(
             f"components={components} exceeds {max_components}, the largest rank of B for {stats.n_classes} "
@@ -219,7 +219,7 @@ class _NormalizedRows:
 
     def __iter__(self) -> Iterator[tuple[Floats, Codes, Floats | None]]:
         for x, codes, weights in self.design_rows:
-            yield self.sphere.on(x), codes, weights
+            yield self.sphere.normalize(x), codes, weights
 
 
 def _fit_plda(
@@ -434,7 +434,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
                 )
             order = other_names.get_indexer(names)
             other_sets = core.RowSets(other_sets.sizes[order], other_sets.means[order])
-        ratios = core.pair_ratios(self.ratios.to_numpy(), sets, other_sets)
+        ratios = core.paired_log_ratios(self.ratios.to_numpy(), sets, other_sets)
         return pd.Series(ratios, index=names, name="llr")
 
     def verify_all(
@@ -475,7 +475,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             f"Ratios of {len(names):,} by {len(other_names):,} rows or sets",
             "Pass fewer at a time",
         )
-        ratios = core.all_ratios(self.ratios.to_numpy(), sets, other_sets)
+        ratios = core.all_log_ratios_matrix(self.ratios.to_numpy(), sets, other_sets)
         return pd.DataFrame(ratios, index=names, columns=other_names)
 
     def _row_sets(self, data: Any, by: str | None) -> tuple[core.RowSets, pd.Index]:
@@ -506,7 +506,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             )
         codes, names = pd.factorize(design_rows.table.column(by))
         has_set = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
-        sets = core.sets_of_rows(coordinates[has_set], codes[has_set], len(names))
+        sets = core.compute_row_sets(coordinates[has_set], codes[has_set], len(names))
         empty = sets.sizes == 0
         sets.means[empty] = np.nan
         return core.RowSets(np.where(empty, 1.0, sets.sizes), sets.means), pd.Index(names, name=by)
@@ -580,9 +580,9 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         pairs = self._score_pairs(data)
         limits = np.full((2, 4), np.nan)
         if replicates:
-            limits = pairs.limits(costs, level, replicates, seed)
+            limits = pairs.bootstrap_limits(costs, level, replicates, seed)
         names = ["equal error rate", "minimum cost", "cost at Bayes' threshold", "C_llr"]
-        values = {"estimate": pairs.errors(costs), "low": limits[0], "high": limits[1]}
+        values = {"estimate": pairs.error_measures(costs), "low": limits[0], "high": limits[1]}
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
     def _score_pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
@@ -620,7 +620,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             "Pass the rows of some of the classes as data=",
         )
         rows = core.RowSets(np.ones(len(codes)), coordinates[is_used])
-        return PairScores.from_scores(core.all_ratios(self.ratios.to_numpy(), rows, rows), codes)
+        return PairScores.from_scores(core.all_log_ratios_matrix(self.ratios.to_numpy(), rows, rows), codes)
 
     # ---- tables
 
@@ -710,7 +710,7 @@ def _header_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
     steps = "none: classes of one size" if not estimates.steps else f"{estimates.steps}"
     steps += "" if estimates.converged else ", not converged"
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
         HeaderItem("Rank of B", results.rank, str(results.rank)),

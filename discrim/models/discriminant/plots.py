@@ -68,7 +68,7 @@ def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     return draw_bar_strips(scores, classes, title, ax=options.ax, signs=options.signs(classes))
 
 
-@plot("slopes", "a column against a covariate, with the lines of the classes", takes=("columns",))
+@plot("slopes", "a column against a covariate, with the lines of the classes", used_options=("columns",))
 def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot a column against a covariate, with the lines of the classes and other covariates at their means.
 
@@ -343,7 +343,7 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     outside_text = f"; {n_outside:,} pairs are below the range" if n_outside else ""
     axes.set_xlabel(f"Log likelihood ratio of one class against two{outside_text}")
     axes.set_ylabel("Density")
-    eer = pairs.errors(Costs()).eer
+    eer = pairs.error_measures(Costs()).eer
     rows_text = "rows of the fit" if options.data is None else "new rows"
     rows_text += "" if uses_all_rows else f" of {pairs.n_classes:,} randomly chosen classes"
     set_title(axes, f"Pairs of rows, {rows_text}: equal error rate {100 * eer:.1f} %")
@@ -370,7 +370,7 @@ QDA_PLOTS = (
     robust_distances,
     eigenvalues,
     choice_path,
-    spaces.save_axes,
+    spaces.subspace_axes,
 )
 RDA_PLOTS = (*WITH_POSTERIORS, spaces.ellipses, rda_path)
 PLDA_PLOTS = (trials, *WITH_POSTERIORS)

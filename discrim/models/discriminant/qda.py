@@ -15,7 +15,7 @@ import pandas as pd
 from discrim.core.covariance.by_estimator import CovarianceEstimator
 from discrim.core.covariance.covariance import pooled_covariance
 from discrim.core.covariance.model import CovarianceModel
-from discrim.core.discriminant.qda import QDAFit, fit_qda, quadratic_marginal
+from discrim.core.discriminant.qda import QDAFit, fit_qda, qda_marginal_rule
 from discrim.core.moments.moments import ROOT_WORK, ClassMoments
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import Rule
@@ -174,14 +174,16 @@ def qda(
             covariance_model.traits.few_rows_suffice and _is_thin(design_rows)
         )
         required_moments = covariance_model.required_moments("class", thin=thin)
-        rooted = components is None
-        design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
+        with_roots = components is None
+        design_rows, stats = reading.usable_rows(
+            design_rows, required_moments, na_action, with_roots=with_roots
+        )
         stats = stats if components is None else add_roots_if_imprecise(covariance_model, design_rows, stats)
     levels = design_rows.design.levels
     _raise_if_singular(covariance_model, design_rows, stats)
     if estimator == "moment":
         for label, weight in zip(levels, stats.counts.tolist(), strict=True):
-            reading.raise_if_light_weights(weight, 1, f"The rows of class {label!r}")
+            reading.raise_if_small_total_weight(weight, 1, f"The rows of class {label!r}")
     normal_fits.warn_if_units_differ(
         covariance_model, stats, design_rows.terms, standardize_hint(covariance_model)
     )
@@ -310,12 +312,15 @@ class QDAResults(SeparateCovariances, NormalResults):
             low, high, df. The divisors are n_k - 1 and N - K.
         """
         counts = self._fit.counts
-        reading.raise_if_little_weight(counts, self.classes, len(self.terms), "log_determinants()")
+        reading.raise_if_small_class_weight(counts, self.classes, len(self.terms), "log_determinants()")
         moments = self._fit.estimates.moments
         df_by_class = self._fit.estimates.moments.counts - 1
         units = 2.0 * np.log(moments.scale).sum()
         nu = moments.total - moments.n_classes
-        covariances = (*self._fit.estimates.scaled(df_by_class), pooled_covariance(moments, nu))
+        covariances = (
+            *self._fit.estimates.covariances_with_divisors(df_by_class),
+            pooled_covariance(moments, nu),
+        )
         logdets = np.array([c.logdet - units for c in covariances])
         index = pd.Index([*self.classes, make_unique_name("pooled", self.classes)], name=self.classes.name)
         return log_determinant_table(logdets, np.append(df_by_class, nu), len(self.terms), level, index)
@@ -393,7 +398,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         p = len(fit.terms)
         if method != "plugin" and fit.estimates.has_distances:
             min_weight = p if method == "predictive" and convention is None else 1
-            reading.raise_if_little_weight(counts, fit.classes, min_weight, f'method="{method}"')
+            reading.raise_if_small_class_weight(counts, fit.classes, min_weight, f'method="{method}"')
         small_classes = np.flatnonzero(counts <= p + 2)
         if method == "debiased" and convention is None and len(small_classes) and fit.estimates.has_distances:
             raise NotSupportedError(
@@ -442,4 +447,4 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         -------
         Rule
         """
-        return quadratic_marginal(estimates, log_prior, method, keep)
+        return qda_marginal_rule(estimates, log_prior, method, keep)

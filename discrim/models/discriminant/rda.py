@@ -20,7 +20,7 @@ import pandas as pd
 from discrim.core.covariance.covariance import dependencies
 from discrim.core.covariance.projected import SubspaceCovariance
 from discrim.core.discriminant import rda as core
-from discrim.core.discriminant.leave_one_out_rda import Regularization, Span, group_leave_one_out
+from discrim.core.discriminant.leave_one_out_rda import Regularization, RowSpan, leave_one_out_groups
 from discrim.core.discriminant.rda import PathRule, RDAFit, classes_without_covariance, fit_rda, needs_roots
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
@@ -228,14 +228,14 @@ class RDAPlan:
         RDAFit or None
             None if a class has too few rows, or the fit fails or is singular.
         """
-        moments = reading.class_moments(design_rows, required_moments, rooted=self.requires_roots)
+        moments = reading.class_moments(design_rows, required_moments, with_roots=self.requires_roots)
         if classes_without_covariance(moments):
             return None
         try:
             fit, _ = self.choose_and_fit(design_rows, moments)
         except (CollinearError, DataError):
             return None
-        return None if fit.singular() else fit
+        return None if fit.find_singular_classes() else fit
 
     def simplicity_key(self, pair: Regularization) -> tuple[float, float]:
         """Return the sort key of a pair, which is smaller for a smaller alpha, then for more ridge."""
@@ -277,9 +277,9 @@ def choose_pair(
         design_rows, moments = reading.standardize_within_classes(design_rows, moments)
         plan = replace(plan, standardize=False)
     if moments.scatter_type == "thin class" and plan.axes is None:
-        span = Span.from_moments(moments)
+        span = RowSpan.from_moments(moments)
         splits = used_splits(plan.splits, design_rows)
-        plan = replace(plan, n_columns=span.columns, splits=splits)
+        plan = replace(plan, n_columns=span.n_columns, splits=splits)
         design_rows = _span_coordinates(span, design_rows)
         moments = span.moments
     errors, standard_errors = (
@@ -299,7 +299,7 @@ def choose_pair(
     return min((plan.pairs[i] for i in np.flatnonzero(eligible)), key=plan.simplicity_key), path
 
 
-def _span_coordinates(span: Span, design_rows: DesignRows) -> DesignRows:
+def _span_coordinates(span: RowSpan, design_rows: DesignRows) -> DesignRows:
     """Return the rows that a fit uses, in coordinates of the space that they span."""
     chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     y, codes = (np.concatenate([chunk[j] for chunk in chunks]) for j in range(2))
@@ -436,13 +436,13 @@ def _read_folds(design_rows: DesignRows, plan: RDAPlan) -> Iterator[_Fold]:
         yield from _read_folds_on_axes(design_rows, plan, plan.axes)
         return
     if plan.splits:
-        split_training = split_moments(design_rows, plan.splits, "class", rooted=False)
+        split_training = split_moments(design_rows, plan.splits, "class", with_roots=False)
         for moments, split in zip(split_training, plan.splits, strict=True):
             rooted_split = split_moments(design_rows, [split], "class")
             yield _Fold(moments, partial(next, rooted_split), *_test_rows(design_rows, split.test))
         return
     fold_ids = stratified_fold_ids(used_codes(design_rows), plan.cv, plan.seed)
-    training_moments = moments_outside_folds(design_rows, fold_ids, plan.cv, "class", rooted=False)
+    training_moments = moments_outside_folds(design_rows, fold_ids, plan.cv, "class", with_roots=False)
     rooted_moments = cache(partial(moments_outside_folds, design_rows, fold_ids, plan.cv, "class"))
     with_roots = [partial(lambda fold: rooted_moments()[fold], fold) for fold in range(plan.cv)]
     if design_rows.table.nrows * len(design_rows.terms) > MAX_CACHED_VALUES:
@@ -485,7 +485,7 @@ def _read_folds_on_axes(design_rows: DesignRows, plan: RDAPlan, axes: SubspaceCo
     training_moments, test_frequencies = folds.training_moments(design_rows, required_moments)
     for moments, frequencies in zip(training_moments, test_frequencies, strict=True):
         with named_errors(design_rows.terms, design_rows.design.levels):
-            scores = axes.scores(moments)
+            scores = axes.axis_scores(moments)
         x, codes, weights = _test_rows(design_rows, frequencies)
         score_moments = scores.moments
         yield _Fold(score_moments, partial(replace, score_moments), scores.transform(x), codes, weights)
@@ -598,7 +598,7 @@ def _estimate_leave_one_out_errors(
     misclassified = np.full((len(plan.pairs), k), np.nan)
     misclassified[regular_index] = 0.0
     pairs_by_row: dict[int, list[int]] = {}
-    groups = group_leave_one_out(
+    groups = leave_one_out_groups(
         moments, pairs, plan.parametrization, plan.method, plan.log_prior, plan.n_columns
     )
     with Progress(len(pairs), PROGRESS_LABEL) as progress:
@@ -645,7 +645,7 @@ def _add_refit_errors(
             weights_without = weights.copy()
             weights_without[row] -= min(1.0, row_weight)
             moments = reading.class_moments(
-                design_rows.with_weights(weights_without), "class", rooted=plan.requires_roots
+                design_rows.with_weights(weights_without), "class", with_roots=plan.requires_roots
             )
             row_errors = np.full((len(remaining), len(plan.prior)), np.nan)
             x = design_rows.rows_at_positions(np.array([row]))
@@ -804,17 +804,19 @@ def rda(
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
         required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
         # A choice by folds computes the roots that it needs.
-        rooted = (
+        with_roots = (
             components is None
             and (not chooses or isinstance(folds, str))
             and needs_roots(pairs, parametrization_name)
         )
-        design_rows, stats = reading.usable_rows(design_rows, required_moments, na_action, rooted=rooted)
+        design_rows, stats = reading.usable_rows(
+            design_rows, required_moments, na_action, with_roots=with_roots
+        )
     else:
         reason = CHOICE_NEEDS_ROWS if chooses else None
         if axes is not None and axes.needs_rows:
             reason = reason_rows_are_needed(axes.options)
-        design_rows, stats = sample.of_moments("class", reason)
+        design_rows, stats = sample.read_moments("class", reason)
     splits = _read_user_splits(folds, design_rows)
     if len(splits) == 1 and select == "1se":
         raise DataError(
@@ -1011,7 +1013,7 @@ def _raise_if_few_rows(moments: ClassMoments, levels: Sequence[Any]) -> None:
 
 def _raise_if_singular(fit: RDAFit, design_rows: DesignRows) -> None:
     """Raise CollinearError if the regularized covariance matrix of a class is singular."""
-    singular = fit.singular()
+    singular = fit.find_singular_classes()
     if not singular:
         return
     classes = reading.join_labels(design_rows.design.levels[k] for k in singular)
@@ -1187,7 +1189,7 @@ class RDASpec(ModelSpec[RDAFit]):
         -------
         Rule
         """
-        return core.regularized_marginal(estimates, log_prior, method, keep)
+        return core.rda_marginal_rule(estimates, log_prior, method, keep)
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> RDAFit:
         """Return the estimates stored in a file; raise InvalidStateError if an option is invalid.

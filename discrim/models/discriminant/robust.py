@@ -216,7 +216,7 @@ def _exact_fit_error(exact_fit: ExactFit, design_rows: DesignRows) -> CollinearE
     columns = join_labels(design_rows.terms[j] for j in exact_fit.columns)
     problem = (
         f"have the same value of {columns}"
-        if exact_fit.constant
+        if exact_fit.is_constant
         else f"satisfy a linear equation that determines {columns} from preceding columns"
     )
     centring_text = "" if exact_fit.k is not None else ", centred by class,"

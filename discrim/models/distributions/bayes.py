@@ -438,7 +438,7 @@ class BayesResults(ReportMethods):
         x, _ = read_points(self._distribution, data)
         equal = np.full(len(self.classes), 1.0 / len(self.classes))
         reading.check_word("interval", interval, ("wald", "profile"))
-        search = PriorEstimateOptions(tol, maxiter, level, interval).checked()
+        search = PriorEstimateOptions(tol, maxiter, level, interval).validate()
         return estimate_proportions(
             iter([(self._scores(x, equal), None)]),
             self.prior,

@@ -16,7 +16,7 @@ from discrim.inference.manova import most_separating_pair
 from discrim.models.distributions.known_distributions import KnownDistribution, as_classifier
 from discrim.models.plots.planes import candidate_columns, read_at_option
 from discrim.models.plots.plottable import check_columns_option, describe_selection, plot, reads_two_columns
-from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane, range_with_margin
+from discrim.report.plots.planes import PlaneRows, draw_along_variable, draw_plane, range_with_margin
 from discrim.report.plots.style import SIGNS, Signs, add_legend, faint_ink, label_codes, new_axes, shown_name
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def densities(results: Any, distribution: KnownDistribution, options: PlotOption
 @plot(
     "regions",
     "decision regions of two columns, with rows of a sample",
-    takes=("columns", "at"),
+    used_options=("columns", "at"),
     data=False,
     default_if=reads_two_columns,
 )
@@ -196,7 +196,7 @@ def draw_joint_densities(
     names = (joint.index.name, "Prior times density")
     none = np.empty(0)
     line_arguments = x, values, predicted, names, none, none.astype(np.intp), classes, ax, signs
-    axes = draw_line(*line_arguments, title="Densities, and regions of the Bayes classifier")
+    axes = draw_along_variable(*line_arguments, title="Densities, and regions of the Bayes classifier")
     error_density = values.sum(axis=1) - np.where(predicted < 0, 0.0, values[np.arange(len(x)), predicted])
     axes.fill_between(x, 0.0, error_density, color=faint_ink(0.3), alpha=0.35, linewidth=0, label="error")
     # A pole of a density would flatten the rest of the plot. Its points are dense, so quantiles are taken

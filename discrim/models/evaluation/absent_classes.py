@@ -71,7 +71,7 @@ def _restrict_to_classes(fit: FittedModel[Any], design_rows: DesignRows, present
     estimates = fit.estimates
     if hasattr(estimates, "of_classes"):
         estimates = estimates.of_classes(present)
-    estimates = replace(estimates, prior=prior, moments=fit.estimates.moments.classes(present))
+    estimates = replace(estimates, prior=prior, moments=fit.estimates.moments.select_classes(present))
     return replace(
         fit, estimates=estimates, design_rows=design_rows, prior=prior, path=None, cache={}, selection=None
     )
@@ -106,7 +106,7 @@ def absent_class_mask(
     return np.asarray(used & (class_weights - removed_weights <= EPS * class_weights))
 
 
-def absent_note(absent: pd.Index) -> str:
+def absent_classes_note(absent: pd.Index) -> str:
     """Return a note on the classes in `absent`, which rules without some rows lack; "" if it is empty."""
     if not len(absent):
         return ""

@@ -24,7 +24,7 @@ from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import RefitEachRow
 from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.data.sources.base import no_rows_error
-from discrim.data.sources.files import names_files
+from discrim.data.sources.files import is_file_or_dataset
 from discrim.data.sources.sources import source_of_rows
 from discrim.design.design_rows import Block, DesignRows, read_weights
 from discrim.design.matrix import response_codes
@@ -35,20 +35,26 @@ from discrim.errors import (
     DroppedRowsWarning,
     MissingPredictionWarning,
     NotSupportedError,
-    naming_file,
+    add_path_to_errors,
     warn_user,
 )
 from discrim.inference import error_rates as rates_of
 from discrim.inference import parametric_errors
 from discrim.inference.calibration import log_odds_against_rest
-from discrim.inference.error_rates import Rates, check_level, confusion_counts, confusion_table, rates_table
+from discrim.inference.error_rates import (
+    ErrorRateEstimate,
+    check_level,
+    confusion_counts,
+    confusion_table,
+    rates_table,
+)
 from discrim.inference.resampling import seed_or_random
 from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import check_flag, check_word, format_argument, join_labels
 from discrim.models.base.scores import Decision, score_block, score_chunks
 from discrim.models.evaluation import validation
-from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
 from discrim.models.evaluation.validation import BootstrapSamples, LeftOutTable
 
 NO_EVALUATED_ROWS = "No row has both a class and a prediction."
@@ -107,7 +113,7 @@ def read_labelled_rows(
     columns = tuple(dict.fromkeys((*design.columns, *extra_columns)))
     chunks = []
     for chunk, where in table_chunks(source, columns):
-        with naming_file(where):
+        with add_path_to_errors(where):
             design_rows = fit.new_rows(chunk, missing_policy)
             actual = response_codes(design_rows.design, design_rows.table, design_rows.functions)
             chunk_weights = read_weights(weights, design_rows.table) if design_rows.table.nrows else None
@@ -257,7 +263,7 @@ class EvaluationOptions:
     nested: bool = True
 
 
-def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
+def split_table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Return the table and the method in the arguments of `confusion` and `assess`.
 
     Their first argument, `data`, may be the name of a method, such as "loo"; the table is then None.
@@ -268,7 +274,7 @@ def table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     for counting_method in COUNTING_METHODS:
         if data == counting_method and method in (None, "apparent", counting_method):
             return None, counting_method
-    if names_files(data):
+    if is_file_or_dataset(data):
         return data, method
     raise DataError(
         f"{data!r} is neither a table nor the name of a method.",
@@ -489,7 +495,7 @@ def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -
     cached = fit.cache.get(key)
     if cached is not None:
         return StoredValue(cached)
-    unselected_fit = fit.before_selection() if options.nested else fit
+    unselected_fit = fit.fit_before_selection() if options.nested else fit
     fold_ids = validation.assign_folds(unselected_fit, options.folds, options.seed)
     with Progress(options.folds, "cross-validation") as progress:
         scores = validation.distributed_fold_scores(
@@ -556,7 +562,7 @@ def error_rates(
     by_class : bool
         Whether to add the error within each class.
     """
-    compute_rates: dict[str, Callable[[], Rates]] = {
+    compute_rates: dict[str, Callable[[], ErrorRateEstimate]] = {
         "632+": lambda: _bootstrap_error(fit, options),
         "posterior": lambda: _posterior_error(fit, options, stratified=False),
         "posterior-stratified": lambda: _posterior_error(fit, options, stratified=True),
@@ -601,7 +607,7 @@ def error_rates(
     reasons = _missing_interval_notes(rates)
     if fit.has_rows and not {"loo", "cv"}.isdisjoint(table.index):
         is_lone = absent_class_mask(used_codes(fit.design_rows), fit.design_rows.weights, len(fit.classes))
-        reasons.append(absent_note(fit.classes[np.unique(used_codes(fit.design_rows)[is_lone])]))
+        reasons.append(absent_classes_note(fit.classes[np.unique(used_codes(fit.design_rows)[is_lone])]))
     reasons = list(filter(None, reasons))
     if reasons:
         table.attrs["note"] = " ".join(reasons)
@@ -683,7 +689,7 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
         )
 
 
-def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
+def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> list[str]:
     """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why."""
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
@@ -699,7 +705,7 @@ def _missing_interval_notes(rates: Sequence[tuple[str, Rates]]) -> list[str]:
     return reasons
 
 
-def table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
+def split_table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
     """Return the table and the methods in the arguments of `error_rates`.
 
     Its first argument, `data`, may be the methods; the table is then None. The default methods are "apparent"
@@ -717,10 +723,10 @@ def _is_methods_argument(argument: Any) -> bool:
     if not isinstance(argument, str | list | tuple | set | frozenset):
         return False
     names = [argument] if isinstance(argument, str) else list(argument)
-    return all(isinstance(name, str) and "." not in name and not names_files(name) for name in names)
+    return all(isinstance(name, str) and "." not in name and not is_file_or_dataset(name) for name in names)
 
 
-def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions) -> Rates:
+def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions) -> ErrorRateEstimate:
     """Return the error rate of new rows; a warning counts rows that cannot be evaluated.
 
     Parameters
@@ -750,7 +756,9 @@ def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions
     return _rates_of_predictions(fit, *rows[:3], options)
 
 
-def counted_rates(fit: FittedModel[Any], method: CountingMethod, options: EvaluationOptions) -> Rates:
+def counted_rates(
+    fit: FittedModel[Any], method: CountingMethod, options: EvaluationOptions
+) -> ErrorRateEstimate:
     """Return the error rate of the rows of a fit by a method that counts errors.
 
     Parameters
@@ -765,7 +773,7 @@ def counted_rates(fit: FittedModel[Any], method: CountingMethod, options: Evalua
 
 def _rates_of_predictions(
     fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, options: EvaluationOptions
-) -> Rates:
+) -> ErrorRateEstimate:
     """Return the error rate of predicted classes, weighted by the prior.
 
     Parameters
@@ -789,7 +797,9 @@ def _rates_of_predictions(
     )
 
 
-def _posterior_error(fit: FittedModel[Any], options: EvaluationOptions, *, stratified: bool) -> Rates:
+def _posterior_error(
+    fit: FittedModel[Any], options: EvaluationOptions, *, stratified: bool
+) -> ErrorRateEstimate:
     """Return the error rate that is estimated from the posteriors of the rows, without counting errors.
 
     Parameters
@@ -811,7 +821,7 @@ def _posterior_error(fit: FittedModel[Any], options: EvaluationOptions, *, strat
     )
 
 
-def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationOptions) -> Rates:
+def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationOptions) -> ErrorRateEstimate:
     """Return an error rate of a linear discriminant analysis that follows from the normal model.
 
     Parameters
@@ -831,7 +841,7 @@ def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationO
     expected = method in ("O", "OS")
     moments = estimates.moments
     nu = estimates.residual_df
-    whitened = estimates.unbiased().whiten(moments.means.T).T
+    whitened = estimates.unbiased_covariance().whiten(moments.means.T).T
     # With divisor N, log odds are N/(N - K) times the log odds of the unbiased covariance.
     log_odds_factor = estimates.divisor / nu
     rule_arguments = fit.log_prior(), options.costs, options.level
@@ -855,10 +865,10 @@ def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationO
     )
 
 
-def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> Rates:
+def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> ErrorRateEstimate:
     """Return the .632+ bootstrap estimate of the error rate from samples that are stratified by class."""
     original_fit = fit
-    fit = fit.before_selection()
+    fit = fit.fit_before_selection()
     design_rows = fit.require_rows('method="632+"')
     if design_rows.weights is not None:
         raise NotSupportedError(

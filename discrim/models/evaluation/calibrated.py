@@ -95,7 +95,7 @@ def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
     if fit.selection is None and _has_fast_leave_one_out(fit):
         with suppress(NotSupportedError):
             return validation.distributed_left_out_scores(fit, refit_prior=True).value(), None
-    unselected_fit = fit.before_selection()
+    unselected_fit = fit.fit_before_selection()
     folds = min(
         MAX_CALIBRATION_FOLDS, int((used_codes(unselected_fit.require_rows("calibration")) >= 0).sum())
     )

@@ -21,13 +21,13 @@ from discrim.data.sources.base import TableSource
 from discrim.data.sources.sources import source_of_rows
 from discrim.design.design_rows import read_weights
 from discrim.design.source_tables import table_chunks
-from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, naming_file, warn_user
+from discrim.errors import ConvergenceWarning, DataError, NotSupportedError, add_path_to_errors, warn_user
 from discrim.inference.class_shares import (
     ClassProportions,
     covariance_of_proportions,
     densities_relative_to_best,
     estimate_class_proportions,
-    prior_ratio_test,
+    prior_likelihood_ratio_test,
     profile_limits,
 )
 from discrim.inference.error_rates import check_level, logit_interval
@@ -73,7 +73,7 @@ class PriorEstimateOptions(NamedTuple):
     replicates: int = 200
     seed: int | None = None
 
-    def checked(self) -> PriorEstimateOptions:
+    def validate(self) -> PriorEstimateOptions:
         """Raise DataError for an option that is not valid; return the options unchanged."""
         check_number("tol", self.tol, 0, 1, ends="()", description="a small number", also=", such as 1e-10")
         check_integer("maxiter", self.maxiter, 1)
@@ -121,7 +121,7 @@ def estimate_prior(
         Frequency weights.
     """
     fit.require_posteriors("estimate_prior()")
-    options.checked()
+    options.validate()
     if data is None:
         raise DataError(
             "estimate_prior() requires new observations without known classes.",
@@ -256,7 +256,7 @@ def _score_batch(
     )
     with Progress(source.nrows or 0, "rows scored") as progress:
         for chunk, where in table_chunks(source, list(columns)):
-            with naming_file(where):
+            with add_path_to_errors(where):
                 design_rows = fit.new_rows(chunk, missing_policy)
                 chunk_weights = read_weights(weights, design_rows.table)
                 for row_slice, scores in score_chunks(
@@ -470,7 +470,7 @@ class PriorEstimate(SummarizedResults):
         self.level = options.level
         self.test: TestResult | None = None
         if len(class_index) > 1:
-            self.test = prior_ratio_test(
+            self.test = prior_likelihood_ratio_test(
                 densities, estimate.proportions, prior.to_numpy()[class_index], weights
             )
         self._title = title

@@ -229,7 +229,7 @@ class Permutations:
         labellings have the same hit rate, and p is at least m! times the bound.
     labellings : float
         Number of different labellings that a permutation can produce.
-    shuffled : str
+    permuted_units : str
         Description of the units that exchanged labels.
     n_redrawn : int
         Number of permutations that were drawn again, because the model could not be fitted without some fold.
@@ -242,7 +242,7 @@ class Permutations:
     pvalue: float
     min_pvalue: float
     labellings: float
-    shuffled: str
+    permuted_units: str
     n_redrawn: int
     seed: int
 
@@ -264,7 +264,7 @@ class Permutations:
         """Return sentences on the permuted units and the assumptions of the p-value."""
         is_limited = self.min_pvalue > 1 / (1 + len(self.rates))
         sentences = [
-            f"Labels are permuted among {self.shuffled}. Each permutation has new folds and new fits."
+            f"Labels are permuted among {self.permuted_units}. Each permutation has new folds and new fits."
         ]
         if is_limited:
             sentences.append(
@@ -315,7 +315,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     design_rows = fit.require_rows("permutations=")
     used = used_codes(design_rows)
     shuffle, units = _permutation_scheme(fit, used, design)
-    log_labellings = shuffle.log_labellings()
+    log_labellings = shuffle.log_n_labellings()
     group_codes = None if design.groups is None else number_labels(design.groups, design_rows.table, "groups")
     # A separate random stream, on which the folds of the true labels do not depend.
     rng = np.random.default_rng([design.seed, 1])
@@ -325,7 +325,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
         for i in range(design.permutations):
             while True:
                 codes = used.copy()
-                codes[used >= 0] = shuffle.codes(rng)
+                codes[used >= 0] = shuffle.random_codes(rng)
                 try:
                     rates[i] = _permuted_hit_rate(fit, codes, group_codes, design, rng)
                     break
@@ -399,7 +399,7 @@ def _permutation_scheme(
             hint="Leave out within=, or assign each group to one block.",
         )
     shuffle = resampling.LabelPermutation.from_codes(codes, exchanged_groups, within)
-    if shuffle.log_labellings() < np.log(1.5):
+    if shuffle.log_n_labellings() < np.log(1.5):
         where = "" if within is None else f" within {names['within']}"
         raise DataError(
             f"No permutation{where} changes the labels: all exchangeable rows have the same class.",

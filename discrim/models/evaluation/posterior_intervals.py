@@ -84,7 +84,7 @@ def posterior_intervals(
                     x = block[start : start + chunk_size]
                     p = posteriors(rule.scores(x))
                     chunks.append(
-                        np.stack([p, *parametric_errors.delta_intervals(p, covariance(x), level)], axis=2)
+                        np.stack([p, *parametric_errors.posterior_intervals(p, covariance(x), level)], axis=2)
                     )
                     progress(len(x))
         intervals = np.concatenate(chunks) if chunks else np.empty((0, len(fit.classes), 3))
@@ -111,13 +111,13 @@ def _score_covariance_function(fit: FittedModel[Any]) -> Callable[[Floats], Scor
     estimated_prior = estimates.estimated_prior
     p = len(fit.terms)
     if len(unbiased.covariances) > 1:
-        return lambda x: parametric_errors.separate_covariance(
+        return lambda x: parametric_errors.separate_score_covariance(
             distances.squared(x).T, counts, df, p, estimated_prior=estimated_prior
         )
     (covariance,) = distances.covariances
     squared_mean_differences = squared_distances_between_means(covariance.whiten(estimates.moments.means.T).T)
     nu = float(df[0])
-    return lambda x: parametric_errors.common_covariance(
+    return lambda x: parametric_errors.common_score_covariance(
         distances.squared(x).T, squared_mean_differences, counts, nu, estimated_prior=estimated_prior
     )
 

@@ -28,7 +28,7 @@ from discrim.errors import (
     warn_user,
 )
 from discrim.inference.conformal import (
-    Reference,
+    CalibrationScores,
     SetScore,
     conformal_pvalues,
     min_calibration_rows,
@@ -76,14 +76,14 @@ class CalibrationRows(NamedTuple):
         return np.bincount(self.codes, self.weights, n_classes).astype(np.float64)
 
 
-def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[Reference]:
+def references_by_class(calibration: CalibrationRows, n_classes: int) -> list[CalibrationScores]:
     """Return the reference distribution of the calibration scores of each class, a list of length K."""
     members = [calibration.codes == k for k in range(n_classes)]
     weights = [
         None if calibration.weights is None else calibration.weights[class_mask] for class_mask in members
     ]
     return [
-        Reference.from_values(calibration.values[class_mask], class_weights)
+        CalibrationScores.from_values(calibration.values[class_mask], class_weights)
         for class_mask, class_weights in zip(members, weights, strict=True)
     ]
 
@@ -269,11 +269,11 @@ class SetCalibration:
     """
 
     options: PredictionSetOptions
-    references: list[Reference]
+    references: list[CalibrationScores]
     possible_mask: NDArray[np.bool_]
     notes: dict[str, Any]
 
-    def reference_of_class(self, k: int) -> Reference:
+    def reference_of_class(self, k: int) -> CalibrationScores:
         """Return the distribution of calibration scores for class k."""
         return self.references[k if len(self.references) > 1 else 0]
 
@@ -437,7 +437,7 @@ def calibrate_sets(
         references = references_by_class(calibration, k)
         warn_of_small_classes(counts, fit.classes, options.level, possible)
     else:
-        references = [Reference.from_values(calibration.values, calibration.weights)]
+        references = [CalibrationScores.from_values(calibration.values, calibration.weights)]
         min_rows = min_calibration_rows(options.level)
         if counts.sum() < min_rows:
             warn_user(

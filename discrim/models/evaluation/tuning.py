@@ -134,7 +134,11 @@ def used_splits(splits: Sequence[Split], design_rows: DesignRows) -> tuple[Split
 
 
 def split_moments(
-    design_rows: DesignRows, splits: Sequence[Split], required_moments: ScatterType, *, rooted: bool = True
+    design_rows: DesignRows,
+    splits: Sequence[Split],
+    required_moments: ScatterType,
+    *,
+    with_roots: bool = True,
 ) -> Iterator[ClassMoments]:
     """Iterate over the moments of the training rows of each split.
 
@@ -144,13 +148,13 @@ def split_moments(
     splits : sequence of Split
     required_moments : ScatterType
         Second moments to compute.
-    rooted : bool
+    with_roots : bool
         Whether roots of scatter matrices are computed if columns are nearly collinear; see `gather`.
     """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     for split in splits:
         yield reading.class_moments(
-            design_rows.with_weights(weights * split.train), required_moments, rooted=rooted
+            design_rows.with_weights(weights * split.train), required_moments, with_roots=with_roots
         )
 
 
@@ -208,7 +212,7 @@ class TuningFolds:
         return f"{self.count} {'splits' if self.splits else 'folds'}"
 
     def training_moments(
-        self, design_rows: DesignRows, required_moments: ScatterType, *, rooted: bool = True
+        self, design_rows: DesignRows, required_moments: ScatterType, *, with_roots: bool = True
     ) -> tuple[Iterable[ClassMoments], list[Floats]]:
         """Compute the moments of the training rows of each fold.
 
@@ -218,7 +222,7 @@ class TuningFolds:
             The rows of the fit.
         required_moments : ScatterType
             Second moments to compute.
-        rooted : bool
+        with_roots : bool
             Whether roots of scatter matrices are computed if columns are nearly collinear; see `gather`.
 
         Returns
@@ -228,15 +232,15 @@ class TuningFolds:
             How often each row is a test row, for each fold.
         """
         if self.splits:
-            moments = split_moments(design_rows, self.splits, required_moments, rooted=rooted)
+            moments = split_moments(design_rows, self.splits, required_moments, with_roots=with_roots)
             return moments, [split.test for split in self.splits]
         fold_ids = stratified_fold_ids(used_codes(design_rows), self.count, self.seed)
         test_counts = [(fold_ids == fold).astype(np.float64) for fold in range(self.count)]
         return moments_outside_folds(
-            design_rows, fold_ids, self.count, required_moments, rooted=rooted
+            design_rows, fold_ids, self.count, required_moments, with_roots=with_roots
         ), test_counts
 
-    def training_rows(self, fold: int) -> tuple[str, str]:
+    def describe_training_rows(self, fold: int) -> tuple[str, str]:
         """Return phrases for a message: the training rows of a fold, and how to get more of them."""
         if self.splits:
             return f"Among the training rows of split {fold + 1} of folds", "splits with more training rows"

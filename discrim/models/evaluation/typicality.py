@@ -38,12 +38,12 @@ from discrim.errors import (
 )
 from discrim.inference import parametric_errors
 from discrim.inference.conformal import (
-    Reference,
+    CalibrationScores,
     conformal_pvalues,
     nonconformity_scores,
 )
 from discrim.models.base.fit import AS_FITTED, FittedModel, MissingPolicy
-from discrim.models.base.reading import raise_if_little_weight
+from discrim.models.base.reading import raise_if_small_class_weight
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.prediction_sets import CalibrationRows, calibration_rows, references_by_class
 from discrim.models.evaluation.validation import left_out_scores, raise_if_many_scores
@@ -160,7 +160,7 @@ class TypicalityMeasure:
                 left_out_total = (
                     None
                     if self.total_distribution is None
-                    else self.total_distribution.leave_one_out_scores(x, weights)
+                    else self.total_distribution.leave_one_out_squared(x, weights)
                 )
                 out[rows] = self._subtract_total_distances(values, x, left_out_total)
         return out
@@ -204,7 +204,9 @@ def typicality_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMe
         moments = fit.estimates.moments
         axes = getattr(fit.estimates, "subspace_model", None)
         total_distribution = (
-            pooled_normal(moments) if axes is None else DistributionOnAxes.from_scores(axes.scores(moments))
+            pooled_normal(moments)
+            if axes is None
+            else DistributionOnAxes.from_scores(axes.axis_scores(moments))
         )
     if total_distribution is None:
         reason = (
@@ -226,7 +228,7 @@ class TypicalityRanks:
     """Reference distributions of a measure, one for each class, for p-values of new rows."""
 
     measure: TypicalityMeasure
-    references: list[Reference]
+    references: list[CalibrationScores]
 
     def rank_new_rows(self, fit: FittedModel[Any], design_rows: DesignRows) -> Floats:
         """Return p-values (n, K) of rows that were not used in the fit."""
@@ -617,4 +619,4 @@ def raise_if_small_classes(fit: FittedModel[Any], n_parameters: int, option: str
         Name of the method or option in the message.
     """
     if isinstance(fit.estimates, QDAFit):
-        raise_if_little_weight(fit.counts, fit.classes, n_parameters, option)
+        raise_if_small_class_weight(fit.counts, fit.classes, n_parameters, option)

@@ -761,7 +761,7 @@ def _score_sparse(
     rows, missing = sparse_rows
     for fold, rule in enumerate(rules):
         test_index = np.flatnonzero((fold_ids == fold) & ~missing)
-        out[:, test_index] = sparse_scores(rule, rows.rows(test_index)).T
+        out[:, test_index] = sparse_scores(rule, rows.select_rows(test_index)).T
         progress(1)
     return True
 
@@ -920,7 +920,7 @@ class _LeftOutLabelTask:
                 for start in range(0, len(x), chunk_size):
                     chunk = slice(start, min(start + chunk_size, len(x)))
                     w = None if weights is None else weights[chunk]
-                    x_chunk = x[chunk] if isinstance(x, np.ndarray) else x.rows(chunk)
+                    x_chunk = x[chunk] if isinstance(x, np.ndarray) else x.select_rows(chunk)
                     codes[positions[chunk]] = self._predict_chunk(x_chunk, block_codes[chunk], w)
                     progress(len(block_codes[chunk]))
         return codes

@@ -251,7 +251,7 @@ def hyperplane(
     >>> round(fit.margin, 4), fit.support.tolist()
     (0.6519, [44, 98])
     """
-    design_rows, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    design_rows, moments, rows = geometry.read_plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > 2:
         raise DataError(
             f"hyperplane() requires two classes, but {design_rows.design.response!r} has {moments.n_classes} "
@@ -473,7 +473,7 @@ def _header_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit])
     """Return the header of the summary: rows, margin, number of support points and errors."""
     boundary = results.boundary()
     items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         HeaderItem("Margin", results.margin, f"{results.margin:.6g}", key="margin", brief="margin"),
         HeaderItem("Support points", len(fit.estimates.plane.support)),
@@ -500,7 +500,7 @@ def _support_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]
     """Return the section of the support points."""
     positions = results._support_positions()[:MAX_SUPPORT_ROWS]
     columns = {
-        "class": fit.labels_of(fit.design_rows).iloc[positions].astype(str).to_numpy(),
+        "class": fit.actual_labels(fit.design_rows).iloc[positions].astype(str).to_numpy(),
         "multiplier": fit.estimates.plane.multipliers[:MAX_SUPPORT_ROWS],
         "distance": results.boundary().distance().iloc[positions].to_numpy(),
     }

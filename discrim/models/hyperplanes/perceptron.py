@@ -141,7 +141,7 @@ def perceptron(
         check_integer("maxiter", maxiter, 1, MAX_PASSES, description="a number of passes", also=", or None")
     if seed is not None:
         seed = check_integer("seed", seed, 0, also=", or None for the order of the table")
-    design_rows, moments, rows = geometry.plane_rows(formula, data, levels, na_action, functions)
+    design_rows, moments, rows = geometry.read_plane_rows(formula, data, levels, na_action, functions)
     if moments.n_classes > MAX_CLASSES:
         raise DataError(
             f"There are {moments.n_classes:,} classes, but perceptron(), which solves a linear program for "
@@ -437,7 +437,7 @@ def _header_section(results: PerceptronResults, fit: FittedModel[PerceptronFit])
         text = "; ".join(planes) if start.size <= MAX_START_COLUMNS else "given: see fit.start"
         start_items = [HeaderItem("Start", start.tolist(), text)]
     items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         HeaderItem("Order of rows", order),
         HeaderItem("Step", fit.estimates.step, f"{fit.estimates.step:g}"),

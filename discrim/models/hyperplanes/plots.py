@@ -81,7 +81,7 @@ def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
 @plot(
     "regions",
     "the line, its margin and support points, in the plane of two columns",
-    takes=("columns", "at"),
+    used_options=("columns", "at"),
     default_if=reads_two_columns,
 )
 def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
@@ -142,7 +142,7 @@ def history(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     recorded_steps = list(fit.estimates.best_passes) or [None] * len(fewest)
     first = classes.index(errors.columns[0])
     signs = options.signs(classes)
-    return plane_plots.draw_passes(
+    return plane_plots.draw_perceptron_errors(
         errors, list(zip(recorded_steps, fewest, strict=True)), ax=options.ax, signs=signs, first_class=first
     )
 
@@ -189,7 +189,7 @@ def updates(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     points = pd.DataFrame(rows.x, columns=fit.terms)
     ends = (estimates.coef[:, 0], results.updates)
     signs = options.signs(fit.classes)
-    return plane_plots.draw_updates(
+    return plane_plots.draw_perceptron_steps(
         points, rows.codes, list(fit.classes), (first_update, after), ends, ax=options.ax, signs=signs
     )
 

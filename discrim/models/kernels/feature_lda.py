@@ -290,7 +290,10 @@ def _gather_feature_sums(design_rows: DesignRows, features: FeatureMap, n_classe
     """Accumulate the moments of the features over all rows, in one pass."""
     with Progress(0, "moments of the features"):
         moments = gather(
-            FeatureRows(design_rows, features), n_classes=n_classes, n_columns=features.width, rooted=False
+            FeatureRows(design_rows, features),
+            n_classes=n_classes,
+            n_columns=features.width,
+            with_roots=False,
         )
     return FeatureSums.from_moments(moments)
 
@@ -332,7 +335,7 @@ def refit_with_new_features(
     has_all_columns = len(keep) == moments.n_columns
     if not has_all_columns:
         design_rows = design_rows.select_columns(keep.tolist())
-        moments = moments.columns(keep)
+        moments = moments.select_columns(keep)
     try:
         refit = fit_by_features(design_rows, moments, fit.estimates.prior, plan)
     except DataError:

@@ -842,7 +842,7 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
         f"{results.kernel}, degree {estimates.degree}" if results.kernel == "polynomial" else results.kernel
     )
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem(
             "Kernel and scale",
             results.kernel,

@@ -10,7 +10,7 @@ from discrim.models.plots import spaces
 from discrim.models.plots.plottable import has_tuned_option, plot
 from discrim.models.plots.shared import WITH_POSTERIORS
 from discrim.report.plots.points import name_lines
-from discrim.report.plots.style import SIGNS, ink, log_axis, new_axes, set_title, to_floats
+from discrim.report.plots.style import SIGNS, ink, new_axes, set_log_axis, set_title, to_floats
 
 if TYPE_CHECKING:
     from discrim.models.base.fit import FittedModel
@@ -61,7 +61,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     line_style = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
     by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
     axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **line_style)
-    log_axis(axes, path["width"].to_numpy())
+    set_log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
     axes.set_ylabel(f"Mean {results._loss_name}, left-out rows")
     axes.legend()

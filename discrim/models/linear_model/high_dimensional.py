@@ -346,7 +346,7 @@ def _fourth_power_sums(design_rows: DesignRows, moments: ClassMoments, method: s
     -------
     (K,) float
     """
-    if design_rows.weighted and not design_rows.rows.has_whole_weights():
+    if design_rows.has_weights and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             f"method={method!r} averages over pairs of observations and requires integer weights.",
             hint="Pass weights that are whole numbers.",

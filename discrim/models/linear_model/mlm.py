@@ -34,7 +34,7 @@ from discrim.inference.manova import (
     hypothesis_table,
     least_squares,
     partial_etas,
-    roy_critical,
+    roy_critical_value,
     t_table,
 )
 from discrim.models.base import reading
@@ -190,7 +190,7 @@ class MLMResults(SummarizedResults):
             residual sum of squares. With a level also omega2, low and high; the limits assume normal
             residuals with constant variance.
         """
-        error = (self._model.estimates.error**2).sum(axis=0)
+        error = (self._model.estimates.error_root**2).sum(axis=0)
         tables = {}
         for label in self.terms:
             hypothesis = self._hypothesis(label, type)
@@ -387,7 +387,9 @@ class MLMResults(SummarizedResults):
                 ),
             )
         origin = self._model.origin[self._model.n_model - 1 :] / self._model.unit
-        contrast = self._model.estimates.contrast(self._model.to_scaled_columns(combinations), origin)
+        contrast = self._model.estimates.contrast_hypothesis(
+            self._model.to_scaled_columns(combinations), origin
+        )
         if contrast.df < contrast.columns:
             raise DataError(
                 f"The hypothesis {hypothesis[:80]!r} has equations that are empty or follow from the others.",
@@ -411,7 +413,7 @@ class MLMResults(SummarizedResults):
     @property
     def cov_resid(self) -> pd.DataFrame:
         """Covariance matrix of the residuals; entries outside the range of float64 are infinite or zero."""
-        error = self._model.estimates.error * (self._model.unit / np.sqrt(self.df_resid))
+        error = self._model.estimates.error_root * (self._model.unit / np.sqrt(self.df_resid))
         with np.errstate(over="ignore", under="ignore"):
             return pd.DataFrame(error.T @ error, index=self.responses, columns=self.responses)
 
@@ -450,7 +452,7 @@ class MLMResults(SummarizedResults):
         if size == "evidence":
             p = len(self.responses)
             q = hypothesis.df
-            critical = roy_critical(p, q + 1, self.df_resid + q + 1, 1 - level) if q else np.nan
+            critical = roy_critical_value(p, q + 1, self.df_resid + q + 1, 1 - level) if q else np.nan
             scaled_root = scaled_root / np.sqrt(critical)
         return pd.DataFrame(scaled_root.T @ scaled_root, index=self.responses, columns=self.responses)
 
@@ -480,7 +482,7 @@ class MLMResults(SummarizedResults):
         p = len(self.responses)
         rank = self._model.estimates.rank
         if self._model.has_error_df:
-            log_det = 2 * np.log(np.abs(np.diagonal(self._model.estimates.error))).sum()
+            log_det = 2 * np.log(np.abs(np.diagonal(self._model.estimates.error_root))).sum()
         else:
             # The residual covariance matrix is singular, and the likelihood is unbounded.
             log_det = np.nan
@@ -642,7 +644,7 @@ def mlm(
             f"{join_labels(design_rows.design.columns)}.",
             hint="Fill in values, or leave columns out.",
         )
-    if design_rows.weighted:
+    if design_rows.has_weights:
         warn_of_weights(root, are_integers=design_rows.rows.has_whole_weights())
     triangle, unit = scale_by_powers_of_two(root.triangle)
     rows = np.zeros((max(len(triangle), len(unit)), triangle.shape[1]))

@@ -14,7 +14,7 @@ import pandas as pd
 from scipy import stats
 
 from discrim.errors import DataError
-from discrim.inference.manova import roy_critical
+from discrim.inference.manova import roy_critical_value
 from discrim.models.base.reading import check_test_type, format_argument, join_labels
 from discrim.models.discriminant.normal_summary import dimension_tests_section, variate_correlations_section
 from discrim.report.grid import HeaderItem, Pairs, Section
@@ -299,7 +299,7 @@ def plot_canonical_ellipses(
     chosen = _select_two_names(axes, names, "axes", "canonical axes")
     positions = [names.index(name) for name in chosen]
     df_resid = results._model.estimates.df
-    critical = roy_critical(len(results._raw), results.df + 1, df_resid + results.df + 1, 1 - level)
+    critical = roy_critical_value(len(results._raw), results.df + 1, df_resid + results.df + 1, 1 - level)
     shape = np.diag(results.eigenvalues.to_numpy()[positions] / critical)
     figure_axes = draw_he(
         results.centroids[chosen].dropna(),

@@ -41,8 +41,8 @@ from discrim.models.linear_model.permuted_rows import (
 )
 from discrim.models.linear_model.term_model import term_position
 from discrim.report.grid import Format, HeaderItem, Pairs, Section
-from discrim.report.plots.evaluation import draw_permuted
-from discrim.report.plots.points import draw_spread
+from discrim.report.plots.evaluation import draw_permutations
+from discrim.report.plots.points import draw_strips_with_means
 from discrim.report.plots.spaces import draw_scores
 from discrim.report.plots.style import set_title, to_floats
 from discrim.report.tables import Summary, summarize
@@ -386,7 +386,9 @@ class PermanovaResults(SummarizedResults):
         labels = pd.Series(classes[codes], index=points.index)
         means = [points.to_numpy()[codes == code].mean(axis=0) for code in range(len(classes))]
         centroids = pd.DataFrame(means, index=classes, columns=points.columns)
-        axes = draw_scores(points, labels, centroids, ax, level=None, shares=squares / total, of=share_basis)
+        axes = draw_scores(
+            points, labels, centroids, ax, level=None, proportions=squares / total, proportion_of=share_basis
+        )
         set_title(axes, f"Principal coordinates of the rows, by {term}" if title is None else title)
         return axes
 
@@ -414,7 +416,7 @@ class PermanovaResults(SummarizedResults):
                 hint="Leave out terms, or identical rows.",
             )
         names = (f"Pseudo-F, permuted: {self.shuffled}", f"F of {term} by permutation")
-        axes = draw_permuted(permuted_f, observed_f, f"p {p:.2g}", names, ax=ax)
+        axes = draw_permutations(permuted_f, observed_f, f"p {p:.2g}", names, ax=ax)
         if title is not None:
             set_title(axes, title)
         return axes
@@ -504,7 +506,7 @@ class Dispersion(SummarizedResults):
         """
         rows = results._inputs.rows
         permutation_design = results._inputs.permutation_design
-        distances, n_negative = core.class_distances(results._inputs.space, codes, centre)
+        distances, n_negative = core.distances_to_class_centres(results._inputs.space, codes, centre)
         if n_negative:
             warn_user(
                 f"{n_negative} squared distances from the centres are negative and set to zero, because the "
@@ -609,7 +611,7 @@ class Dispersion(SummarizedResults):
         -------
         Axes
         """
-        axes = draw_spread(
+        axes = draw_strips_with_means(
             to_floats(self.distances.to_frame())[:, 0],
             self._codes,
             list(self._classes),

@@ -21,7 +21,7 @@ from discrim.design.linear_model import model_rows
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference import distance_tests as core
-from discrim.inference.distance_tests import Directions, RowShuffle
+from discrim.inference.distance_tests import DesignPermutation, Directions
 from discrim.inference.manova import MCKEON, STATISTICS, LeastSquares, TestType, orthonormal_bases
 from discrim.inference.resampling import find_mixed_unit, seed_or_random
 from discrim.models.base import reading
@@ -116,7 +116,7 @@ class ModelRows:
         codes = number_labels(vector, self.table, option, is_used)[self.positions]
         return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
 
-    def shuffle(self, cells: Codes, permutation_design: PermutationDesign) -> tuple[RowShuffle, str]:
+    def shuffle(self, cells: Codes, permutation_design: PermutationDesign) -> tuple[DesignPermutation, str]:
         """Return the permutations of the rows, and a description of the permuted units.
 
         Parameters
@@ -149,7 +149,7 @@ class ModelRows:
             )
         if units is not None:
             self._require_equal_sizes(units, groups)
-        row_shuffle = RowShuffle.from_cells(cells, units, blocks)
+        row_shuffle = DesignPermutation.from_cells(cells, units, blocks)
         if row_shuffle.n_labellings() < 2:
             block_label = "" if within is None else f" within {quoted_name(within)}"
             raise DataError(
@@ -163,9 +163,9 @@ class ModelRows:
         unit_label = "rows" if units is None else f"whole groups of {quoted_name(groups)}"
         return row_shuffle, unit_label if within is None else f"{unit_label} within {quoted_name(within)}"
 
-    def unchanged_terms(self, shuffle: RowShuffle) -> Mask:
+    def unchanged_terms(self, shuffle: DesignPermutation) -> Mask:
         """Return a mask (t,) of the terms whose columns no permutation changes."""
-        return shuffle.invariant_terms(self.model.estimates.x, self.model.estimates.groups)
+        return shuffle.invariant_term_mask(self.model.estimates.x, self.model.estimates.groups)
 
     def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
         """Raise DataError if the groups with codes `units` (n,) differ in their number of rows."""
@@ -222,7 +222,7 @@ def read_rows_to_permute(
         )
     total_weight = 0.0 if design_rows.weights is None else float(np.nansum(design_rows.weights))
     reading.raise_if_large(design_rows, "Permutations exchange rows", n_repeated_rows=total_weight)
-    if design_rows.weighted and not design_rows.rows.has_whole_weights():
+    if design_rows.has_weights and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
             "Permutation tests require weights that are whole numbers.",
             hint="Pass frequency weights: a weight of 3 stands for three identical rows.",

@@ -91,8 +91,8 @@ class Stratum:
         """
         weights = contrasts * (model.unit / common_unit(model))[:, None]
         origin = model.origin[model.n_model - 1 :] / common_unit(model) @ contrasts
-        estimates = model.estimates.for_combinations(weights)
-        if estimates.df >= len(estimates.error) and estimates.dependent():
+        estimates = model.estimates.for_response_combinations(weights)
+        if estimates.df >= len(estimates.error_root) and estimates.dependent_responses():
             raise CollinearError(
                 f"Contrasts of the responses{f' for {label!r}' if label else ''} are fitted exactly by the "
                 "model, or are linear combinations of other contrasts.",
@@ -106,7 +106,7 @@ class Stratum:
             return self.model.constant_hypothesis(self.estimates, self.origin, test_type)
         if test_type == 3:
             self.model.raise_if_deficient_terms()
-        return self.estimates.hypothesis(term, test_type)
+        return self.estimates.term_hypothesis(term, test_type)
 
     def term_hypotheses(self, test_type: TestType) -> Iterator[tuple[str, Hypothesis]]:
         """Yield label and hypothesis of the constant and of each between-subject term."""
@@ -168,7 +168,7 @@ class _CellMeansResults(SummarizedResults):
             )
         is_single_factor = len(model.terms[position].categories) == 1
         labels = [cell[0] if is_single_factor else ":".join(map(str, cell)) for cell in cells.labels]
-        sd = np.sqrt((model.estimates.error**2).sum(axis=0) / model.estimates.df) * model.unit
+        sd = np.sqrt((model.estimates.error_root**2).sum(axis=0) / model.estimates.df) * model.unit
         with np.errstate(divide="ignore"):
             se = sd / np.sqrt(counts)[:, None]
         mean = model.to_response_units(means)
@@ -459,7 +459,7 @@ class RepeatedResults(_CellMeansResults):
             for label, stratum, hypothesis in self._term_hypotheses(type)
         }
         table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(index="term")
-        errors = sum(float((stratum.estimates.error**2).sum()) for stratum in self._strata)
+        errors = sum(float((stratum.estimates.error_root**2).sum()) for stratum in self._strata)
         table["eta2_generalized"] = table["SS"] / (table["SS"] + errors)
         # Multiply twice: the square of the unit alone could overflow although the result does not.
         squares = ["SS", "SS_error"]

@@ -16,14 +16,14 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats, Mask
 from discrim.design.design_rows import DesignRows
 from discrim.design.linear_model import Cells, ModelTerm, level_cells
-from discrim.design.rows import new_blocks
+from discrim.design.rows import rows_of_new_data
 from discrim.errors import CollinearError, CollinearWarning, DataError, NotSupportedError, warn_user
 from discrim.inference import manova
 from discrim.inference.manova import Hypothesis, LeastSquares, TestType
 from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import copy_with_rows
 from discrim.models.base.reading import Data, Structure, check_word, format_argument, join_labels
-from discrim.models.base.scores import transformed_rows
+from discrim.models.base.scores import transform_rows
 from discrim.models.linear_model.mlm_summary import canonical_summary, plot_canonical_ellipses
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class TermModel:
         """Return the hypothesis that the term at position `term` has no effect, of type I, II or III."""
         if test_type == 3:
             self.raise_if_deficient_terms()
-        return self.estimates.hypothesis(term, test_type)
+        return self.estimates.term_hypothesis(term, test_type)
 
     def raise_if_deficient_terms(self) -> None:
         """Raise NotSupportedError if some term has too few degrees of freedom for type III tests."""
@@ -143,9 +143,9 @@ class TermModel:
         Hypothesis
         """
         if test_type != 3:
-            return estimates.overall(origin)
+            return estimates.constant_hypothesis(origin)
         self.raise_if_deficient_terms()
-        return estimates.contrast(self.to_scaled_columns(np.eye(1, self.n_model)), origin)
+        return estimates.contrast_hypothesis(self.to_scaled_columns(np.eye(1, self.n_model)), origin)
 
     def deficient_term(self) -> int | None:
         """Return the position of the first term with fewer degrees of freedom than columns; None if none.
@@ -272,7 +272,7 @@ class TermModel:
         if not self.has_error_df:
             return
         texts = []
-        for dependency in self.estimates.dependent()[:4]:
+        for dependency in self.estimates.dependent_responses()[:4]:
             predictors = join_labels(names[j] for j in dependency.predictors)
             reason = (
                 f"a linear combination of {predictors} and the model"
@@ -419,7 +419,7 @@ class TermCanonicalResults(SummarizedResults):
         is_nonzero = roots > MIN_ROOT_RATIO * roots[0] if len(roots) and roots[0] > 0 else roots > 0
         self._roots = roots[is_nonzero]
         raw = axes[:, is_nonzero] * np.sqrt(estimates.df)
-        self._residual_sd = np.sqrt((estimates.error**2).sum(axis=0) / estimates.df)
+        self._residual_sd = np.sqrt((estimates.error_root**2).sum(axis=0) / estimates.df)
         largest = np.abs(raw * self._residual_sd[:, None]).argmax(axis=0)
         self._raw = raw * np.where(raw[largest, np.arange(raw.shape[1])] < 0, -1.0, 1.0)
         self._names = pd.Index([f"LD{i + 1}" for i in range(len(self._roots))])
@@ -501,7 +501,7 @@ class TermCanonicalResults(SummarizedResults):
         """
         check_word("kind", kind, Structure)
         rows = {
-            "within": self._model.estimates.error,
+            "within": self._model.estimates.error_root,
             "total": self._centred_root(),
             "between": self._hypothesis.projection,
         }[kind]
@@ -537,10 +537,10 @@ class TermCanonicalResults(SummarizedResults):
         first = self._model.n_model - 1
         design_rows = design_rows.select_columns(range(first, len(design_rows.terms)))
         if data is not None:
-            design_rows = new_blocks(design_rows, data, is_stored=True)
+            design_rows = rows_of_new_data(design_rows, data, is_stored=True)
         raw = self.raw.to_numpy()
         grand = self._model.to_response_units(self._model.mean())
-        return transformed_rows(design_rows, lambda x: (x - grand) @ raw, self._names)
+        return transform_rows(design_rows, lambda x: (x - grand) @ raw, self._names)
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:
         """The tables as a summary, which prints as text and is shown as tables in a notebook.

@@ -180,7 +180,7 @@ def _choose_by_bic(
         size = sizes[group[0]]
         form = forms[group[0]]
         component_counts = range(1, choice.max_components + 1) if size is None else [size]
-        jobs.append(core.candidates(component_counts, FORMS if form is None else [form], len(group)))
+        jobs.append(core.form_candidates(component_counts, FORMS if form is None else [form], len(group)))
     with Progress(sum(len(job) for job in jobs), "choice of components") as progress:
         for group, job in zip(groups, jobs, strict=True):
             in_group = np.isin(codes, group)
@@ -190,7 +190,7 @@ def _choose_by_bic(
                 None if weights is None else weights[in_group],
             )
             candidate_rows = core.fit_candidates(
-                moments.classes(group), *group_rows, job, choice.plan, progress
+                moments.select_classes(group), *group_rows, job, choice.plan, progress
             )
             table = pd.DataFrame(candidate_rows, columns=["components", "covariance", "df", "llf", "bic"])
             if table["bic"].isna().all():
@@ -335,7 +335,7 @@ def _classification_rule(
     The rule accepts missing values if predictions integrate out the missing columns of these rows.
     """
     log_prior = fit.log_prior()
-    return estimates.rule_of_some(log_prior) if design_rows.integrates_missing else estimates.rule(log_prior)
+    return estimates.marginal_rule(log_prior) if design_rows.integrates_missing else estimates.rule(log_prior)
 
 
 class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
@@ -376,7 +376,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def _component_index(self) -> pd.MultiIndex:
         """Index (class, component number), in the order of `_component_order`."""
         component_numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
-        labels = self.classes.take(self._fit.estimates.owner)
+        labels = self.classes.take(self._fit.estimates.component_classes)
         return pd.MultiIndex.from_arrays(
             [labels, component_numbers], names=[self.classes.name or "class", "component"]
         )
@@ -385,7 +385,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def _component_order(self) -> Codes:
         """Positions (T,) of the estimated components, sorted by class and by decreasing share."""
         estimates = self._fit.estimates
-        return np.lexsort((-estimates.components.mixing_proportions, estimates.owner))
+        return np.lexsort((-estimates.components.mixing_proportions, estimates.component_classes))
 
     @property
     def shares(self) -> pd.Series:
@@ -520,7 +520,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
-        rule = self._fit.estimates.components_of_some(log_of_prior(self._fit.prior_values()))
+        rule = self._fit.estimates.marginal_component_rule(log_of_prior(self._fit.prior_values()))
         values = np.full((design_rows.table.nrows, len(self._component_order)), np.nan)
         for row_slice, x, missing in design_rows.iter_all_rows():
             is_scored = slice(None) if missing is None or design_rows.integrates_missing else ~missing
@@ -723,7 +723,7 @@ def mixture(
     reading.check_word("over", over, ("class", "classes"), optional=True)
     by_em = is_em_requested(missing, na_action, has_rows=True)
     design_rows = read_rows(
-        formula, data, weights=weights, levels=levels, functions=functions, uses_incomplete=by_em
+        formula, data, weights=weights, levels=levels, functions=functions, uses_incomplete_rows=by_em
     )
     reading.raise_if_large(design_rows, "mixture() keeps the rows")
     if by_em:
@@ -939,7 +939,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of the columns `keep`; the others are integrated out."""
-        return estimates.of_columns(log_prior, keep)
+        return estimates.rule_for_columns(log_prior, keep)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays stored in a file."""
@@ -981,7 +981,7 @@ def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pa
     observed = "" if completed is None else ", observed"
     steps = "yes" if results.converged else f"no, in {estimates.maxiter} steps"
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         headers.prior_item(fit),
         HeaderItem(

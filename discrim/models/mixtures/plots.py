@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @plot(
     "components",
     "outlines of the components of each class in the plane of two columns",
-    takes=("columns", "level"),
+    used_options=("columns", "level"),
 )
 def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the outlines of the components in the plane of two columns.

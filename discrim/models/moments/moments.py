@@ -32,7 +32,7 @@ from discrim.design.levels import append_level_positions, constant_values_by_cla
 from discrim.design.matrix import response_codes
 from discrim.design.rows import read_rows
 from discrim.design.source_tables import chunk_tables, table_chunks
-from discrim.errors import DataError, FormulaError, NotSupportedError, naming_file
+from discrim.errors import DataError, FormulaError, NotSupportedError, add_path_to_errors
 from discrim.formula.design import Design
 from discrim.formula.factors import Functions, RowRange, check_functions
 from discrim.formula.formula import parse_adjusted_formula
@@ -136,7 +136,7 @@ def moments(
     skipped = 0
     if source.is_single_pass and na_action == "drop":
         (first, where), skipped = _first_table_with_complete_rows(chunk, chunks, columns)
-    with naming_file(where):
+    with add_path_to_errors(where):
         design_rows = read_rows(
             formula, first, weights=weights, levels=levels, functions=functions, is_chunk=True,
             parser=parse_adjusted_formula,
@@ -151,7 +151,7 @@ def moments(
         )
     total.dropped += skipped
     for chunk, where in chunks:
-        with naming_file(where):
+        with add_path_to_errors(where):
             total = total + total.of(chunk, na_action=na_action)
     return total
 
@@ -307,7 +307,7 @@ class Moments:
     @returning_result_table
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, divisor N - K; K counts the classes with rows."""
-        self._need("cov", "pooled")
+        self._require_scatters("cov", "pooled")
         sums = self._moments
         return self._covariance_frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
 
@@ -315,7 +315,7 @@ class Moments:
     @returning_result_table
     def covs(self) -> dict[Any, pd.DataFrame]:
         """Covariance of each class, divisor n_k - 1."""
-        self._need("covs", "class")
+        self._require_scatters("covs", "class")
         class_scatters = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
         return {label: self._covariance_frame(scatter, count - 1) for label, scatter, count in class_scatters}
 
@@ -323,7 +323,7 @@ class Moments:
     @returning_result_table
     def variances(self) -> pd.DataFrame:
         """Variances of each class, divisor n_k - 1."""
-        self._need("variances", "diagonal")
+        self._require_scatters("variances", "diagonal")
         sums = self._moments
         df = self._moments.counts[:, None] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -336,7 +336,7 @@ class Moments:
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
 
-    def _need(self, name: str, required_scatters: str) -> None:
+    def _require_scatters(self, name: str, required_scatters: str) -> None:
         """Raise NotSupportedError if the option `scatters` of these moments does not suffice.
 
         Parameters
@@ -392,7 +392,7 @@ class Moments:
         source.check_weights_are_column(column)
         names = (*design.response_columns, *design.columns, *([column] if isinstance(column, str) else ()))
         for chunk, where in table_chunks(source, list(dict.fromkeys(names))):
-            with naming_file(where):
+            with add_path_to_errors(where):
                 table = chunk if isinstance(chunk, Table) else Table(chunk, is_chunk=True)
                 moments = self._moments_of_table(table, column, na_action)
             total = moments if total is None else total + moments
@@ -603,7 +603,7 @@ class Moments:
                 hint="Subtract only moments that were added.",
             )
         subtracted = subtracted._extend_to_classes(levels)
-        counts = self._level_counts.without(subtracted._level_counts)
+        counts = self._level_counts.subtract(subtracted._level_counts)
         remainder = subtract_moments(
             self._moments, subtracted._moments, constant_values_by_class(self._design, counts.tables)
         )
@@ -635,7 +635,7 @@ class Moments:
             self,
             _design=replace(self._design, levels=levels),
             _moments=extend_to_classes(self._moments, position, len(levels), by_class=by_class),
-            _level_counts=self._level_counts.among(position, len(levels)),
+            _level_counts=self._level_counts.extend_to_classes(position, len(levels)),
         )
 
     def _without_empty_classes(self) -> Moments:
@@ -646,17 +646,17 @@ class Moments:
         return replace(
             self,
             _design=replace(self._design, levels=tuple(self._design.levels[k] for k in keep)),
-            _moments=self._moments.classes(keep),
-            _level_counts=self._level_counts.classes(keep),
+            _moments=self._moments.select_classes(keep),
+            _level_counts=self._level_counts.select_classes(keep),
         )
 
-    def _with_classes(self, levels: tuple[Any, ...]) -> Moments:
+    def _with_declared_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return the moments with `levels` as declared classes: added tables cannot have other classes."""
         expanded = self._extend_to_classes(levels)
         return replace(expanded, _design=_complete_label_categories(expanded._design), _levels_given=True)
 
     @property
-    def _in_weights(self) -> bool:
+    def _has_weighted_counts(self) -> bool:
         """Whether the counts are sums of weights instead of numbers of rows."""
         return self._weighted or self._decayed
 
@@ -808,7 +808,7 @@ def moments_of_rows(
         design_rows.raise_if_missing()
     return Moments(
         design_rows.design, sums, counted_blocks.counts, scatters, levels_given, dropped,
-        design_rows.weighted,
+        design_rows.has_weights,
         weights if isinstance(weights, str) else None, design_rows.functions,
     )  # fmt: skip
 
@@ -848,7 +848,7 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
         pass
     return Moments(
         _complete_label_categories(design_rows.design), sums, counted_blocks.counts, scatters, True,
-        design_rows.dropped, design_rows.weighted, None, design_rows.functions,
+        design_rows.dropped, design_rows.has_weights, None, design_rows.functions,
     )  # fmt: skip
 
 

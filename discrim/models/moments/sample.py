@@ -152,10 +152,10 @@ class Sample:
         bar = self.supports_covariates and isinstance(self.formula, str) and "|" in self.formula
         parser = parse_adjusted_formula if bar else parse_formula
         return read_rows(
-            **self._table_arguments(), in_memory=in_memory, parser=parser, uses_incomplete=incomplete
+            **self._table_arguments(), in_memory=in_memory, parser=parser, uses_incomplete_rows=incomplete
         )
 
-    def of_moments(
+    def read_moments(
         self, required_moments: ScatterType, needs_rows: NeedsRows | None = None
     ) -> tuple[DesignRows, ClassMoments]:
         """Return the moments that the user passed, and their design as `DesignRows` without rows.
@@ -181,11 +181,11 @@ class Sample:
         required_text = (
             "one covariance for all classes" if is_pooled else "a variance or covariance for each class"
         )
-        user_moments._need(f"A model with {required_text}", required_moments)
+        user_moments._require_scatters(f"A model with {required_text}", required_moments)
         design_rows = design_without_rows(
             user_moments._design,
             user_moments._functions,
-            weighted=user_moments._in_weights,
+            weighted=user_moments._has_weighted_counts,
             n_dropped_rows=user_moments.dropped,
         )
         return usable_moments(

@@ -96,10 +96,10 @@ def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
     columns : (q,) int
         Positions of these columns.
     """
-    for i, j in enumerate(columns[group_tally.plan.tables].tolist()):
-        tally.tables[tally.plan.tables.tolist().index(j)] = group_tally.tables[i]
-    for i, j in enumerate(columns[group_tally.plan.kernels].tolist()):
-        tally.values[tally.plan.kernels.tolist().index(j)] = group_tally.values[i]
+    for i, j in enumerate(columns[group_tally.plan.categorical_positions].tolist()):
+        tally.tables[tally.plan.categorical_positions.tolist().index(j)] = group_tally.tables[i]
+    for i, j in enumerate(columns[group_tally.plan.kernel_positions].tolist()):
+        tally.values[tally.plan.kernel_positions.tolist().index(j)] = group_tally.values[i]
 
 
 def select_present_classes(tally: Tally, classes: Sequence[Any], design_rows: DesignRows) -> Tally:
@@ -144,7 +144,7 @@ def usable_available_rows(
             'na_action="raise" cannot be combined with missing="available".',
             hint="Leave out one of the two.",
         )
-    if len(plan.counts):
+    if len(plan.count_positions):
         raise NotSupportedError(
             'counts= cannot be combined with missing="available": the multinomial distribution requires the '
             "sum of all counts of a row.",
@@ -162,7 +162,7 @@ def usable_available_rows(
             hint="Pass rows with a class.",
             columns=(design_rows.design.response,),
         )
-    if design_rows.weighted:
+    if design_rows.has_weights:
         reading.warn_of_weights(moments, are_integers=design_rows.rows.has_whole_weights())
     design_rows, moments = reading.drop_empty_classes(design_rows, moments)
     tally = select_present_classes(tally, classes, design_rows)

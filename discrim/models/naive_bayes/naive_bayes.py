@@ -71,7 +71,10 @@ DENSITY_GRID_MARGIN = 3.0
 def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
     """Return the levels of each categorical column, by term; a boolean column has (False, True)."""
     levels_by_position = term_levels(fit.design_rows.design)
-    return {fit.terms[j]: levels_by_position[j] or (False, True) for j in fit.estimates.plan.tables.tolist()}
+    return {
+        fit.terms[j]: levels_by_position[j] or (False, True)
+        for j in fit.estimates.plan.categorical_positions.tolist()
+    }
 
 
 def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
@@ -81,7 +84,7 @@ def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rul
     if design_rows.uses_incomplete_rows:
         # Constant columns are removed here, because the caller removes them only from complete rows.
         keep = np.setdiff1d(keep, constant_columns(moments))
-        moments = moments.columns(keep)
+        moments = moments.select_columns(keep)
         tally = tally.columns(keep)
     refit = replace(fit.estimates, plan=tally.plan).refit(moments, tally) if len(keep) else None
     if refit is None:
@@ -148,7 +151,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     def normal_terms(self) -> pd.Index:
         """The columns that are normal within classes."""
-        return self.terms[self._fit.estimates.plan.normal]
+        return self.terms[self._fit.estimates.plan.normal_positions]
 
     @property
     @with_display_formats(every="count")
@@ -200,7 +203,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Standard deviations of the kernels.
         """
-        terms = self.terms[self._fit.estimates.plan.kernels]
+        terms = self.terms[self._fit.estimates.plan.kernel_positions]
         kernels = self._fit.estimates.kernels
         return self._class_table(None if kernels is None else kernels.bandwidths(), terms)
 
@@ -210,7 +213,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
         Shape: classes by columns of counts.
         """
-        terms = self.terms[self._fit.estimates.plan.counts]
+        terms = self.terms[self._fit.estimates.plan.count_positions]
         counts = self._fit.estimates.counts
         return self._class_table(None if counts is None else counts.probabilities(), terms)
 
@@ -241,7 +244,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
             The column is unknown or has no density, or a value is not a number.
         """
         plan = self._fit.estimates.plan
-        numeric = self.terms[np.sort(np.concatenate([plan.normal, plan.kernels]))]
+        numeric = self.terms[np.sort(np.concatenate([plan.normal_positions, plan.kernel_positions]))]
         if not (isinstance(term, str) and term in numeric):
             numeric_names = reading.join_labels(numeric) if len(numeric) else "no column"
             density_text = f"{numeric_names} {'have' if len(numeric) > 1 else 'has'}"
@@ -589,13 +592,13 @@ def _tally_usable_rows(
     plan = _read_plan(design_rows, options)
     if options.missing is not None:
         return usable_available_rows(design_rows, plan, na_action)
-    design_rows = design_rows.with_counts(tuple(design_rows.terms[j] for j in plan.counts))
+    design_rows = design_rows.with_counts(tuple(design_rows.terms[j] for j in plan.count_positions))
     tally = Tally(plan, len(design_rows.design.levels))
     classes = design_rows.design.levels
     terms = design_rows.terms
     # A constant count is kept, because it contributes to the sum of the counts.
     design_rows, moments = reading.usable_rows(
-        design_rows, "diagonal", na_action, tally.wrap, keep=plan.counts.tolist()
+        design_rows, "diagonal", na_action, tally.wrap, keep=plan.count_positions.tolist()
     )
     if not design_rows.constant:
         return design_rows, moments, select_present_classes(tally, classes, design_rows)
@@ -635,12 +638,12 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
         AVAILABLE_NEEDS_ROWS if options.missing is not None else KERNELS_NEED_ROWS if has_kernels else None
     )
     user_moments = sample.validated_moments(needs_rows)
-    user_moments._need("Naive Bayes", "diagonal")
+    user_moments._require_scatters("Naive Bayes", "diagonal")
     design = level_design(user_moments._design)
     design_rows = design_without_rows(
         design,
         user_moments._functions,
-        weighted=user_moments._in_weights,
+        weighted=user_moments._has_weighted_counts,
         n_dropped_rows=user_moments.dropped,
     )
     plan = _read_plan(design_rows, options)
@@ -655,10 +658,15 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
     moments = _moments_with_level_columns(user_moments, design_rows.terms, names)
     _raise_if_negative_counts(user_moments, plan, design_rows, moments)
     tally = Tally(plan, moments.n_classes)
-    tally.tables, tally.sums = list(user_moments._level_counts.tables), count_sums(moments, plan.counts)
+    tally.tables, tally.sums = (
+        list(user_moments._level_counts.tables),
+        count_sums(moments, plan.count_positions),
+    )
     classes = design.levels
     terms = design_rows.terms
-    design_rows, moments = usable_moments(user_moments, design_rows, moments, keep=plan.counts.tolist())
+    design_rows, moments = usable_moments(
+        user_moments, design_rows, moments, keep=plan.count_positions.tolist()
+    )
     tally = select_present_classes(tally, classes, design_rows)
     if len(design_rows.terms) < len(terms):
         tally = tally.columns(np.array([terms.index(term) for term in design_rows.terms]))
@@ -722,7 +730,7 @@ def _raise_if_negative_counts(
         Diagonal moments of the columns of `design_rows`.
     """
     has_negative_mean = user_moments._moments.class_means < 0
-    for j in plan.counts.tolist():
+    for j in plan.count_positions.tolist():
         position = user_moments._design.terms.index(design_rows.terms[j])
         if not user_moments._level_counts.negative[position] and not has_negative_mean[:, position].any():
             continue
@@ -884,9 +892,9 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
     plan = tally.plan
     terms = np.array(design_rows.terms, dtype=object)
     levels = design_rows.design.levels
-    if len(plan.normal):
-        names = tuple(terms[plan.normal])
-        available: Any = np.inf if tally.available is None else tally.available[:, plan.normal]
+    if len(plan.normal_positions):
+        names = tuple(terms[plan.normal_positions])
+        available: Any = np.inf if tally.available is None else tally.available[:, plan.normal_positions]
         too_few = np.argwhere(available <= (1 if plan.method == "moment" else 0))
         if len(too_few):
             k, j = too_few[0]
@@ -898,15 +906,15 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
                 columns=(names[j],),
                 classes=(levels[k],),
             )
-        _raise_if_no_variance(moments.columns(plan.normal), names, levels, plan)
+        _raise_if_no_variance(moments.select_columns(plan.normal_positions), names, levels, plan)
     is_empty = tally.sums.sum(axis=1) + plan.laplace <= 0
-    if len(plan.counts) and is_empty.any():
+    if len(plan.count_positions) and is_empty.any():
         raise CollinearError(
-            f"The counts {reading.join_labels(terms[plan.counts])} are all zero in class "
+            f"The counts {reading.join_labels(terms[plan.count_positions])} are all zero in class "
             f"{levels[int(is_empty.argmax())]!r}.",
             hint="Pass laplace=1, for example, or leave out the class.",
             options={"laplace": 1},
-            columns=list(terms[plan.counts]),
+            columns=list(terms[plan.count_positions]),
             classes=(levels[int(is_empty.argmax())],),
         )
 
@@ -916,7 +924,7 @@ def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
     lacking = fit.without_bandwidth()
     if not lacking.any():
         return
-    names = [design_rows.terms[j] for j in fit.plan.kernels]
+    names = [design_rows.terms[j] for j in fit.plan.kernel_positions]
     counts = fit.moments.counts
     rows = fit.moments.rows
     has_light_weights = (counts <= 1) & (rows > 1) & lacking.any(axis=1)
@@ -1072,7 +1080,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             The tables of a loaded fit do not match the levels of its design.
         """
         fit = super().fit(estimates, rows, arguments, **options)
-        sizes = estimates.plan.sizes[estimates.plan.tables].tolist()
+        sizes = estimates.plan.sizes[estimates.plan.categorical_positions].tolist()
         sizes_match = [len(levels) for levels in _levels_by_term(fit).values()] == sizes
         if not (sizes_match and frame_levels.codes_are_positions(rows.design)):
             raise DataError(
@@ -1114,7 +1122,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         boolean_terms = [term for term, levels in _levels_by_term(fit).items() if levels == (False, True)]
         frame_levels.check_booleans_or_counts(rows.table, boolean_terms, counts=False)
         frame_levels.check_booleans_or_counts(
-            rows.table, fit.terms[fit.estimates.plan.counts].tolist(), counts=True
+            rows.table, fit.terms[fit.estimates.plan.count_positions].tolist(), counts=True
         )
         return rows
 
@@ -1148,7 +1156,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
 
     def informative_columns(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
         """Return the positions of columns of counts, which a refit uses even if they are constant."""
-        positions: list[int] = fit.estimates.plan.counts.tolist()
+        positions: list[int] = fit.estimates.plan.count_positions.tolist()
         return positions
 
     def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:

@@ -37,10 +37,10 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
     """Return the section functions of the short summary: classes, and densities of each family of columns."""
     plan = fit.estimates.plan
     densities: dict[str, Any] = {
-        "means": (plan.normal, _means_section),
-        "tables": (plan.tables, _tables_section),
-        "bandwidths": (plan.kernels, _bandwidths_section),
-        "multinomial": (plan.counts, _multinomial_section),
+        "means": (plan.normal_positions, _means_section),
+        "tables": (plan.categorical_positions, _tables_section),
+        "bandwidths": (plan.kernel_positions, _bandwidths_section),
+        "multinomial": (plan.count_positions, _multinomial_section),
     }
     return {"classes": _classes_section} | {
         name: section for name, (columns, section) in densities.items() if len(columns)
@@ -50,7 +50,7 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
 def _header_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
     """Return the header of the summary: rows, families of columns, likelihood and errors."""
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         *headers.size_items(fit),
         *_density_items(results, fit),
         headers.prior_item(fit),
@@ -66,26 +66,36 @@ def _density_items(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) 
     """Return the header items of the families of columns: their numbers, and how densities are estimated."""
     plan = fit.estimates.plan
     items: list[HeaderItem] = []
-    if len(plan.normal):
+    if len(plan.normal_positions):
         divisor = f"1/{'n' if plan.method == 'mle' else '(n-1)'}"
         items.append(
-            HeaderItem("Normal columns", len(plan.normal), f"{len(plan.normal)}, variances {divisor}")
+            HeaderItem(
+                "Normal columns",
+                len(plan.normal_positions),
+                f"{len(plan.normal_positions)}, variances {divisor}",
+            )
         )
         smoothing_text = f"{results.smoothing:g} of the largest variance" if results.smoothing else "none"
         items.append(HeaderItem("Smoothing", results.smoothing, smoothing_text))
-    if len(plan.tables):
-        items.append(HeaderItem("Categorical columns", len(plan.tables)))
-    if len(plan.kernels):
+    if len(plan.categorical_positions):
+        items.append(HeaderItem("Categorical columns", len(plan.categorical_positions)))
+    if len(plan.kernel_positions):
         n_fixed = int((plan.bandwidths > 0).sum())
         rule = (
-            "given" if n_fixed == len(plan.kernels) else plan.rule + (f", {n_fixed} given" if n_fixed else "")
+            "given"
+            if n_fixed == len(plan.kernel_positions)
+            else plan.rule + (f", {n_fixed} given" if n_fixed else "")
         )
         items.append(
-            HeaderItem("Kernel densities", len(plan.kernels), f"{len(plan.kernels)}, bandwidths {rule}")
+            HeaderItem(
+                "Kernel densities",
+                len(plan.kernel_positions),
+                f"{len(plan.kernel_positions)}, bandwidths {rule}",
+            )
         )
-    if len(plan.counts):
-        items.append(HeaderItem("Columns of counts", len(plan.counts)))
-    if len(plan.tables) or len(plan.counts):
+    if len(plan.count_positions):
+        items.append(HeaderItem("Columns of counts", len(plan.count_positions)))
+    if len(plan.categorical_positions) or len(plan.count_positions):
         items.append(
             HeaderItem(
                 "Laplace's correction", results.laplace, f"{results.laplace:g}" if results.laplace else "none"

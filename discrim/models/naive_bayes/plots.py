@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 
-@plot("density", "density of a column in each class, with the rows below", takes=("columns",))
+@plot("density", "density of a column in each class, with the rows below", used_options=("columns",))
 def density(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the density of a column in each class, with a mark for each row below zero.
 
@@ -90,7 +90,7 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, n_classes: int, signs: Signs)
     axes.set_ylim(-(n_classes + 0.1) * step, top)
 
 
-@plot("table", "shares of the levels of a column in each class", takes=("columns",), data=False)
+@plot("table", "shares of the levels of a column in each class", used_options=("columns",), data=False)
 def level_shares(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the shares of the levels in each class: for each level a dot per class.
 
@@ -161,7 +161,7 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
     thresholds, error, se, genes = to_floats(path[["threshold", "error", "se", "genes"]]).T
     # Only the one-standard-error rule chooses a threshold whose error is not the least.
     limit = "least error + one standard error" if (error[thresholds == chosen] > error.min()).any() else ""
-    draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se=limit)
+    draw_errors(axes, path[["threshold", "error", "se"]], chosen, size=4, one_se_label=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Threshold")
     axes.set_ylabel("Cross-validated error, ± one standard error")

@@ -27,7 +27,7 @@ from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FOLD_OPTIONS, FittedModel, ModelSpec
-from discrim.models.base.labels import by_class_and_term
+from discrim.models.base.labels import class_term_index
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import error_path, stored_path
 from discrim.models.evaluation.tuning import (
@@ -133,7 +133,7 @@ def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, 
     """
     refit = fit.refit(moments)
     if refit is None:
-        scope, further_hint = folds.training_rows(fold)
+        scope, further_hint = folds.describe_training_rows(fold)
         raise CollinearError(
             f"{scope} some column does not vary within classes, or a class has no row.",
             hint=f"Pass an offset above 0, a threshold, or {further_hint}.",
@@ -260,7 +260,7 @@ def shrunken_centroids(
     if sample.has_rows:
         design_rows, stats = reading.usable_rows(sample.read(), "diagonal", na_action)
     else:
-        design_rows, stats = sample.of_moments(
+        design_rows, stats = sample.read_moments(
             "diagonal", CHOICE_NEEDS_ROWS if fixed_threshold is None else None
         )
     reading.raise_if_no_within_variance(stats)
@@ -391,7 +391,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
-        index = by_class_and_term(self.classes, self.terms)
+        index = class_term_index(self.classes, self.terms)
         columns = {
             "mean": self._fit.estimates.moments.class_means,
             "centroid": self.centroids.to_numpy(),
@@ -471,7 +471,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
 
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule of the columns `keep`; the others are integrated out."""
-        return estimates.of_columns(log_prior, keep)
+        return estimates.rule_for_columns(log_prior, keep)
 
 
 MAX_SURVIVORS_BRIEF = 10
@@ -499,7 +499,7 @@ def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[Shrunken
     offset_text = "median of s" if fit.estimates.offset == "median" else "given"
     n_selected = len(results.selected)
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem(
             "Threshold",
             results.threshold,

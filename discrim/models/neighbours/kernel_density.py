@@ -601,7 +601,7 @@ def _header_section(results: KernelDensityResults, fit: FittedModel[KernelDensit
     ]
     brief = "" if estimates.radius_rule == "given" else "bandwidth by"
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Kernel", results.kernel),
         HeaderItem("Metric", metric),
         HeaderItem("Bandwidth by", choice_text, brief=brief, options=("bandwidth",)),

@@ -585,7 +585,7 @@ def _header_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     if results.metric == "mahalanobis":
         scale = HeaderItem("Covariance", "pooled, 1/(N-K)")
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Neighbours k", results.k, brief="neighbours k", options=("k",)),
         headers.chosen_item(fit, "leave-one-out"),
         HeaderItem("Metric", results.metric),

@@ -103,7 +103,7 @@ class LabelledScores(NamedTuple):
     level: float
 
 
-@plot("confusion", "counts of actual by predicted classes", takes=("method",))
+@plot("confusion", "counts of actual by predicted classes", used_options=("method",))
 def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the confusion matrix.
 
@@ -150,14 +150,14 @@ def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
 @plot(
     "roc",
     "ROC curves with the areas under them, of each class against the rest",
-    takes=("method", "level", "classes", "label"),
+    used_options=("method", "level", "classes", "label"),
 )
 def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw ROC curves of the named classes, by default of the second of two or each against the rest."""
     return _draw_roc(fit, _labelled_scores(fit, options), options)
 
 
-@plot("roc", "ROC curves with bands, and the areas under them", takes=("classes", "label"), data=False)
+@plot("roc", "ROC curves with bands, and the areas under them", used_options=("classes", "label"), data=False)
 def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
     """Draw ROC curves of the rows of an assessment."""
     return _draw_roc(assessment._fit, _assessment_scores(assessment), options)
@@ -234,7 +234,7 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
 @plot(
     "calibration",
     "predicted probabilities against observed proportions",
-    takes=("method", "level", "classes"),
+    used_options=("method", "level", "classes"),
 )
 def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw predicted probabilities against observed proportions."""
@@ -245,7 +245,7 @@ def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 @plot(
     "calibration",
     "predicted probabilities against observed proportions, with bands",
-    takes=("classes",),
+    used_options=("classes",),
     data=False,
 )
 def assessed_calibration(assessment: Any, options: PlotOptions) -> Axes:
@@ -389,7 +389,9 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
     return _describe_evaluation(assessment._fit, rows.method, EvaluationOptions(folds=rows.folds))
 
 
-@plot("posteriors", "posterior of the actual class of each observation, by class", takes=("interactive",))
+@plot(
+    "posteriors", "posterior of the actual class of each observation, by class", used_options=("interactive",)
+)
 def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posterior of the actual class of each row."""
     rows = require_rows_to_draw(fit, options, "posteriors")
@@ -415,7 +417,7 @@ MAX_COEFFICIENTS = 40
 @plot(
     "forest",
     "log odds with their intervals",
-    takes=("level", "standardized"),
+    used_options=("level", "standardized"),
     data=False,
     default_if=has_no_rows,
 )
@@ -424,7 +426,7 @@ def forest(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     return _draw_coefficients(results, fit, options, ratios=False)
 
 
-@plot("odds_ratios", "odds ratios with their intervals", takes=("level", "standardized"), data=False)
+@plot("odds_ratios", "odds ratios with their intervals", used_options=("level", "standardized"), data=False)
 def odds_ratios(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw odds ratios for one unit or one standard deviation of a column, with intervals."""
     return _draw_coefficients(results, fit, options, ratios=True)
@@ -514,7 +516,7 @@ def select_largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
     return table.iloc[np.lexsort((pd.factorize(labels)[0], np.array(term_order)))]
 
 
-@plot("simplex", "three posteriors as points in a triangle", takes=("classes", "interactive"))
+@plot("simplex", "three posteriors as points in a triangle", used_options=("classes", "interactive"))
 def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posteriors of three classes in a triangle, conditional on these three if there are more.
 

@@ -23,7 +23,7 @@ from discrim.core.rules.rules import Rule, best_class, posteriors
 from discrim.errors import CollinearError, DataError, DiscrimWarning, NotSupportedError, SeparationError
 from discrim.models.base.fit import AS_FITTED, MissingPolicy
 from discrim.models.base.reading import format_argument, is_number, join_labels
-from discrim.models.base.scores import Decision, predicted_codes, transformed_scores
+from discrim.models.base.scores import Decision, predict_codes, transform_scores
 from discrim.models.plots.plottable import (
     check_columns_option,
     describe_selection,
@@ -38,9 +38,15 @@ from discrim.models.plots.plottable import (
     select_separating_columns,
 )
 from discrim.models.plots.spaces import class_outlines, outline_coverage
-from discrim.report.plots.bars import draw_triangle, finish_triangle
+from discrim.report.plots.bars import create_triangle, finish_triangle
 from discrim.report.plots.interactive import plane_figure
-from discrim.report.plots.planes import PlaneRows, draw_contours, draw_line, draw_plane, range_with_margin
+from discrim.report.plots.planes import (
+    PlaneRows,
+    draw_along_variable,
+    draw_contours,
+    draw_plane,
+    range_with_margin,
+)
 from discrim.report.plots.points import hollow_description
 
 if TYPE_CHECKING:
@@ -261,7 +267,7 @@ def _class_means_and_sd(fit: FittedModel[Any], name: str) -> tuple[Floats, float
             columns=(name,),
         )
     estimates: Any = fit.estimates
-    column_moments: ClassMoments = estimates.moments.columns(np.array([list(fit.terms).index(name)]))
+    column_moments: ClassMoments = estimates.moments.select_columns(np.array([list(fit.terms).index(name)]))
     has_rows = column_moments.counts > 0
     df = max(column_moments.total - np.count_nonzero(has_rows), 1.0)
     return column_moments.class_means[has_rows, 0], float(
@@ -466,7 +472,7 @@ TITLE = "Regions of the predicted classes"
 @plot(
     "regions",
     "regions of the classes in the plane of two columns, or of each pair of several, with class outlines",
-    takes=("columns", "at", "interactive"),
+    used_options=("columns", "at", "interactive"),
     default_if=has_numeric_ranges,
 )
 def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
@@ -584,7 +590,7 @@ def _draw_plane_matrix(results: Any, section: PlaneSection, options: PlotOptions
     columns = section.columns
     signs = options.signs(list(fit.classes))
     fixed_text = describe_fixed_columns(section, ())
-    outer_axes, panels = draw_triangle(options.ax, columns, list(fit.classes), signs)
+    outer_axes, panels = create_triangle(options.ax, columns, list(fit.classes), signs)
     outline_text = ""
     for i, j in combinations(range(len(columns)), 2):
         names = columns[i], columns[j]
@@ -659,7 +665,7 @@ def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
     title = (
         f"Regions of the predicted classes, and {'posteriors' if has_posteriors else 'scores of the rule'}"
     )
-    return draw_line(
+    return draw_along_variable(
         grid,
         section.evaluate([name], lambda table: _posteriors_or_scores(section, table))(grid[:, None]),
         section.classify([name])(grid[:, None]),
@@ -697,7 +703,7 @@ def _transform_scores(
     """
     fit = section.fit
     design_rows = section.read_points(table)
-    return transformed_scores(design_rows, fit.rule_for(design_rows), len(fit.classes), finish)
+    return transform_scores(design_rows, fit.rule_for(design_rows), len(fit.classes), finish)
 
 
 N_DEFAULT_PARTITION_COLUMNS = 4
@@ -708,7 +714,7 @@ MAX_PARTITION_COLUMNS = 6
 @plot(
     "partition",
     "regions of fits to each pair of columns alone, with their error rates",
-    takes=("columns",),
+    used_options=("columns",),
     refits=True,
 )
 def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
@@ -752,7 +758,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         f"{fit.title} of each pair alone, {error_text}\n{selection_text}hollow: "
         f"{hollow_description(len(rows.codes))}"
     )
-    outer_axes, panels = draw_triangle(options.ax, names, classes, signs)
+    outer_axes, panels = create_triangle(options.ax, names, classes, signs)
     terms = list(design_rows.terms)
     x = rows.terms(names).to_numpy()
     codes = rows.codes
@@ -769,7 +775,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
             panels[i, j].set_title("no fit to these columns", fontsize="small")
             panels[i, j].set_axis_off()
             continue
-        predicted = predicted_codes(
+        predicted = predict_codes(
             rows.design_rows.select_columns(sorted(column_index)), rule, len(classes), Decision()
         )
         wrong, rate = _misclassified(predicted, rows)

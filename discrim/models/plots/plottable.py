@@ -22,7 +22,7 @@ from discrim.formula.factors import select_functions
 from discrim.formula.grammar import expression
 from discrim.models.base.display import SummarizedModel
 from discrim.models.base.reading import Data, Structure, check_flag, check_word, format_argument, join_labels
-from discrim.models.base.scores import transformed_scores
+from discrim.models.base.scores import transform_scores
 from discrim.models.registry import MODELS, PlotKind, plot_kinds
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def plot(
     kind: PlotKind,
     description: str,
     *,
-    takes: tuple[str, ...] = (),
+    used_options: tuple[str, ...] = (),
     data: bool = True,
     colors: bool = True,
     default_if: DefaultRule | None = None,
@@ -140,14 +140,14 @@ def plot(
     ----------
     kind, description, default_if, refits
         Attributes of the `Plot`.
-    takes : tuple of str
+    used_options : tuple of str
         Options of the method `plot` that the function uses, besides `ax`, `title`, `data` and `colors`. Other
         options raise an error.
     data, colors : bool
         Whether the function uses `data` and `colors`.
     """
     common = {"data": data, "colors": colors}
-    options = frozenset((*takes, *(name for name, is_used in common.items() if is_used)))
+    options = frozenset((*used_options, *(name for name, is_used in common.items() if is_used)))
     return lambda draw: Plot(kind, description, draw, options, default_if, refits)
 
 
@@ -300,7 +300,7 @@ def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | N
     if not fit.has_rows:
         return None
     design_rows = fit.require_rows_in_memory()
-    return PlottedRows(design_rows, design_rows.codes, fit.labels_of(design_rows))
+    return PlottedRows(design_rows, design_rows.codes, fit.actual_labels(design_rows))
 
 
 def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOptions) -> InteractiveRows:
@@ -327,7 +327,7 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOpt
         return InteractiveRows(pd.RangeIndex(0), no_codes, no_codes, classes, None, signs)
     design_rows = rows.design_rows
     probabilities = (
-        transformed_scores(design_rows, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
+        transform_scores(design_rows, fit.rule(), len(classes), posteriors) if fit.has_posteriors else None
     )
     return InteractiveRows(
         design_rows.table.index, rows.codes, fit.predict_codes(design_rows), classes, probabilities, signs
@@ -488,7 +488,9 @@ def moments_of_columns(
         and fit_moments.n_columns == len(terms)
     )
     if has_moments and (fit_moments.scatter_type != "diagonal" or not fit.has_rows):
-        column_moments: ClassMoments = fit_moments.columns(np.array([terms.index(name) for name in names]))
+        column_moments: ClassMoments = fit_moments.select_columns(
+            np.array([terms.index(name) for name in names])
+        )
         return column_moments
     rows = rows_to_draw(fit, options)
     if rows is None:
@@ -739,7 +741,7 @@ def draw_plot(
     Axes or plotly.graph_objects.Figure
     """
     from discrim.report.plots.interactive import replace_title
-    from discrim.report.plots.points import replace_labels
+    from discrim.report.plots.points import reposition_labels
     from discrim.report.plots.style import fonts_for, set_title
     from discrim.report.plots.text_fit import fit_texts
 
@@ -793,6 +795,6 @@ def draw_plot(
         if not options.interactive:
             fit_texts(picture, options.ax is None)
             for axes in (picture, *picture.child_axes):
-                replace_labels(axes)
+                reposition_labels(axes)
     axes_or_figure: Axes | Figure = picture
     return axes_or_figure

@@ -17,7 +17,7 @@ from discrim.core.covariance.student import squared_distances_to_own_means
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.rules import best_class, posteriors
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.manova import between_scatter, roy_critical
+from discrim.inference.manova import between_scatter, roy_critical_value
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.models.base.labels import class_code, covariance_frame
 from discrim.models.base.reading import format_argument, is_proportion, join_labels
@@ -36,7 +36,7 @@ from discrim.models.plots.plottable import (
 from discrim.report.plots import interactive, spaces
 from discrim.report.plots.bars import draw_scree_bars, draw_structure
 from discrim.report.plots.columns import draw_pairs, draw_quantiles
-from discrim.report.plots.planes import PlaneRows, draw_line, draw_plane
+from discrim.report.plots.planes import PlaneRows, draw_along_variable, draw_plane
 from discrim.report.plots.points import draw_points
 from discrim.report.plots.spaces import axis_name, outline_radius
 from discrim.report.plots.style import MAX_IN_LEGEND, add_legend, new_axes, set_title, shown_name
@@ -101,7 +101,7 @@ def read_level_option(options: PlotOptions, default: float) -> float:
 @plot(
     "scores",
     "scores of the observations on the discriminants, by class, with outlines of the classes",
-    takes=("axes", "level", "interactive"),
+    used_options=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the scores of the rows on the discriminants, by class, with outlines of the classes.
@@ -165,7 +165,11 @@ def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
     return within.loc[list(names), list(names)].to_numpy(dtype=np.float64)
 
 
-@plot("biplot", "canonical scores, and the columns as arrows of their structure", takes=("axes", "structure"))
+@plot(
+    "biplot",
+    "canonical scores, and the columns as arrows of their structure",
+    used_options=("axes", "structure"),
+)
 def biplot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw canonical scores, and columns as arrows of their structure correlations."""
     return draw_canonical_biplot(results.canonical(), options)
@@ -193,7 +197,7 @@ def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
 @plot(
     "structure",
     "correlations of the columns with the discriminants, as bars",
-    takes=("axes", "structure"),
+    used_options=("axes", "structure"),
     data=False,
     colors=False,
 )
@@ -288,7 +292,7 @@ def read_columns_option(
 @plot(
     "ellipses",
     "covariance ellipses of the classes and of the pooled covariance",
-    takes=("columns", "level", "centred"),
+    used_options=("columns", "level", "centred"),
 )
 def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several.
@@ -317,7 +321,7 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 @plot(
     "pairs",
     "each pair of columns, with the outlines of the classes",
-    takes=("columns", "level", "interactive"),
+    used_options=("columns", "level", "interactive"),
 )
 def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw each pair of columns, with the outlines of the classes.
@@ -347,7 +351,7 @@ def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | F
 @plot(
     "he",
     "ellipses of hypothesis and error, which test the means",
-    takes=("columns", "axes", "level"),
+    used_options=("columns", "axes", "level"),
     data=False,
 )
 def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
@@ -367,7 +371,7 @@ def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     level = None if options.level is None else 1 - read_level_option(options, 0.95)
     critical = 1.0
     if level is not None:
-        critical = roy_critical(moments.n_columns, moments.n_classes, moments.total, level)
+        critical = roy_critical_value(moments.n_columns, moments.n_classes, moments.total, level)
     if not df > 0 or np.isnan(critical):
         raise NotSupportedError(
             "kind='he' requires more observations than classes and columns.", hint="Fit more observations."
@@ -419,7 +423,7 @@ def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     return axes
 
 
-@plot("qq", "squared distances by class against quantiles of their distribution", takes=("classes",))
+@plot("qq", "squared distances by class against quantiles of their distribution", used_options=("classes",))
 def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
@@ -503,7 +507,7 @@ def class_outlines(
         keys = list(results.component_means.index)
         shapes = results.covs
         description = "of each component"
-        sizes = spaces.component_sizes(results.shares).tolist()
+        sizes = spaces.component_marker_sizes(results.shares).tolist()
     elif hasattr(results_class, "means") and not hasattr(results_class, "sds"):
         means, shapes, _ = _class_covariances(results, fit, names, None)
         keys = [(label,) for label in classes]
@@ -516,7 +520,7 @@ def class_outlines(
         """Draw the mean and the ellipse of each class or component on axes."""
         for key, centre, marker_size in zip(keys, means.to_numpy(), sizes, strict=True):
             shape = shapes[key].loc[columns, columns].to_numpy() if key in shapes else None
-            spaces.draw_class(
+            spaces.draw_class_outline(
                 axes, centre, shape, outline_radius(level), signs, classes.index(key[0]), marker_size
             )
 
@@ -629,7 +633,7 @@ def _class_covariances(
     if hasattr(type(results), "cov"):
         covariance = getattr(fit.estimates, "covariance", None)
         if isinstance(covariance, ConditionalCovariance):
-            cov = covariance_frame(covariance.joint, fit.estimates.moments.scale, fit.terms)
+            cov = covariance_frame(covariance.joint_covariance, fit.estimates.moments.scale, fit.terms)
         else:
             cov = results.cov
         # A location model has a covariance for its numeric columns only.
@@ -713,7 +717,7 @@ def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Flo
 TITLE = "Territorial map: regions of the classes among the discriminants"
 
 
-@plot("territory", "regions of the classes in the space of two discriminants", takes=("axes",))
+@plot("territory", "regions of the classes in the space of two discriminants", used_options=("axes",))
 def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw regions in the space of two discriminants, the others at zero, with labelled class means.
 
@@ -779,7 +783,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
             (names[0], "Posterior probability"),
             points[:, 0],
         )
-        axes = draw_line(*line_arguments, codes, classes, **common)
+        axes = draw_along_variable(*line_arguments, codes, classes, **common)
         axes.set_xlabel(axis_labels[0])
         return axes
     axes = draw_plane(
@@ -798,9 +802,9 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 @plot(
     "axes",
     "scores of the observations on two axes of ncomp=, by class, with the regions if there are only two",
-    takes=("axes",),
+    used_options=("axes",),
 )
-def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
+def subspace_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw scores of the rows on one or two axes of `qda(..., ncomp=)`, centred at the mean of all rows.
 
     The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
@@ -865,7 +869,7 @@ def save_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
             (names[0], "Posterior probability"),
             points[:, 0],
         )
-        return draw_line(*line_arguments, codes, classes, **common)
+        return draw_along_variable(*line_arguments, codes, classes, **common)
     pair = (axis_limits[0], axis_limits[1])
     plane = (names[0], names[1])
     plane_rows = PlaneRows(points, codes)

@@ -44,7 +44,7 @@ MAX_BARS = 40
 @plot(
     "scores",
     "scores of the rows on two components, by class, with outlines of the classes",
-    takes=("axes", "level", "interactive"),
+    used_options=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Plot the scores of the rows on two components, by class, with outlines of the classes.
@@ -80,7 +80,7 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
 @plot(
     "loadings",
     "loadings of the columns in their order, a line for each component",
-    takes=("axes",),
+    used_options=("axes",),
     data=False,
     colors=False,
 )
@@ -218,7 +218,7 @@ N_LABELLED = 8
 @plot(
     "s_plot",
     "covariance and correlation of the columns with the scores of a component",
-    takes=("axes",),
+    used_options=("axes",),
     data=False,
     colors=False,
 )
@@ -345,7 +345,7 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
     chosen = fit.estimates.tuning[0]
     one_se = fit.options["penalty"] == "1se"
     limit = "least error + one standard error" if one_se else ""
-    draw_errors(axes, table[["penalty", "error", "se"]], chosen, is_log=True, one_se=limit)
+    draw_errors(axes, table[["penalty", "error", "se"]], chosen, is_log=True, one_se_label=limit)
     axes.set_ylim(bottom=min(0.0, float((error - se).min())))
     axes.set_xlabel("Penalty")
     axes.set_ylabel("Cross-validated error, ± one standard error")

@@ -42,7 +42,7 @@ from discrim.models.base.fit import (
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import stored_path
-from discrim.models.base.scores import posterior_frame, transformed_rows
+from discrim.models.base.scores import posterior_frame, transform_rows
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.tuning import GridSearch, Splits, TuningFolds
 from discrim.models.moments.moments import Moments
@@ -255,7 +255,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         If the indicators are scaled, the slopes refer to indicators divided by their standard deviations.
         """
         estimates = self._fit.estimates
-        slopes = estimates.latent.y_loadings / estimates.removal_thresholds
+        slopes = estimates.latent.y_loadings / estimates.score_unit
         return pd.DataFrame(slopes, index=self.classes, columns=self._component_names)
 
     @property
@@ -266,7 +266,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         return pd.DataFrame(
-            estimates.centroids * estimates.removal_thresholds,
+            estimates.centroids * estimates.score_unit,
             index=self.classes,
             columns=self._component_names,
         )
@@ -278,7 +278,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Shape: PLS1, PLS2, ... by PLS1, PLS2, ...
         """
         estimates = self._fit.estimates
-        root = estimates.within * (estimates.removal_thresholds / np.sqrt(estimates.residual_df))
+        root = estimates.within * (estimates.score_unit / np.sqrt(estimates.residual_df))
         return pd.DataFrame(root.T @ root, index=self._component_names, columns=self._component_names)
 
     def _centroids(self) -> pd.DataFrame:
@@ -360,9 +360,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
                     f"{max_components} predictive components.",
                     hint="Leave it out.",
                 )
-            values = latent.importances()[part == "orthogonal"]
+            values = latent.importance_by_component_type()[part == "orthogonal"]
         else:
-            values = latent.importance()[:, (ncomp or max_components) - 1]
+            values = latent.importance_by_n_components()[:, (ncomp or max_components) - 1]
         order = np.argsort(-values, kind="stable")
         return pd.Series(values[order], index=self.terms[order], name="vip")
 
@@ -488,9 +488,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         """
         estimates = self._fit.estimates
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
-        return transformed_rows(
+        return transform_rows(
             design_rows,
-            lambda x: estimates.transform(x) * estimates.removal_thresholds,
+            lambda x: estimates.transform(x) * estimates.score_unit,
             self._component_names,
         )
 
@@ -722,7 +722,9 @@ def pls(
                 "The number of components is chosen from rows and not from moments.",
                 f"Pass a number for {option}",
             )
-        design_rows, stats = sample.of_moments("pooled", ENGINE_NEEDS_ROWS if plan.by_engine else needs_rows)
+        design_rows, stats = sample.read_moments(
+            "pooled", ENGINE_NEEDS_ROWS if plan.by_engine else needs_rows
+        )
     reading.raise_if_no_within_variance(stats)
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED_ARGUMENTS, (*scaled, rule, estimated), strict=True))

@@ -555,7 +555,7 @@ def _refit_to_fold(
 
 def _raise_fold_error(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted."""
-    where, more = folds.training_rows(fold)
+    where, more = folds.describe_training_rows(fold)
     raise CollinearError(
         f"{where} a class has no rows, or the scores do not vary within classes.",
         hint=f"Pass {argument}, or {more}.",

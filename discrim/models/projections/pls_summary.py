@@ -58,7 +58,7 @@ def _header_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     units = "divided by SD, 1/(N-1)" if estimates.scale else "original"
     responses = "divided by SD" if estimates.indicators == "scaled" else "original"
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem(
             "Components",
             results.ncomp,

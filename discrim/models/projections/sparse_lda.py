@@ -248,7 +248,7 @@ def _default_penalties(moments: ClassMoments, count: int) -> Floats:
     (L,) float64
     """
     min_ratio = MIN_PENALTY_RATIO_WIDE if moments.scatter_type == "thin" else MIN_PENALTY_RATIO
-    return np.asarray(core.top_penalty(moments) * min_ratio ** np.linspace(0, 1, count))
+    return np.asarray(core.max_path_penalty(moments) * min_ratio ** np.linspace(0, 1, count))
 
 
 def _choose_penalty(
@@ -310,7 +310,7 @@ def _choose_penalty(
                 else []
             )
             if not refits or any(fit.is_singular() for fit in refits):
-                where, more = search.folds.training_rows(fold)
+                where, more = search.folds.describe_training_rows(fold)
                 raise CollinearError(
                     f"{where} a class has no rows, or a direction does not vary within classes.",
                     hint=f"Pass penalty= or nonzero=, a grid= of larger penalties, or {more}.",
@@ -682,7 +682,7 @@ def sparse_lda(
             design_rows, "thin" if reading.is_wide(design_rows) else "pooled", na_action
         )
     else:
-        design_rows, stats = sample.of_moments("pooled", None if values else CHOSEN_FROM_ROWS)
+        design_rows, stats = sample.read_moments("pooled", None if values else CHOSEN_FROM_ROWS)
     reading.raise_if_no_within_variance(stats)
     k = stats.n_classes
     ncomp, max_directions = _read_ncomp(ncomp, stats.n_columns, k)
@@ -822,7 +822,7 @@ def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> P
         chosen = f"{search.folds.description}, {'one SE' if search.select == '1se' else 'least error'}"
     n_selected = len(results.selected)
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem(
             "Columns selected",
             n_selected,

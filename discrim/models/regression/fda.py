@@ -37,7 +37,7 @@ from discrim.models.base.reading import (
     verb_options,
     warn_of_tied_axes,
 )
-from discrim.models.base.scores import transformed_rows
+from discrim.models.base.scores import transform_rows
 from discrim.models.results import headers
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.grid import Pairs, Section, clean, shorten
@@ -385,7 +385,7 @@ class VariateResults(ClassMeans, ClassifierResults):
         -------
         DataFrame (rows, axes)
         """
-        return transformed_rows(
+        return transform_rows(
             self._fit.new_rows(data, MissingPolicy(unseen)), self._fit.estimates.variates, self._axis_names
         )
 
@@ -523,7 +523,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
 def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
     """Return the header of the summary."""
     items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         headers.prior_item(fit),
         *headers.size_items(fit),
         headers.error_item(fit, "apparent"),

@@ -24,7 +24,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, PriorInRefits
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.labels import by_class_and_term, to_broom_names
+from discrim.models.base.labels import class_term_index, to_broom_names
 from discrim.models.base.reading import Collinear, Data, NaAction, join_labels, verb_options
 from discrim.models.moments.moments import Moments
 from discrim.models.moments.sample import Sample
@@ -208,11 +208,11 @@ def indicator(
             _raise_if_too_few_rows(design_rows.n_labelled, design_rows.terms)
         design_rows, stats = reading.usable_rows(design_rows, "pooled", na_action)
     else:
-        design_rows, stats = sample.of_moments("pooled")
+        design_rows, stats = sample.read_moments("pooled")
     if collinear == "raise":
         _raise_if_too_few_rows(int(stats.rows.sum()), design_rows.terms)
     design_rows, stats = without_collinear(design_rows, stats, drop=collinear == "drop")
-    reading.warn_of_near_dependencies(stats.as_one(), design_rows.terms, OVER_ALL_ROWS)
+    reading.warn_of_near_dependencies(stats.as_one_class(), design_rows.terms, OVER_ALL_ROWS)
     spec = IndicatorSpec()
     return IndicatorResults(spec.fit(fit_indicator(stats), design_rows, options, has_rows=sample.has_rows))
 
@@ -273,7 +273,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
             one covariance.
         """
         estimates = self._fit.estimates.estimates()
-        index = by_class_and_term(list(self.classes), ["constant", *self.terms])
+        index = class_term_index(list(self.classes), ["constant", *self.terms])
         return t_table(estimates.coef.ravel(), estimates.se.ravel(), estimates.df, index, level)
 
     @with_display_formats()
@@ -417,7 +417,7 @@ def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -
     masked = list(results.masked) if fit.has_rows else []
     number: Any = len(masked) if fit.has_rows else "not available"
     items = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Residual df", results.df_resid, f"{results.df_resid:.10g}"),
         HeaderItem("Masked classes", number, str(number or "none")),
         *headers.size_items(fit),

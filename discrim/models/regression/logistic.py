@@ -205,7 +205,7 @@ def logistic(
             int(moments.rows.sum()), blocks.terms, bias_reduction=bias_reduction
         )
     blocks, moments = logistic_search.without_collinear(blocks, moments, drop=collinear == "drop")
-    reading.warn_of_near_dependencies(moments.as_one(), blocks.terms, logistic_search.OVER_ALL_ROWS)
+    reading.warn_of_near_dependencies(moments.as_one_class(), blocks.terms, logistic_search.OVER_ALL_ROWS)
     prior_proportions, reference_code = _prior_and_reference(prior, reference, blocks, moments)
     fit, certificate = logistic_search.maximize_or_certify(
         blocks, moments, prior_proportions, reference=reference_code, estimated_prior=is_estimated,

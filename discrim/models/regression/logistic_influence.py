@@ -20,7 +20,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.labels import by_class_and_term
+from discrim.models.base.labels import class_term_index
 from discrim.models.base.reading import check_flag, check_word
 from discrim.models.regression import logistic_search
 from discrim.models.results.results import ClassifierResults
@@ -188,7 +188,7 @@ class RowInfluence(ClassifierResults):
             for k, line in enumerate(lines):
                 of_class = slice(k * p1, (k + 1) * p1)
                 out[rows, of_class] = (line @ moves[of_class]).T
-        columns = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
+        columns = class_term_index(self.classes[self._fit.estimates.others], self._columns)
         return pd.DataFrame(out, index=design_rows.table.index, columns=columns)
 
 

@@ -26,7 +26,7 @@ from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import needs_rows
-from discrim.models.base.labels import by_class_and_term, to_broom_names
+from discrim.models.base.labels import class_term_index, to_broom_names
 from discrim.models.base.reading import Data, check_test_type, check_word, join_labels
 from discrim.models.base.stored import StoredEstimates
 from discrim.models.hyperplanes.hyperplane import Certificate
@@ -138,7 +138,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
                 "convert the columns to other units, for example by standardize().",
                 PrecisionWarning,
             )
-        index = by_class_and_term(self.classes[self._fit.estimates.others], self._columns)
+        index = class_term_index(self.classes[self._fit.estimates.others], self._columns)
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
@@ -159,7 +159,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         """
         quantile = check_level(level)
         statistics = {"coef": self.params, "se": self.bse, "z": self.zvalues, "p": self.pvalues}
-        table = pd.DataFrame(index=by_class_and_term(self.classes[self._fit.estimates.others], self._columns))
+        table = pd.DataFrame(index=class_term_index(self.classes[self._fit.estimates.others], self._columns))
         for name, by_term in statistics.items():
             table[name] = by_term.to_numpy().T.ravel()
         table["low"] = table["coef"] - quantile * table["se"]
@@ -709,7 +709,7 @@ def _header_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> 
     if results.cov_type != "nonrobust":
         robust = [HeaderItem("Standard errors", results.cov_type, estimator_note(estimates.robust))]
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Log-likelihood", results.llf, f"{results.llf:.2f}"),
         HeaderItem("Log-likelihood, null", results.llnull, f"{results.llnull:.2f}"),
         HeaderItem(

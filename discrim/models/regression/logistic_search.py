@@ -190,14 +190,14 @@ def without_collinear(
     moments : ClassMoments
         Both without the dropped columns.
     """
-    collinear = dependencies(moments.as_one())
+    collinear = dependencies(moments.as_one_class())
     if not collinear:
         return design_rows, moments
     if not drop:
         raise reading.collinear_error(
             collinear, design_rows.terms, OVER_ALL_ROWS, alternative=alternative, can_drop=not alternative
         )
-    return reading.drop_columns(design_rows, moments, collinear, OVER_ALL_ROWS)
+    return reading.drop_collinear_columns(design_rows, moments, collinear, OVER_ALL_ROWS)
 
 
 MAX_CACHED_VALUES = 2**20
@@ -491,7 +491,9 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
     weights = None if design_rows.weights is None else design_rows.weights[codes >= 0]
     counts = np.bincount(codes[codes >= 0], weights, len(design_rows.design.levels)).astype(np.float64)
     start = (
-        fit if design_rows.terms == terms else fit.of_columns(reading.class_moments(design_rows, "pooled"))
+        fit
+        if design_rows.terms == terms
+        else fit.unfitted_for_columns(reading.class_moments(design_rows, "pooled"))
     )
     refit = start.refit(cached_rows(design_rows, 0), counts)
     if refit is not None or fit.bias_reduction or not (counts > 0).all():
@@ -501,7 +503,7 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
         if not scale_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
     # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
-    start = fit.of_columns(reading.class_moments(design_rows, "pooled"))
+    start = fit.unfitted_for_columns(reading.class_moments(design_rows, "pooled"))
     return start.refit(cached_rows(design_rows, 0), counts, MIN_INFORMATION_SHARE)
 
 

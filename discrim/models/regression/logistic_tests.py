@@ -46,7 +46,7 @@ from discrim.inference.log_odds import find_dependent_row, wald_statistic
 from discrim.inference.manova import TestType
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.fit import FittedModel
-from discrim.models.base.labels import by_class_and_term
+from discrim.models.base.labels import class_term_index
 from discrim.models.base.reading import check_word, format_argument, is_number, join_labels
 from discrim.models.evaluation.permuted import number_labels
 from discrim.models.regression import logistic_search
@@ -223,7 +223,7 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     """
     estimates = fit.estimates
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
-    index = by_class_and_term(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
+    index = class_term_index(fit.classes[estimates.others], pd.Index(["constant", *fit.terms]))
     contrasts, values = _read_hypothesis(fit, hypothesis, index)
     if value is not None:
         values = _read_values(value, len(contrasts))
@@ -557,7 +557,7 @@ class TermFits:
             counts = self._moments.counts
             deviance = -2 * float(counts @ np.log(counts / counts.sum()))
             return TermFit(deviance, len(counts) - 1, None)
-        moments = self._moments.columns(np.array(self.columns(terms), dtype=np.intp))
+        moments = self._moments.select_columns(np.array(self.columns(terms), dtype=np.intp))
         prior = moments.counts / moments.counts.sum()
         term_names = " + ".join(label for label in self.margins.terms if label in key)
         with Progress(0, f"fit of {term_names}, passes over the rows") as progress:

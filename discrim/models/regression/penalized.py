@@ -261,7 +261,7 @@ def _choose_strength(
             if training is None:
                 levels = design_rows.design.levels
                 absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
-                fold_label, more = folds.training_rows(fold)
+                fold_label, more = folds.describe_training_rows(fold)
                 raise DataError(
                     f"{fold_label} class {reading.join_labels(absent)} has no rows.",
                     hint=f"Pass a strength, or {more}, or merge the class with another.",
@@ -467,7 +467,9 @@ def _fit_at_strength(
         chosen, path = _choose_strength(design_rows, model, search, prior, sampled=fit.estimated_prior)
         strength = float(path.table["strength"].iloc[chosen])
         start = path.fits[chosen].beta
-    full_fit = core.fit_at(model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start)
+    full_fit = core.fit_at_strength(
+        model, l1_ratio, strength, tol=search.tol, maxiter=search.maxiter, start=start
+    )
     if not full_fit.converged:
         by_rounding = full_fit.steps < search.maxiter
         more = "" if by_rounding else f", or increase maxiter={search.maxiter}"
@@ -796,7 +798,7 @@ def _header_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) ->
     n_coefficients = estimates.beta[:, 1:].size
     nonzero = estimates.n_nonzero()
     items: list[HeaderItem] = [
-        *headers.row_items(fit),
+        *headers.observation_items(fit),
         HeaderItem("Penalty", penalty.name, PENALTY_NAMES[penalty.name]),
         HeaderItem(
             "Strength (lambda)", penalty.strength, f"{penalty.strength:.4g}", brief="strength (lambda)"

@@ -70,7 +70,7 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -
     axes, _ = new_axes(options.ax)
     limit_label = "minimum + one standard error" if one_se else ""
     path_table = table[["strength", "deviance", "se"]]
-    draw_errors(axes, path_table, results.penalty.strength, is_log=True, one_se=limit_label)
+    draw_errors(axes, path_table, results.penalty.strength, is_log=True, one_se_label=limit_label)
     axes.set_xlabel("Strength, lambda")
     axes.set_ylabel("Held-out deviance, ± one standard error")
     _write_nonzero_counts(axes, table)
@@ -135,7 +135,7 @@ def _write_nonzero_counts(axes: Axes, table: pd.DataFrame) -> None:
     write_counts_above(axes, strengths, nonzero, "Coefficients not zero")
 
 
-@plot("fitted", "fitted values of the indicators against a column", takes=("columns",))
+@plot("fitted", "fitted values of the indicators against a column", used_options=("columns",))
 def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot fitted values along the first discriminant, or against a column of the table.
 

@@ -36,7 +36,7 @@ from discrim.models.plots.plottable import PlotOptions, available_plot_kinds, ho
 from discrim.models.registry import BY_VERB
 from discrim.report.grid import SHARED_HEADINGS, Section, clean, column_texts
 from discrim.report.page.page import PAGE_EXTENSIONS, Chapter, Drawing, HtmlPage, Page, page_for
-from discrim.report.plots.interactive import element_of, script_of
+from discrim.report.plots.interactive import html_element, plotly_script
 
 
 def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
@@ -46,7 +46,7 @@ def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
     is_in_memory = fit.has_rows and not design_rows.rows.source_description
     items = [
         *([("Rows of the table", f"{design_rows.table.nrows:,}")] if is_in_memory else []),
-        ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if design_rows.weighted else "")),
+        ("Observations", f"{fit.nobs:,}" + (" (sum of the weights)" if design_rows.has_weights else "")),
         ("Rows dropped because of missing values", f"{fit.dropped:,}"),
         ("Response", design.response),
         ("Classes", f"{len(fit.classes):,}"),
@@ -489,7 +489,7 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
         lines += [text for facts in results._facts().values() for text in (facts.title, facts.note)]
     foot = f"Written {now} by discrim {_version('discrim')}."
     if isinstance(page, HtmlPage):
-        page.script = script_of(gallery.interactive)
+        page.script = plotly_script(gallery.interactive)
     return page.assemble(title or results._title(), lines, chapters, foot)
 
 
@@ -711,7 +711,7 @@ def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: CountingMe
                 continue
             try:
                 if isinstance(page, HtmlPage) and gallery.interactive and "interactive" in plot.options:
-                    body = element_of(results.plot(name, interactive=True), f"g{number}")
+                    body = html_element(results.plot(name, interactive=True), f"g{number}")
                     drawn_plots.append(
                         page.captioned(body, line, f'fit.plot("{name}", interactive=True)', "live")
                     )

@@ -32,7 +32,7 @@ from discrim.inference.calibration import (
     log_odds_against_rest,
     mean_loss_interval,
     probability_residuals,
-    second_best_class,
+    second_best_classes,
 )
 from discrim.inference.error_rates import Estimate, confusion_counts
 from discrim.inference.resampling import stratified_fold_ids
@@ -42,7 +42,7 @@ from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.fit import CALIBRATOR, FittedModel
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import join_labels
-from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
 from discrim.models.evaluation.assessment import AssessedRows
 from discrim.models.evaluation.calibrated import CALIBRATION_SEED, MAX_CALIBRATION_FOLDS, fitted_calibrator
 from discrim.models.evaluation.classification import Classification
@@ -397,7 +397,7 @@ class _Figures:
     def losses(self) -> dict[str, Estimate]:
         """Mean log loss and Brier score with intervals, by measure."""
         rows = self.rows
-        second_best = second_best_class(self.rows.scores)
+        second_best = second_best_classes(self.rows.scores)
         losses = {
             name: Estimate(
                 *mean_loss_interval(
@@ -585,7 +585,7 @@ def _header_section(assessment: Assessment) -> Pairs:
     notes = [f"Evaluated: {rows.method_description}."]
     if rows.method in ("loo", "cv"):
         counts = assessment._counts.sum(axis=1)
-        notes.append(absent_note(assessment.classes[(counts > 0) & (counts <= 1)]))
+        notes.append(absent_classes_note(assessment.classes[(counts > 0) & (counts <= 1)]))
     if assessment.prior is not None and len(assessment.prior) <= MAX_CLASSES_WITH_INTERVALS:
         prior_text = ", ".join(
             f"{format_value(label)} {probability:.4g}" for label, probability in assessment.prior.items()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from discrim.core.covariance.principal import Canonical, svd_signs
+from discrim.core.covariance.principal import CanonicalAxes, svd_signs
 from discrim.core.discriminant.lda import LDAFit
 from discrim.core.moments.moments import too_little_weight_error
 from discrim.core.numerics.arrays import Floats
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def axis_stability(
     fit: FittedModel[LDAFit],
-    axes: Canonical,
+    axes: CanonicalAxes,
     names: pd.Index,
     replicates: int,
     level: float,
@@ -63,7 +63,7 @@ def axis_stability(
     """
     check_level(level)
     samples = BootstrapSamples(fit.require_rows("stability()"), replicates, seed)
-    root = fit.estimates.unbiased().root
+    root = fit.estimates.unbiased_covariance().root
     rank = len(names)
     axes_of_fit = root @ axes.axes
     roots = np.zeros((replicates, rank))
@@ -168,7 +168,7 @@ class CanonicalResults(SummarizedResults):
         self._system = SYSTEMS[convention] if convention is not None else DEFAULT_SYSTEM
         self._fit = fit
         self._estimates = estimates
-        self._covariance, self._axes = estimates.within(), estimates.canonical()
+        self._covariance, self._axes = estimates.within_covariance(), estimates.canonical()
         rank = len(self._axes.singular_values)
         self._names = pd.Index([f"{self._system.axis}{i + 1}" for i in range(rank)])
         self._factor = np.ones(rank)
@@ -213,7 +213,7 @@ class CanonicalResults(SummarizedResults):
         For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
         and Bartlett's chi-square.
         """
-        table = dimension_table(self._axes.singular_values**2, *self._estimates.tested)
+        table = dimension_table(self._axes.singular_values**2, *self._estimates.test_sizes)
         return table.set_axis(self._names, axis=0)
 
     @property

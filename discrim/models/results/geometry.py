@@ -33,15 +33,15 @@ from discrim.models.base.display import SummarizedResults, display_brief_summary
 from discrim.models.base.fit import E, FittedModel, MissingPolicy, ModelSpec, PriorInRefits, scores_by_refits
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
-    by_class_and_term,
     class_code,
+    class_term_index,
     covariance_frame,
     make_unique_name,
     range_note,
     value_or_nan,
 )
 from discrim.models.base.reading import Data, NaAction, class_moments, join_labels, usable_rows
-from discrim.models.base.scores import posterior_frame, transformed_rows
+from discrim.models.base.scores import posterior_frame, transform_rows
 from discrim.models.results.results import ClassifierResults, ClassMeans
 from discrim.report.result_table import as_result_table
 
@@ -139,7 +139,7 @@ class Boundary(SummarizedResults):
             The nearest point of the plane, which is the row minus its distance times the unit normal.
         """
         plane = self._proper_plane()
-        return transformed_rows(
+        return transform_rows(
             self._fit.new_rows(data, MissingPolicy(unseen)), plane.perpendicular_feet, self._fit.terms
         )
 
@@ -414,7 +414,7 @@ def maketables_coefficients(fit: Any) -> pd.DataFrame:
     return renamed
 
 
-def plane_rows(
+def read_plane_rows(
     formula: str,
     data: Any,
     levels: Sequence[Any] | None,
@@ -597,7 +597,7 @@ def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     sizes = np.append(counts, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         sd = np.sqrt(squares / (sizes - 1)[:, None]) / moments.scale
-    index = by_class_and_term([*fit.classes, make_unique_name("total", fit.classes)], fit.terms)
+    index = class_term_index([*fit.classes, make_unique_name("total", fit.classes)], fit.terms)
     row_counts = sizes.astype(np.int64) if (sizes == np.round(sizes)).all() else sizes
     table = pd.DataFrame({"rows": np.repeat(row_counts, len(fit.terms))}, index=index)
     table["mean"], table["sd"] = np.vstack([moments.class_means, overall]).ravel(), sd.ravel()
@@ -719,7 +719,7 @@ class SeparateCovariances(ClassMeans, ClassCovariances):
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
         """One row for each class and term: mean and standard deviation within the class."""
-        frame = pd.DataFrame(index=by_class_and_term(self.classes, self.terms))
+        frame = pd.DataFrame(index=class_term_index(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate(class_sds(self._fit.estimates))
         return frame.reset_index()

@@ -53,9 +53,9 @@ MAX_TABLE_CELLS = 2**18
 """Numbers of classes and of cells above which a summary omits a table of classes by columns."""
 
 
-def row_items(fit: FittedModel[Any]) -> list[HeaderItem]:
+def observation_items(fit: FittedModel[Any]) -> list[HeaderItem]:
     """Return the header items with the numbers of observations and of dropped rows."""
-    rows = "Observations" if not fit.design_rows.weighted else "Sum of weights"
+    rows = "Observations" if not fit.design_rows.has_weights else "Sum of weights"
     return [
         HeaderItem(rows, fit.nobs, format_count(fit.nobs)),
         HeaderItem("Dropped, missing values", fit.dropped),
@@ -139,7 +139,7 @@ def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any
     """
     rows = (
         f"Sum of weights {format_count(fit.nobs)}"
-        if fit.design_rows.weighted
+        if fit.design_rows.has_weights
         else f"{fit.nobs:,} observations"
     )
     dropped_text = f" ({fit.dropped} dropped, missing values)" if fit.dropped else ""

@@ -240,10 +240,10 @@ class NewRowsMethods(FittedResults):
         83   versicolor   virginica      0.857  3.596  0.166
         133   virginica  versicolor      0.729  4.007  0.135
         """
-        from discrim.models.evaluation.assessment import table_and_method
+        from discrim.models.evaluation.assessment import split_table_and_method
         from discrim.models.evaluation.classification import casewise
 
-        data, method = table_and_method(data, method)
+        data, method = split_table_and_method(data, method)
         return casewise(self, data, method, MissingPolicy(unseen), refit_prior)
 
     @available_if(_require_relative_distances)

@@ -74,7 +74,7 @@ def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> P
     pairs: Pairs = make()
     items = list(pairs.items)
     notes = [pairs.note, selection_note(fit)]
-    if fit.before_selection() is not fit:
+    if fit.fit_before_selection() is not fit:
         item = _repeated_selection_item(fit)
         items += [] if item is None else [item]
         notes.append(
@@ -88,7 +88,7 @@ def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> P
 
 def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
     """Return the header item with the cross-validated error of a repeated selection; None if it is slow."""
-    if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.before_selection()):
+    if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.fit_before_selection()):
         return None
     try:
         row = error_rates(
@@ -189,7 +189,7 @@ class EvaluationMethods(FittedResults):
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        data, method = assessment.table_and_method(data, method)
+        data, method = assessment.split_table_and_method(data, method)
         misclassification_costs = cost_matrix(costs, self.classes)
         missing_policy = MissingPolicy(unseen, missing)
         plan = assessment.EvaluationOptions(
@@ -284,7 +284,7 @@ class EvaluationMethods(FittedResults):
         method
         new rows      0.04  0.0083  0.1125
         """
-        data, methods = assessment.table_and_methods(data, methods)
+        data, methods = assessment.split_table_and_methods(data, methods)
         misclassification_costs = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         missing_policy = MissingPolicy(unseen, missing)
@@ -385,7 +385,7 @@ class EvaluationMethods(FittedResults):
         from discrim.models.evaluation.classification import classification
         from discrim.models.results.assessed import Assessment
 
-        data, method = assessment.table_and_method(data, method)
+        data, method = assessment.split_table_and_method(data, method)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         plan = assessment.EvaluationOptions(
             level=level,

@@ -308,7 +308,9 @@ def _moments_with_batch(
         order = list(levels)
         if len(set(order)) < len(order):
             raise DataError(f"levels= has a level twice: {order}.", hint="Name each level once.")
-    return fit_moments._with_classes(tuple(order)) + batch_moments._with_classes(tuple(order))
+    return fit_moments._with_declared_classes(tuple(order)) + batch_moments._with_declared_classes(
+        tuple(order)
+    )
 
 
 def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
@@ -346,7 +348,7 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
         return moments(
             fit.formula,
             rows,
-            weights=(column or design_rows.weights) if design_rows.weighted else None,
+            weights=(column or design_rows.weights) if design_rows.has_weights else None,
             scatters=scatters,
             levels=list(design_rows.design.levels),
             functions=dict(design_rows.functions),

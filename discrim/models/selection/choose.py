@@ -46,7 +46,7 @@ from discrim.models.base.reading import (
     join_labels,
     usable_rows,
 )
-from discrim.models.base.scores import Decision, cost_matrix, predicted_codes
+from discrim.models.base.scores import Decision, cost_matrix, predict_codes
 from discrim.models.evaluation.calibrated import posterior_rule
 from discrim.models.plots.plottable import PlotOptions, draw_plot, plot
 from discrim.models.results.new_rows import predict_by_chunks
@@ -438,7 +438,7 @@ class ChooseResults(RepeatedChoice):
             fit = results._fit
             design_rows = fit.new_rows(rows, MissingPolicy(unseen))
             return fit.to_labels(
-                predicted_codes(design_rows, rule, len(fit.classes), decision), design_rows.table.index
+                predict_codes(design_rows, rule, len(fit.classes), decision), design_rows.table.index
             )
 
         return predict_by_chunks(self._fit, data, None, labels)

@@ -256,7 +256,7 @@ def _likelihood_types(fit: FittedModel[Any]) -> list[str]:
     """Return for each column whether its likelihood is a "density" or, if it is discrete, a "probability"."""
     measures = ["density"] * len(fit.terms)
     if isinstance(fit.estimates, NaiveBayesFit):
-        for column in (*fit.estimates.plan.tables, *fit.estimates.plan.counts):
+        for column in (*fit.estimates.plan.categorical_positions, *fit.estimates.plan.count_positions):
             measures[int(column)] = "probability"
     return measures
 

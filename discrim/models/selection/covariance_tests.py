@@ -20,9 +20,13 @@ from discrim.core.numerics.arrays import Floats
 from discrim.core.numerics.special import chi2_sf
 from discrim.design.rows import read_rows, repeat_rows, used_rows
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.covariance_models import likelihood_ratio
+from discrim.inference.covariance_models import likelihood_ratio_test
 from discrim.inference.log_odds import hausman_test, slope_covariance
-from discrim.inference.resampling import bootstrap_ratios, permutation_pvalue, permutation_ratios
+from discrim.inference.resampling import (
+    bootstrap_likelihood_ratios,
+    permutation_likelihood_ratios,
+    permutation_pvalue,
+)
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.display import format_count, with_display_formats
 from discrim.models.base.fit import FittedModel
@@ -229,7 +233,7 @@ def lr_test(
         raise DataError("The two fits differ in prior.", hint="Fit both with the same prior.")
     _require_same_table((lda_fit, qda_fit), "lr_test()")
     df = qda_fit.df_model - lda_fit.df_model
-    result = likelihood_ratio(lda_fit.llf, qda_fit.llf, df)
+    result = likelihood_ratio_test(lda_fit.llf, qda_fit.llf, df)
     if not (linear.has_distances and quadratic.has_distances and linear.reduced_axes() is None):
         if bootstrap or permutations:
             raise NotSupportedError(
@@ -326,7 +330,7 @@ def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int
     """
     moments = fit.estimates.moments
     if name == "parametric bootstrap":
-        return bootstrap_ratios(moments.counts, moments.n_columns, replicates, seed)
+        return bootstrap_likelihood_ratios(moments.counts, moments.n_columns, replicates, seed)
     design_rows = fit.require_rows("permutations=")
     if design_rows.weights is not None and (np.nan_to_num(design_rows.weights) % 1 != 0).any():
         raise NotSupportedError(
@@ -340,7 +344,7 @@ def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int
         chunks.append(repeat_rows(whiten_rows(z).T, codes, weights))
     rows, row_codes = (np.concatenate(arrays) for arrays in zip(*chunks, strict=True))
     order = np.argsort(row_codes, kind="stable")
-    return permutation_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
+    return permutation_likelihood_ratios(rows[order], moments.counts.astype(np.int64), replicates, seed)
 
 
 @with_public_errors

@@ -24,15 +24,15 @@ from discrim.data.values import format_value
 from discrim.design.matrix import response_codes
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, MissingPredictionWarning, NotSupportedError, warn_user
-from discrim.inference.calibration import EvaluatedRows, fold_means, mean_loss_interval, second_best_class
+from discrim.inference.calibration import EvaluatedRows, fold_means, mean_loss_interval, second_best_classes
 from discrim.inference.error_rates import check_level, confusion_table
-from discrim.inference.resampling import fold_mean_errors, seed_or_random
+from discrim.inference.resampling import fold_mean_standard_errors, seed_or_random
 from discrim.models.base.display import SummarizedResults, format_count, with_display_formats
 from discrim.models.base.fit import FittedModel
 from discrim.models.base.labels import codes_to_labels
 from discrim.models.base.reading import check_flag, check_integer, is_number, with_public_errors
 from discrim.models.evaluation import permuted
-from discrim.models.evaluation.absent_classes import absent_class_mask, absent_note
+from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
 from discrim.models.evaluation.assessment import row_weights
 from discrim.models.evaluation.validation import (
     counts_outside_folds,
@@ -150,7 +150,7 @@ class FoldedRows:
         relabelled = [
             replace(
                 self,
-                evaluated=replace(self.evaluated, codes=second_best_class(scores[self.is_evaluated])),
+                evaluated=replace(self.evaluated, codes=second_best_classes(scores[self.is_evaluated])),
                 scores=(scores,),
             )
             for scores in self.scores
@@ -463,7 +463,7 @@ class CrossValidation(SummarizedResults):
         rows = {}
         for name, rate in self._folded_rows.apply(partial(FoldedRows.mean_losses, level=level)).items():
             folds = by_fold[COLUMN_BY_MEASURE[name]].dropna().to_numpy()
-            rows[name] = (*rate, *fold_mean_errors(folds, len(self._fold_labels)))
+            rows[name] = (*rate, *fold_mean_standard_errors(folds, len(self._fold_labels)))
         names = ["estimate", "se", "low", "high", "se_folds", "se_corrected"]
         table = pd.DataFrame.from_dict(rows, orient="index", columns=names)
         return table.rename_axis("measure")
@@ -755,7 +755,7 @@ def _fit_to_validate(
     require_rows([results], "cross_validate()")
     if not callable(fit) or formula is not None:
         fitted: FittedModel[Any] = results._fit
-        return fitted.before_selection() if nested else fitted, refit_prior
+        return fitted.fit_before_selection() if nested else fitted, refit_prior
     return _fit_of_function(fit, data, results._fit), True
 
 
@@ -840,7 +840,7 @@ def cross_validate_fit(
     -------
     CrossValidation
     """
-    fit = fit.before_selection() if nested else fit
+    fit = fit.fit_before_selection() if nested else fit
     design_rows = fit.require_rows("cross_validate()")
     if groups is None and is_number(folds):
         groups = fit.refits.groups(fit)
@@ -980,7 +980,7 @@ def _header_section(cv: CrossValidation) -> Pairs:
         for fold_ids in cv._fold_ids
     ]
     absent = cv._fit.classes[np.unique(cv._actual[np.any(is_absent, axis=0)])]
-    notes = (_choice_note(cv), unbalanced_folds_note(cv), absent_note(absent))
+    notes = (_choice_note(cv), unbalanced_folds_note(cv), absent_classes_note(absent))
     return Pairs(fit.formula, items, " ".join(filter(None, notes)))
 
 

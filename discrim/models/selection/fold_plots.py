@@ -10,7 +10,7 @@ from discrim.models.plots.evaluation import draw_confusion_table
 from discrim.models.plots.plottable import plot
 from discrim.models.selection.comparison import compare_pairs, cross_validate_on_same_folds, fold_differences
 from discrim.models.selection.cross_validation import verb_name
-from discrim.report.plots.evaluation import draw_by_fold, draw_permuted
+from discrim.report.plots.evaluation import draw_by_fold, draw_permutations
 
 if TYPE_CHECKING:
     from discrim.models.plots.plottable import PlotOptions
@@ -45,12 +45,12 @@ def permutations(cv: Any, options: PlotOptions) -> Axes:
     title = f"Hit rates of {verb_name(cv)} for permuted and for true labels"
     names = (f"Cross-validated hit rate, labels permuted among {test.shuffled}", title)
     pvalue = f"p {test.pvalue:.2g}"
-    return draw_permuted(
+    return draw_permutations(
         test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([verb_name(cv)])
     )
 
 
-@plot("differences", "error minus the error of another model, by fold", takes=("other",), data=False)
+@plot("differences", "error minus the error of another model, by fold", used_options=("other",), data=False)
 def differences(cv: Any, options: PlotOptions) -> Axes:
     """Plot the error of each fold minus the error of another model."""
     other = options.other
@@ -73,7 +73,7 @@ def differences(cv: Any, options: PlotOptions) -> Axes:
         f"Error of {a} minus error of {b}",
         f"Differences by fold of {a} and {b}; the mean with its corrected 95 % interval",
     )
-    return draw_by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), zero=True)
+    return draw_by_fold(values, mean, names, ax=options.ax, signs=options.signs([a]), has_zero_line=True)
 
 
 PLOTS = (folds, differences, confusion, permutations)

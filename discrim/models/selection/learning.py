@@ -16,7 +16,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.design.rows import used_codes
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.inference.error_rates import check_level, effective_interval, exact_interval
+from discrim.inference.error_rates import check_level, exact_interval, exact_interval_of_dependent_rows
 from discrim.inference.resampling import seed_or_random
 from discrim.inference.sample_size import bootstrap_error_rates, bootstrap_weights, fit_power_law
 from discrim.models.base.display import SummarizedResults, with_display_formats
@@ -167,7 +167,7 @@ class LearningCurve(SummarizedResults):
         sizes = [_effective_sizes(counts, weights, frequencies, clusters) for counts in tested_counts]
         exact_limits = np.array(
             [
-                effective_interval(error, variance, *size, level)
+                exact_interval_of_dependent_rows(error, variance, *size, level)
                 for error, variance, size in zip(errors.tolist(), variances.tolist(), sizes, strict=True)
             ]
         )
@@ -319,7 +319,7 @@ def learning_curve(
     """
     design_rows = fit.require_rows("learning_curve()")
     check_level(level)
-    fit = fit.before_selection() if nested else fit
+    fit = fit.fit_before_selection() if nested else fit
     seed = seed_or_random(seed)
     proportions = DEFAULT_PROPORTIONS if sizes is None else sizes
     if not isinstance(proportions, Sequence | np.ndarray) or isinstance(proportions, str):

@@ -13,7 +13,11 @@ import pandas as pd
 
 from discrim.models.base.display import SummarizedResults, with_display_formats
 from discrim.models.base.reading import Data, Prior, check_word
-from discrim.models.evaluation.assessment import CountingMethod, table_and_method, table_and_methods
+from discrim.models.evaluation.assessment import (
+    CountingMethod,
+    split_table_and_method,
+    split_table_and_methods,
+)
 from discrim.models.results.results import EvaluationMethods
 
 if TYPE_CHECKING:
@@ -41,7 +45,7 @@ class RepeatedChoice(SummarizedResults):
         For folds and the bootstrap this is the fit, which repeats the choice itself. Its leave-one-out does
         not; "loo" therefore uses the fit on all candidates.
         """
-        return EvaluationMethods(self.fit._fit.before_selection()) if method == "loo" else self.fit
+        return EvaluationMethods(self.fit._fit.fit_before_selection()) if method == "loo" else self.fit
 
     @with_display_formats(estimate="share", se="share", low="share", high="share")
     def error_rates(
@@ -106,7 +110,7 @@ class RepeatedChoice(SummarizedResults):
             call.
         """
         is_default = methods is None and data is None
-        data, methods = table_and_methods(data, methods)
+        data, methods = split_table_and_methods(data, methods)
         is_list = isinstance(methods, Iterable) and not isinstance(methods, str)
         method_names: list[Any] = list(methods) if is_list else [methods]
         method_names = ["apparent", "cv"] if is_default else method_names
@@ -158,7 +162,7 @@ class RepeatedChoice(SummarizedResults):
         DataFrame
             Counts, or sums of weights. Rows without a class or a prediction are left out.
         """
-        data, method = table_and_method(data, method)
+        data, method = split_table_and_method(data, method)
         if data is not None:
             return self.fit.confusion(data, costs=costs)
         method = "cv" if method is None else method
@@ -207,7 +211,7 @@ class RepeatedChoice(SummarizedResults):
         -------
         Assessment
         """
-        data, method = table_and_method(data, method)
+        data, method = split_table_and_method(data, method)
         if data is None and method is None:
             method = "cv"
         return self._evaluation_methods(method).assess(

@@ -750,7 +750,9 @@ class StepwiseResults(RepeatedChoice):
         title = f"Choice of terms by {self.criterion}: {self.formula}"
         return summarize(
             title,
-            SectionFunctions(section_builders, by_name=STEP_TABLES if len(section_builders) > 1 else ()),
+            SectionFunctions(
+                section_builders, shown_only_by_name=STEP_TABLES if len(section_builders) > 1 else ()
+            ),
             pick=sections,
         )
 

@@ -514,10 +514,11 @@ class _PartialFSearch:
     def _best_candidate(self, ready: list[str]) -> str | None:
         """Return the candidate with the best criterion; None if none increases Rao's V enough."""
         values = {
-            term: self._selected.with_term(self._term_columns[term], self._criterion).value for term in ready
+            term: self._selected.criterion_with_term(self._term_columns[term], self._criterion).value
+            for term in ready
         }
         if self._limits.v_enter is not None:
-            min_value = self._selected.value("rao").value + self._limits.v_enter
+            min_value = self._selected.criterion_value("rao").value + self._limits.v_enter
             values = {term: value for term, value in values.items() if value >= min_value}
         sign = -1 if self._criterion in MINIMIZED_CRITERIA else 1
         return max(values, key=lambda term: sign * values[term], default=None)
@@ -541,12 +542,15 @@ class _PartialFSearch:
         """
         test = self._partial_tests([term])[term]
         selected = self._selected
-        before = selected.value(self._criterion).value
+        before = selected.criterion_value(self._criterion).value
         self._enter_or_remove(term)
         row = {"step": len(self._rows) + 1, "action": action, "term": term, "terms_in": len(self.entered)}
         row |= {"partial_R2": 1 - test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-        row |= {"wilks": selected.value("wilks").value, "ascc": selected.pillai / (selected.n_classes - 1)}
-        value, pair = selected.value(self._criterion)
+        row |= {
+            "wilks": selected.criterion_value("wilks").value,
+            "ascc": selected.pillai / (selected.n_classes - 1),
+        }
+        value, pair = selected.criterion_value(self._criterion)
         row |= {self._criterion: value, "pair": pair}
         if self._criterion == "rao":
             change = value - before
@@ -775,7 +779,7 @@ def repeat_choice_by_moments(
     estimates: Any = fit.estimates
     if design_rows.dropped != fit.dropped:
         keep = np.flatnonzero(np.isin(design_rows.terms, fit.terms))
-        moments = reading.class_moments(design_rows, required).columns(keep)
+        moments = reading.class_moments(design_rows, required).select_columns(keep)
         estimates = fit.estimates.refit(moments) or estimates
     new_refits = RefitsByMoments(refits, search_moments, dict(term_columns), description)
     return FittedModel(fit.spec, estimates, design_rows, fit.prior, fit.options, refits_override=new_refits)
@@ -823,7 +827,9 @@ class RefitsByMoments(Refits[Any]):
         if not chosen:
             return PriorRule(fit.log_prior())
         keep = np.sort(np.concatenate([self.term_columns[term] for term in chosen]))
-        rule = self.chosen_refits.refit_to_moments(replace(fit, refits_override=None), moments.columns(keep))
+        rule = self.chosen_refits.refit_to_moments(
+            replace(fit, refits_override=None), moments.select_columns(keep)
+        )
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
@@ -1059,7 +1065,7 @@ def step_tables(
             remaining_terms = [term for term in term_columns if term not in chosen]
             out_rows += _terms_not_in_analysis(selected, term_columns, criterion, step, remaining_terms)
             if chosen:
-                test = selected.overall()
+                test = selected.overall_test()
                 row: dict[str, Any] = {"step": step, "terms_in": len(chosen), "columns": len(selected.pivots)}
                 row |= {"wilks": test.wilks, "F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
                 overall_rows.append(row)
@@ -1117,7 +1123,7 @@ def _terms_in_analysis(
         value = np.nan
         pair = None
         if len(terms) > 1:
-            value, pair = selected.without_term(term_columns[term], criterion)
+            value, pair = selected.criterion_without_term(term_columns[term], criterion)
         rows.append(row | {criterion: value, "pair": pair})
     return rows
 
@@ -1164,14 +1170,14 @@ def _terms_not_in_analysis(
         if term in tests:
             test = tests[term]
             row |= {"F": test.F, "df1": test.df1, "df2": test.df2, "p": test.pvalue}
-            row[criterion], row["pair"] = selected.with_term(term_columns[term], criterion)
+            row[criterion], row["pair"] = selected.criterion_with_term(term_columns[term], criterion)
         rows.append(row)
     return rows
 
 
 def _pair_distances(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
     """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F."""
-    d2, f, df1, df2 = selected.pairs()
+    d2, f, df1, df2 = selected.pair_distances()
     i, j = np.triu_indices(len(classes), 1)
     columns = {"step": step, "class": classes[i], "other": classes[j], "D2": d2[i, j], "F": f[i, j]}
     return pd.DataFrame(columns | {"df1": df1, "df2": df2, "p": f_sf(f[i, j], df1, df2)})

@@ -95,7 +95,7 @@ def _write_bar_values(axes: Axes, values: Floats) -> None:
 
 
 def draw_scree_bars(
-    proportions: pd.Series, eigenvalues: pd.Series, p: pd.Series, ax: Axes | None = None
+    proportions: pd.Series, eigenvalues: pd.Series, pvalues: pd.Series, ax: Axes | None = None
 ) -> Axes:
     """Draw each discriminant's proportion of the variance between classes, with eigenvalue and p-value.
 
@@ -105,7 +105,7 @@ def draw_scree_bars(
         Proportions of the variance between classes.
     eigenvalues : Series (r,)
         Eigenvalues of the discriminants.
-    p : Series (r,)
+    pvalues : Series (r,)
         P-value of the test that this eigenvalue and all later ones are zero.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
@@ -124,7 +124,7 @@ def draw_scree_bars(
         positions, cumulative, color=style.SIGNS.colour(1), marker="o", linestyle="--", label="Cumulative"
     )
     texts = []
-    for value, pvalue in zip(eigenvalues[:count], p, strict=False):
+    for value, pvalue in zip(eigenvalues[:count], pvalues, strict=False):
         p_value = format_pvalue(pvalue)
         sign = "" if p_value.startswith("<") else "= "
         texts.append(f"{value:.3g}" if np.isnan(pvalue) else f"{value:.3g}\np {sign}{p_value}")
@@ -275,7 +275,7 @@ def draw_bar_strips(
     return axes
 
 
-def draw_triangle(
+def create_triangle(
     ax: Axes | None, names: Sequence[Any], classes: Sequence[Any], signs: Signs
 ) -> tuple[Axes, dict[tuple[int, int], Axes]]:
     """Create a panel for each pair of variables, in the lower triangle of outer axes.
@@ -318,7 +318,7 @@ def finish_triangle(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], ti
     ----------
     outer : Axes
     panels_by_pair : dict of (i, j) to Axes
-        Panels of `draw_triangle`, with names of both axes.
+        Panels of `create_triangle`, with names of both axes.
     title : str
         Title of the plot.
 
@@ -345,7 +345,7 @@ def finish_triangle(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], ti
 
 def draw_heat_map(
     table: pd.DataFrame,
-    marked: tuple[float, float],
+    marked_cell: tuple[float, float],
     title: str,
     ax: Axes | None = None,
     colormap: Colormap | None = None,
@@ -356,7 +356,7 @@ def draw_heat_map(
     ----------
     table : DataFrame
         The names and labels of its index and columns describe the axes.
-    marked : tuple of float
+    marked_cell : tuple of float
         Labels of the cell that is marked by a cross.
     title : str
         Title of the plot.
@@ -374,8 +374,8 @@ def draw_heat_map(
     up, across = (np.arange(size) + 0.5 for size in values.shape)
     axes.set_xticks(across, [f"{value:g}" for value in table.columns])
     axes.set_yticks(up, [f"{value:g}" for value in table.index])
-    row = table.index.get_loc(marked[0])
-    column = table.columns.get_loc(marked[1])
+    row = table.index.get_loc(marked_cell[0])
+    column = table.columns.get_loc(marked_cell[1])
     axes.plot(across[column], up[row], marker="X", markersize=12, color="white", markeredgecolor="black")
     axes.set(xlabel=str(table.columns.name), ylabel=str(table.index.name))
     style.set_title(axes, f"{title}; the cross marks the chosen pair")
@@ -424,7 +424,7 @@ def draw_forest(
         1.0 if are_ratios else 0.0, color=style.faint_ink(0.35), linewidth=0.8, linestyle="--", zorder=1
     )
     if are_ratios:
-        style.log_axis(axes, table[["estimate", "low", "high"]].to_numpy(dtype=np.float64))
+        style.set_log_axis(axes, table[["estimate", "low", "high"]].to_numpy(dtype=np.float64))
     labelled_classes: set[Any] = set()
     for i, (label, _, value, low, high) in enumerate(table.itertuples(index=False, name=None)):
         k = order[label]
@@ -530,7 +530,7 @@ def draw_errors(
     *,
     size: float = 3,
     is_log: bool = False,
-    one_se: str = "",
+    one_se_label: str = "",
 ) -> None:
     """Draw the errors of candidate values with their standard errors, and a line at the chosen value.
 
@@ -546,7 +546,7 @@ def draw_errors(
         Size of the markers.
     is_log : bool
         Whether the horizontal axis is logarithmic.
-    one_se : str
+    one_se_label : str
         Label of a line at the smallest error plus one standard error; no line if empty.
     """
     candidate_values, error, se = style.to_floats(candidates).T
@@ -557,12 +557,12 @@ def draw_errors(
     }
     axes.errorbar(candidate_values, error, yerr=se, markersize=size, capsize=2, **line_style)
     if is_log:
-        style.log_axis(axes, candidate_values)
+        style.set_log_axis(axes, candidate_values)
     axes.axvline(chosen, color=style.SIGNS.colour(1), linestyle="--", linewidth=1.0, label="chosen")
-    if one_se:
+    if one_se_label:
         best_index = int(error.argmin())
         line_style = {"color": style.faint_ink(0.35), "linestyle": ":", "linewidth": 1.0}
-        axes.axhline(float(error[best_index] + se[best_index]), label=one_se, **line_style)
+        axes.axhline(float(error[best_index] + se[best_index]), label=one_se_label, **line_style)
 
 
 def write_counts_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:

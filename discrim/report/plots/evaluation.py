@@ -242,7 +242,7 @@ def draw_roc(
     signs: Signs = style.SIGNS,
     level: float = 0.95,
     *,
-    places: Sequence[int],
+    class_positions: Sequence[int],
     bands: bool = False,
 ) -> Axes:
     """Draw ROC curves by class, with the areas under them in the legend and optionally confidence bands.
@@ -266,7 +266,7 @@ def draw_roc(
         Colours, markers and line styles of the classes.
     level : float
         Confidence level, for the legend.
-    places : sequence of int
+    class_positions : sequence of int
         Position of each class among all classes, which determines its colour.
     bands : bool
         Draw bands for more than `MAX_BANDS` classes too.
@@ -290,7 +290,7 @@ def draw_roc(
         line_style: dict[str, Any] = {"color": style.faint_ink(0.6), "linewidth": 0.8, "zorder": 1.5}
         if k in named_classes:
             line_style = {
-                "color": signs.colour(places[k] + colour_shift),
+                "color": signs.colour(class_positions[k] + colour_shift),
                 "linestyle": signs.line(k + n_earlier),
             }
             line_style["linewidth"] = 1.6
@@ -402,13 +402,13 @@ HISTOGRAM_HEIGHT = 0.24
 
 def draw_calibration(
     bins: dict[Any, pd.DataFrame],
-    predicted: dict[Any, pd.Series],
+    counts_by_probability: dict[Any, pd.Series],
     title: str,
     names: tuple[str, str],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     *,
-    places: Sequence[int],
+    class_positions: Sequence[int],
     bands: bool = False,
 ) -> Axes:
     """Draw observed proportions by predicted probability, with a histogram of the predictions below.
@@ -417,7 +417,7 @@ def draw_calibration(
     ----------
     bins : dict of label to DataFrame
         Columns predicted, observed, low and high by bin.
-    predicted : dict of label to Series
+    counts_by_probability : dict of label to Series
         Number of rows by the lower end of equal intervals of probability.
     title : str
         Title of the plot.
@@ -427,7 +427,7 @@ def draw_calibration(
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
-    places : sequence of int
+    class_positions : sequence of int
         Position of each class among all classes, which determines its colour.
     bands : bool
         Draw bands for more than `MAX_BANDS` classes too.
@@ -443,11 +443,11 @@ def draw_calibration(
     lower = outer.inset_axes((0.0, 0.0, 1.0, HISTOGRAM_HEIGHT), sharex=upper)
     upper.plot([0, 1], [0, 1], color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
     for k, (label, class_bins) in enumerate(bins.items()):
-        colour = signs.colour(places[k])
+        colour = signs.colour(class_positions[k])
         line = signs.line(k)
         limits = np.abs(class_bins[["low", "high"]].to_numpy().T - class_bins["observed"].to_numpy())
         marker_style: dict[str, Any] = {"color": colour, "linestyle": line, "label": style.shown_name(label)}
-        marker_style |= {"marker": signs.marker(places[k]), "markersize": 5}
+        marker_style |= {"marker": signs.marker(class_positions[k]), "markersize": 5}
         marker_style |= {"linewidth": 1.2, "elinewidth": 0.8, "capsize": 2}
         upper.errorbar(class_bins["predicted"], class_bins["observed"], yerr=limits, **marker_style)
         if bands or len(bins) <= MAX_BANDS:
@@ -455,7 +455,7 @@ def draw_calibration(
             upper.fill_between(
                 *band, color=colour, alpha=style.adapted_opacity(BAND_OPACITY), linewidth=0, zorder=1.2
             )
-        counts = predicted[label]
+        counts = counts_by_probability[label]
         edges = np.append(counts.index.to_numpy(dtype=np.float64), 1.0)
         lower.stairs(counts.to_numpy(dtype=np.float64), edges, color=colour, linestyle=line, linewidth=1.2)
     upper.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
@@ -515,7 +515,7 @@ def draw_by_fold(
     names: tuple[str, str],
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
-    zero: bool = False,
+    has_zero_line: bool = False,
 ) -> Axes:
     """Draw the estimates of all folds, on a line for each repeat, or for each fold if there is one repeat.
 
@@ -533,7 +533,7 @@ def draw_by_fold(
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
-    zero : bool
+    has_zero_line : bool
         Whether to draw a line at zero, for example for differences.
 
     Returns
@@ -561,7 +561,7 @@ def draw_by_fold(
     axes.plot(list(mean[1:]), [last, last], color=style.ink(), linewidth=1.5)
     axes.scatter([mean[0]], [last], color=style.ink(), marker="D", s=36, zorder=3)
     axes.axvline(mean[0], color=style.ink(), linestyle="--", linewidth=0.8, zorder=1)
-    if zero:
+    if has_zero_line:
         axes.axvline(0.0, color=style.faint_ink(0.35), linewidth=1.0, zorder=1)
     name_lines(axes, lines)
     axes.set_xlabel(names[0])
@@ -573,7 +573,7 @@ MAX_BARS = 100
 """Largest number of distinct values with a bar each, and number of bins for more."""
 
 
-def draw_permuted(
+def draw_permutations(
     values: pd.Series,
     observed: float,
     note: str,

@@ -365,7 +365,7 @@ def replace_title(figure: Figure, title: str) -> None:
     figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
 
-def element_of(figure: Figure, name: str) -> str:
+def html_element(figure: Figure, name: str) -> str:
     """Return a figure as an HTML element with a unique id, for a page that includes the script of plotly."""
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
 
@@ -386,7 +386,7 @@ night.addEventListener("change", ink);
 """Script that adapts points in ink to dark mode; they may be on a canvas, which CSS does not affect."""
 
 
-def script_of(has_figures: bool) -> str:
+def plotly_script(has_figures: bool) -> str:
     """Return the JavaScript that a page needs for its figures: plotly and adjustments; "" without figures."""
     if not has_figures:
         return ""
@@ -408,11 +408,11 @@ def scores_figure(
     rows: InteractiveRows,
     centroids: pd.DataFrame,
     *,
-    shares: pd.Series | None,
+    proportions: pd.Series | None,
     counts: pd.Series,
     level: float,
-    within: Floats | None,
-    of: str = OF_BETWEEN_VARIANCE,
+    within_covariance: Floats | None,
+    proportion_of: str = OF_BETWEEN_VARIANCE,
 ) -> Figure:
     """Make an interactive plot of discriminant scores, with outlines and means of the classes.
 
@@ -427,15 +427,15 @@ def scores_figure(
         Labels, classes and predictions of the observations.
     centroids : DataFrame (K, r)
         Scores of the class means.
-    shares : Series (r,) or None
-        Proportions of the total named by `of`, for the names of the axes.
+    proportions : Series (r,) or None
+        Proportions of the total named by `proportion_of`, for the names of the axes.
     counts : Series (K,)
         Class sizes.
     level : float
         Proportion of a class within its outline.
-    within : (r, r) float array or None
+    within_covariance : (r, r) float array or None
         Covariance of the scores within classes; None for the identity.
-    of : str
+    proportion_of : str
         Text after the proportions.
 
     Returns
@@ -445,14 +445,14 @@ def scores_figure(
     x = style.to_floats(scores)
     means = style.to_floats(centroids)
     axis_names = [
-        _escape_label(name) + format_proportion(name, shares, "" if j else of)
+        _escape_label(name) + format_proportion(name, proportions, "" if j else proportion_of)
         for j, name in enumerate(centroids)
     ]
     if len(axis_names) < 2:
         return _strips_figure(x[:, 0], rows, axis_names[0], "Discriminant scores", centroids.iloc[:, 0])
     location_template = "{} %{{x:.2f}}, {} %{{y:.2f}}".format(*map(_escape_label, centroids))
     traces, note = _row_traces(rows, x, location_template)
-    within_cov = np.eye(2) if within is None else within
+    within_cov = np.eye(2) if within_covariance is None else within_covariance
     radius = outline_radius(level)
     for k, label in enumerate(centroids.index):
         group = {"legendgroup": str(k), "name": _escape_label(label)}
@@ -463,7 +463,7 @@ def scores_figure(
         tooltip += f"{location_template}<extra></extra>"
         mean = {"marker": _mean_marker(), "hovertemplate": tooltip, "showlegend": not len(x)}
         traces.append(_point_trace(means[[k]]) | group | mean)
-    title, _, outlines = scores_title(len(x) > 0, level, of == OF_BETWEEN_VARIANCE).partition("; ")
+    title, _, outlines = scores_title(len(x) > 0, level, proportion_of == OF_BETWEEN_VARIANCE).partition("; ")
     # Scores have unit variance within classes, hence distances in equal units are those of the rule.
     return _make_figure(traces, title, [outlines, note], axis_names, yaxis={"scaleanchor": "x"})
 

@@ -335,7 +335,7 @@ class PlaneRows:
         Their coordinates. A row with a missing coordinate is not drawn.
     codes : (n,) int
         Their classes, -1 for none.
-    wrong : (n,) bool, optional
+    wrong_mask : (n,) bool, optional
         Whether a row is misclassified, which makes its marker hollow.
     is_faint : bool
         Whether they are drawn faintly, because they do not lie in the plane.
@@ -343,7 +343,7 @@ class PlaneRows:
 
     points: Floats
     codes: Codes
-    wrong: NDArray[np.bool_] | None = None
+    wrong_mask: NDArray[np.bool_] | None = None
     is_faint: bool = False
 
 
@@ -401,8 +401,8 @@ def draw_plane(
             artist.set_sizes([9])
         if rows.is_faint:
             artist.set_alpha(style.adapted_opacity(0.35))
-    if rows.wrong is not None:
-        draw_misclassified(axes, points, codes, rows.wrong, signs, size=12 if is_panel else 22)
+    if rows.wrong_mask is not None:
+        draw_misclassified(axes, points, codes, rows.wrong_mask, signs, size=12 if is_panel else 22)
     axes.set_xlim(*limits[0])
     axes.set_ylim(*limits[1])
     axes.set(xlabel=style.shown_name(names[0]), ylabel=style.shown_name(names[1]))
@@ -447,7 +447,7 @@ def draw_rings(axes: Axes, points: Floats, size: float = 60.0) -> None:
     axes.scatter(points[:, 0], points[:, 1], **ring_style)
 
 
-def draw_line(
+def draw_along_variable(
     grid: Floats,
     values: Floats,
     predicted: Codes,
@@ -630,7 +630,7 @@ def draw_distances(
     return axes
 
 
-def draw_passes(
+def draw_perceptron_errors(
     errors: pd.DataFrame,
     kept_planes: Sequence[tuple[int | None, int]],
     ax: Axes | None = None,
@@ -807,7 +807,7 @@ MAX_LINE_DISTANCE = 2.0
 """Distance from the centre of the rows, in ranges of the rows, up to which lines are included in the view."""
 
 
-def draw_updates(
+def draw_perceptron_steps(
     points: pd.DataFrame,
     codes: NDArray[np.intp],
     classes: Sequence[Any],

@@ -310,7 +310,7 @@ def draw_strips(
     name_lines(axes, classes)
 
 
-def draw_spread(
+def draw_strips_with_means(
     values: Floats,
     codes: Codes,
     classes: Sequence[Any],
@@ -408,7 +408,7 @@ _DRAWN_LABELS: WeakKeyDictionary[Axes, _DrawnLabels] = WeakKeyDictionary()
 """Labels by axes."""
 
 
-def replace_labels(axes: Axes) -> None:
+def reposition_labels(axes: Axes) -> None:
     """Place the labels that `draw_labels` has drawn again if the size of the axes has changed since then."""
     labels = _DRAWN_LABELS.get(axes)
     if labels is None or np.allclose(axes.get_window_extent().get_points(), labels.frame, atol=1.0):

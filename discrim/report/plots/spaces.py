@@ -82,7 +82,7 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
         axes.plot(*outline(mean, covariance, radius).T, **line_style)
 
 
-def draw_class(
+def draw_class_outline(
     axes: Axes,
     mean: Floats,
     covariance: Floats | None,
@@ -123,7 +123,7 @@ def draw_class(
         axes.plot(*mean, markeredgecolor=edge, zorder=6, **marker_style)
 
 
-def component_sizes(proportions: pd.Series) -> Floats:
+def component_marker_sizes(proportions: pd.Series) -> Floats:
     """Return sizes in points of markers for components, by their proportions within their classes."""
     return np.asarray(4 + 6 * np.sqrt(proportions.to_numpy(dtype=np.float64)))
 
@@ -177,11 +177,13 @@ def draw_ellipses(
         codes = style.label_codes(labels, classes)
         draw_points(axes, xy[:, 0], xy[:, 1], codes, classes, signs)
     centres = np.zeros((len(means), 2)) if is_centred else style.to_floats(means)
-    sizes = np.full(len(means), 6.0) if proportions is None else component_sizes(proportions)
+    sizes = np.full(len(means), 6.0) if proportions is None else component_marker_sizes(proportions)
     for key, ellipse_centre, size in zip(means.index, centres, sizes.tolist(), strict=True):
         class_cov = style.to_floats(covariances[key]) if key in covariances else None
         k = classes.index(key if proportions is None else key[0])
-        draw_class(axes, ellipse_centre, class_cov, radius, signs, k, size=None if is_centred else size)
+        draw_class_outline(
+            axes, ellipse_centre, class_cov, radius, signs, k, size=None if is_centred else size
+        )
     if pooled is not None:
         finite_centres = centres[np.isfinite(centres).all(axis=1)]
         centre = finite_centres.mean(axis=0) if len(finite_centres) else np.zeros(2)
@@ -245,12 +247,12 @@ def draw_scores(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
     *,
-    shares: pd.Series | None = None,
+    proportions: pd.Series | None = None,
     counts: pd.Series | None = None,
     level: float | None = 0.5,
-    within: Floats | None = None,
-    of: str = OF_BETWEEN_VARIANCE,
-    labels_means: bool = True,
+    within_covariance: Floats | None = None,
+    proportion_of: str = OF_BETWEEN_VARIANCE,
+    draws_mean_labels: bool = True,
 ) -> Axes:
     """Draw discriminant scores by class in a plane, or their distributions if there is only one discriminant.
 
@@ -272,17 +274,17 @@ def draw_scores(
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
-    shares : Series (r,), optional
+    proportions : Series (r,), optional
         Proportions of the variance between classes, for the names of the axes.
     counts : Series (K,), optional
         Class sizes n_k.
     level : float or None
         Proportion of a class within its outline; None for no outlines.
-    within : (r, r) float array, optional
+    within_covariance : (r, r) float array, optional
         Covariance of the scores within classes; the identity by default.
-    of : str
+    proportion_of : str
         Total to which the proportions refer, for the names of the axes.
-    labels_means : bool
+    draws_mean_labels : bool
         Whether the class means of many classes are labelled here; otherwise the caller does it.
 
     Returns
@@ -299,10 +301,10 @@ def draw_scores(
         axes.set_axis_off()
         return axes
     if means.shape[1] == 1:
-        sd = 1.0 if within is None else math.sqrt(float(within[0, 0]))
-        name = axis_name(centroids.columns[0], shares, of)
+        sd = 1.0 if within_covariance is None else math.sqrt(float(within_covariance[0, 0]))
+        name = axis_name(centroids.columns[0], proportions, proportion_of)
         return _draw_single_discriminant(x[:, 0], codes, classes, means[:, 0], name, ax, signs, sd)
-    within_cov = np.eye(2) if within is None else within
+    within_cov = np.eye(2) if within_covariance is None else within_covariance
     radius = 0.0 if level is None else outline_radius(level)
     axes, is_new = style.new_axes(ax, size=_figure_size(x, means, radius * np.sqrt(np.diagonal(within_cov))))
     draw_points(axes, x[:, 0], x[:, 1], codes, classes, signs)
@@ -315,19 +317,21 @@ def draw_scores(
             circle = outline(mean, within_cov, math.sqrt(CHI2_95 / float(counts.iloc[k])))
             axes.fill(*circle.T, facecolor=(colour, 0.3), edgecolor=colour, zorder=3)
     axes.set(
-        xlabel=axis_name(centroids.columns[0], shares, of),
-        ylabel=axis_name(centroids.columns[1], shares, proportion_of=""),
+        xlabel=axis_name(centroids.columns[0], proportions, proportion_of),
+        ylabel=axis_name(centroids.columns[1], proportions, proportion_of=""),
     )
     # Scores have unit variance within classes, hence distances in equal units are those of the rule.
     axes.set_aspect("equal", adjustable="datalim")
     # Steps of 2.5 have wider numbers than the layout has made room for before the units were equal.
     axes.locator_params(steps=[1, 2, 5, 10])
     filled = counts is not None and bool((counts > 0).any())
-    style.set_title(axes, scores_title(len(x) > 0, level, of == OF_BETWEEN_VARIANCE, has_regions=filled))
+    style.set_title(
+        axes, scores_title(len(x) > 0, level, proportion_of == OF_BETWEEN_VARIANCE, has_regions=filled)
+    )
     if not len(x):
         axes.scatter(means[:, 0], means[:, 1], marker="+", s=90, color=style.ink(), linewidths=1.2, zorder=5)
     if _is_labelled(scores, classes):
-        if labels_means:
+        if draws_mean_labels:
             if len(x) and len(classes) <= style.MAX_IN_LEGEND:
                 style.add_legend(axes, is_new)
             fit_texts(axes, is_new)

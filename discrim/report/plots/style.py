@@ -513,7 +513,7 @@ MAX_PLAIN_DECADES = 3.5
 """Largest number of decades of a logarithmic axis with plain numbers; wider ones have powers of ten."""
 
 
-def log_axis(axes: Axes, values: Floats) -> None:
+def set_log_axis(axes: Axes, values: Floats) -> None:
     """Make the horizontal axis logarithmic, with plain numbers as ticks if the values span few decades.
 
     Parameters

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from discrim import lda
-from discrim.core.covariance.principal import principal
+from discrim.core.covariance.principal import principal_axes
 from discrim.core.moments.moments import ClassMoments
 from discrim.covariance import CovarianceSpecification, Shrunk, Spherical
 
@@ -19,7 +19,7 @@ def test_saturated_if_axes_equal_degrees_of_freedom_below_columns(n: int, p: int
     x = np.random.default_rng(n * p).standard_normal((n, p))
     within = x - np.stack([x[codes == k].mean(axis=0) for k in (0, 1)])[codes]
     rank, df = np.linalg.matrix_rank(within), n - 2
-    axes = principal(ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin"))
+    axes = principal_axes(ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin"))
     assert axes.df == df
     assert axes.is_saturated == (rank == df < p)
 
@@ -27,14 +27,16 @@ def test_saturated_if_axes_equal_degrees_of_freedom_below_columns(n: int, p: int
 def test_not_saturated_with_fewer_axes_or_all_columns() -> None:
     rng, codes = np.random.default_rng(0), np.arange(8) % 2
     x = rng.standard_normal((8, 3)) @ rng.standard_normal((3, 20))
-    assert not principal(ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin")).is_saturated
+    assert not principal_axes(
+        ClassMoments.from_block(x, codes, n_classes=2, required_moments="thin")
+    ).is_saturated
     sphere = rng.standard_normal((8, 20))
-    assert not principal(
+    assert not principal_axes(
         ClassMoments.from_block(sphere, codes, n_classes=2, required_moments="diagonal")
     ).is_saturated
     alone = ClassMoments.from_block(sphere[:2], codes[:2], n_classes=2, required_moments="thin")
     with np.errstate(all="ignore"):
-        assert not principal(alone).is_saturated
+        assert not principal_axes(alone).is_saturated
 
 
 @pytest.mark.parametrize("covariance", [Shrunk(0.2), Spherical()], ids=["shrunk", "spherical"])

@@ -29,9 +29,9 @@ def test_path_scores_match_single_fits(sizes, weighted):
     assert sorted(rule.pairs.tolist()) == list(range(9))
     for j, i in enumerate(rule.pairs.tolist()):
         fit = fit_rda(moments, prior, alpha=pairs[i].alpha, gamma=pairs[i].gamma)
-        assert not fit.singular()
+        assert not fit.find_singular_classes()
         expected = fit.rule(np.log(prior)).scores(new).T
         gaps = found[:, j] - found[:, j].max(axis=0)
         np.testing.assert_allclose(gaps, expected - expected.max(axis=0), rtol=1e-10, atol=1e-9)
     alone = fit_rda(moments, prior, alpha=1.0, gamma=0.5)
-    assert alone.singular()
+    assert alone.find_singular_classes()

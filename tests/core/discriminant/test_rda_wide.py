@@ -162,7 +162,7 @@ def test_scatters_match_roots_with_a_ridge():
     x[:, 1] = x[:, 0] + 1e-9 * x[:, 1]
     x[:, 2] = 4.0
     rooted = ClassMoments.from_block(x, codes, n_classes=2, required_moments="class")
-    plain = gather([(x, codes, None)], n_classes=2, n_columns=p, required_moments="class", rooted=False)
+    plain = gather([(x, codes, None)], n_classes=2, n_columns=p, required_moments="class", with_roots=False)
     assert rooted.roots is not None
     assert plain.roots is None
     for parametrization, gamma in (("esl", 0.9), ("friedman", 0.1), ("klar", 0.1)):

@@ -35,7 +35,7 @@ def same(x):
 
 def sums_of(features, x, codes, weights=None):
     rows = FeatureRows([(x, codes, weights)], features)
-    return FeatureSums.from_moments(gather(rows, n_classes=3, n_columns=features.width, rooted=False))
+    return FeatureSums.from_moments(gather(rows, n_classes=3, n_columns=features.width, with_roots=False))
 
 
 def indicators_of(features, x, codes, weights=None, ridge=0.5):
@@ -99,7 +99,7 @@ def test_weights_match_repeated_rows(waves):
 
 
 def test_moments_of_chunks_add_up(waves):
-    gathered = partial(gather, n_classes=3, n_columns=40, rooted=False)
+    gathered = partial(gather, n_classes=3, n_columns=40, with_roots=False)
     parts = [
         gathered(FeatureRows([(ROWS[i], CODES[i], WEIGHTS[i])], waves)) for i in np.split(np.arange(80), 4)
     ]

@@ -24,7 +24,7 @@ def test_moments_of_more_classes_than_rows_in_a_block(spread: str, weighted: boo
         )
         for start in range(0, n, 40)
     ]
-    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, rooted=False)
+    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, with_roots=False)
     w = np.ones(n) if weights is None else weights
     for block in range(k):
         members = codes == block

@@ -27,7 +27,7 @@ def test_scatters_of_many_columns(spread: str, weighted: bool, p: int, k: int, m
         )
         for start in range(0, n, m)
     ]
-    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, rooted=False)
+    gathered = gather(blocks, n_classes=k, n_columns=p, required_moments=spread, with_roots=False)
     w = np.ones(n) if weights is None else weights
     exact = np.empty((k, p, p), dtype=np.longdouble)
     for block in range(k):

@@ -24,7 +24,7 @@ def test_identities(seed, algorithm):
     t = a @ found.rotations
     np.testing.assert_allclose(t.T @ t, np.diag(found.squares), atol=1e-8 * found.squares.max())
     np.testing.assert_allclose((found.weights**2).sum(axis=0), 1.0, rtol=1e-12)
-    np.testing.assert_allclose((found.importance() ** 2).mean(axis=0), 1.0, rtol=1e-12)
+    np.testing.assert_allclose((found.importance_by_n_components() ** 2).mean(axis=0), 1.0, rtol=1e-12)
     np.testing.assert_allclose(found.loadings.T @ found.rotations, np.eye(4), atol=1e-7)
     size = np.argmax(np.abs(found.weights), axis=0)
     assert (found.weights[size, np.arange(4)] > 0).all()

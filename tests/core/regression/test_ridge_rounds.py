@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from discrim.core.regression.penalized import fit_at, path_strengths, penalized_path
+from discrim.core.regression.penalized import fit_at_strength, path_strengths, penalized_path
 from discrim.core.regression.proximal_newton import ClassBlocks, Likelihood
 
 
@@ -72,7 +72,7 @@ def test_path_reaches_minima_from_any_start(n, p, k):
         steepest = min(np.abs(ended.beta[:, 1:]).max(), 1.0)
         assert np.abs(slope(model, ended.beta, strength)).max() < 1.1e-5 * strength * steepest
         np.testing.assert_allclose(other.beta, ended.beta, atol=1e-4 * np.abs(ended.beta).max())
-    least = fit_at(model, 0.0, strengths[-1], tol=1e-8, maxiter=50, start=path[-1].beta)
+    least = fit_at_strength(model, 0.0, strengths[-1], tol=1e-8, maxiter=50, start=path[-1].beta)
     assert np.abs(slope(model, least.beta, strengths[-1])).max() < 1e-12
     np.testing.assert_allclose(path[-1].beta, least.beta, atol=1e-4 * np.abs(least.beta).max())
 
@@ -82,6 +82,6 @@ def test_path_matches_full_systems():
     strengths = path_strengths(model, 0.0, 10)
     path = penalized_path(model, 0.0, strengths, 50)
     for strength, ended in zip(strengths, path, strict=True):
-        whole = fit_at(model, 0.0, strength, tol=1e-10, maxiter=50)
+        whole = fit_at_strength(model, 0.0, strength, tol=1e-10, maxiter=50)
         assert ended.loss == pytest.approx(whole.loss, rel=1e-5)
         assert ended.steps <= 20

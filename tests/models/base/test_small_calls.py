@@ -14,7 +14,7 @@ from discrim import lda
 from discrim.data.table import MAX_COLUMNS_READ_TOGETHER, Table
 from discrim.datasets import load_iris
 from discrim.models.base.fit import MAX_CACHED_RULE_SIZE
-from discrim.models.base.labels import by_class_and_term
+from discrim.models.base.labels import class_term_index
 from discrim.sklearn import LDAClassifier
 
 IRIS = load_iris()
@@ -32,7 +32,7 @@ IRIS = load_iris()
 )
 def test_the_index_of_classes_and_terms_is_pandas_product(classes, terms):
     expected = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
-    index = by_class_and_term(classes, terms)
+    index = class_term_index(classes, terms)
     assert index.equals(expected)
     assert index.names == expected.names
     if len(classes):

@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 
 import discrim
 from discrim.cli import main
-from discrim.core.covariance.em import fit_observed, sufficient_statistics
+from discrim.core.covariance.em import maximize_likelihood, sufficient_statistics
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, NotSupportedError
 from tests.support import classic
@@ -410,4 +410,4 @@ def test_unbounded_likelihoods_are_refused_without_an_endless_search():
             np.errstate(invalid="ignore"),
             pytest.raises(DataError, match="likelihood is not finite at the means"),
         ):
-            fit_observed(sufficient_statistics(x, np.zeros(4, dtype=np.intp), weights, 1))
+            maximize_likelihood(sufficient_statistics(x, np.zeros(4, dtype=np.intp), weights, 1))

@@ -284,12 +284,12 @@ def test_resampled_classes_are_counted_as_often_as_drawn():
     pair_index = np.triu_indices(24, 1)
     one, other = codes[pair_index[0]], codes[pair_index[1]]
     weights = np.where(one == other, repetitions[one], repetitions[one] * repetitions[other])
-    actual = pairs.errors(Costs(0.2, 2.0, 1.0), repetitions)
+    actual = pairs.error_measures(Costs(0.2, 2.0, 1.0), repetitions)
     expected = brute_errors(scores[pair_index], one == other, weights, Costs(0.2, 2.0, 1.0))
     np.testing.assert_allclose(actual[1:], expected, rtol=1e-12)
-    low, high = pairs.limits(Costs(), 0.9, 50, 1)
+    low, high = pairs.bootstrap_limits(Costs(), 0.9, 50, 1)
     assert (low <= high).all()
-    assert low[0] < pairs.errors(Costs()).eer < high[0]
+    assert low[0] < pairs.error_measures(Costs()).eer < high[0]
 
 
 @pytest.mark.slow

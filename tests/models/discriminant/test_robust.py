@@ -26,7 +26,7 @@ from discrim.core.covariance.robust import (
     MCDRows,
     _concentrate,
     _reweight,
-    mcd,
+    find_mcd_rows,
     median_deviation,
     subset_size,
 )
@@ -273,7 +273,7 @@ def test_mcd_from_the_rrcov_subset_equals_the_rrcov_estimate(name):
             (rows[subset.is_kept].mean(axis=0) - expected["center"]) / sd, 0, atol=1e-12
         )
         assert away(np.cov(rows[subset.is_kept].T) * subset.factor, np.array(expected["cov"])) < 1e-12
-        actual = mcd(rows)
+        actual = find_mcd_rows(rows)
         assert isinstance(actual, MCDRows)
         determinant = np.linalg.slogdet(np.cov(rows[actual.subset].T))[1]
         assert determinant < expected["crit"] + 0.01
@@ -304,7 +304,7 @@ def test_small_mcd_minimizes_the_determinant_over_all_subsets(n, p, seed):
     minimum = min(
         np.linalg.det(np.atleast_2d(np.cov(x[list(rows)].T))) for rows in itertools.combinations(range(n), h)
     )
-    actual = mcd(x)
+    actual = find_mcd_rows(x)
     assert isinstance(actual, MCDRows)
     np.testing.assert_allclose(np.linalg.det(np.atleast_2d(np.cov(x[actual.subset].T))), minimum, rtol=1e-10)
 
@@ -553,7 +553,7 @@ def test_mcd_of_rounded_rows_resists_outliers_of_any_size(far):
     rng = np.random.default_rng(1)
     x = np.round(3 * rng.standard_normal((40, 3)))
     x[:3] = far * rng.standard_normal((3, 3))
-    actual = mcd(x)
+    actual = find_mcd_rows(x)
     assert isinstance(actual, MCDRows)
     assert not actual.is_kept[:3].any()
     assert not actual.subset[:3].any()
@@ -570,7 +570,7 @@ def test_mcd_of_one_column_is_the_window_of_smallest_variance(far, seed):
     windows = [[Fraction(value) for value in line[i : i + h]] for i in range(len(line) - h + 1)]
     variances = [sum(v * v for v in own) - sum(own) ** 2 / h for own in windows]
     shuffled = rng.permutation(x)
-    actual = mcd(shuffled[:, None])
+    actual = find_mcd_rows(shuffled[:, None])
     assert isinstance(actual, MCDRows)
     own = [Fraction(value) for value in shuffled[actual.subset]]
     assert float(sum(v * v for v in own) - sum(own) ** 2 / h) == pytest.approx(
@@ -584,7 +584,7 @@ def test_mcd_starts_find_clean_rows_among_many_shifted_rows(n, p, share):
     x = rng.standard_normal((n, p)) @ rng.standard_normal((p, p))
     spoilt = int(n * share)
     x[:spoilt] += 10 * rng.standard_normal(p)
-    actual = mcd(x)
+    actual = find_mcd_rows(x)
     assert isinstance(actual, MCDRows)
     assert not actual.subset[:spoilt].any()
 
@@ -592,7 +592,7 @@ def test_mcd_starts_find_clean_rows_among_many_shifted_rows(n, p, share):
 @pytest.mark.parametrize(("n", "p"), [(4, 2), (6, 2), (7, 2), (6, 3), (9, 3)])
 def test_mcd_of_few_rows_equals_the_best_of_all_subsets(n, p):
     x = np.random.default_rng(n).standard_normal((n, p))
-    actual, h = mcd(x), subset_size(n, p, 0.5)
+    actual, h = find_mcd_rows(x), subset_size(n, p, 0.5)
     minimum = min(np.linalg.det(np.cov(x[list(rows)].T)) for rows in itertools.combinations(range(n), h))
     np.testing.assert_allclose(np.linalg.det(np.cov(x[actual.subset].T)), minimum, rtol=1e-9)
 

@@ -14,7 +14,12 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 import discrim
 from discrim import lda, qda
 from discrim.core.covariance.covariance import class_covariances, pooled_covariance
-from discrim.core.covariance.shrunk import ShrunkCovariance, oas, shrunk_covariance, spherical_covariance
+from discrim.core.covariance.shrunk import (
+    ShrunkCovariance,
+    oas_shrinkage,
+    shrunk_covariance,
+    spherical_covariance,
+)
 from discrim.core.discriminant.lda import fit_lda
 from discrim.core.discriminant.qda import fit_qda
 from discrim.core.moments.moments import ClassMoments
@@ -105,7 +110,7 @@ def test_oas_is_precise_near_the_sphere(apart):
         s = [mpmath.mpf(2), mpmath.mpf(2), 2 * (1 + mpmath.mpf(apart)) ** 2]
         squares, total = sum(v**2 for v in s), sum(s)
         exact = min(mpmath.mpf(1), (squares + total**2) / ((6 * copies + 1) * (squares - total**2 / 3)))
-    assert oas(moments) == pytest.approx(float(exact), rel=1e-8)
+    assert oas_shrinkage(moments) == pytest.approx(float(exact), rel=1e-8)
 
 
 def test_no_shrinkage_equals_the_full_covariance_exactly():
@@ -171,7 +176,7 @@ def test_shrinkage_is_in_the_units_of_the_data():
 def test_moments_on_another_scale_give_the_same_covariance():
     x, y = drawn(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
-    other = moments.rescaled(np.array([2.0**300, 1.0, 2.0**-300]))
+    other = moments.rescale(np.array([2.0**300, 1.0, 2.0**-300]))
     (reference, g), (rescaled, h) = shrunk_covariance(moments, 37.0), shrunk_covariance(other, 37.0)
     assert h == pytest.approx(g, rel=1e-14)
     np.testing.assert_allclose(rescaled.root / other.scale, reference.root, rtol=1e-12, atol=1e-14)
@@ -339,7 +344,7 @@ def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
     log_prior = np.log(np.full(3, 1 / 3))
     for scatters, fitted in (("pooled", fit_lda), ("class", fit_qda)):
         moments = ClassMoments.from_block(x, y, n_classes=3, required_moments=scatters)
-        variants = (moments, replace(moments, roots=None), moments.rescaled(np.array([4.0, 1, 2, 0.5, 8])))
+        variants = (moments, replace(moments, roots=None), moments.rescale(np.array([4.0, 1, 2, 0.5, 8])))
         scores = [
             fitted(m, np.exp(log_prior), ShrunkCovariance()).leave_one_out_scorer(log_prior)(x, y, None)
             for m in variants

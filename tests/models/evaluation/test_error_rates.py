@@ -327,7 +327,7 @@ def test_two_classes_by_both_roads_agree():
     from discrim.inference.parametric_errors import multiclass_error_rate
 
     values = fit._fit.estimates
-    whitened = values.unbiased().whiten(values.moments.means.T).T
+    whitened = values.unbiased_covariance().whiten(values.moments.means.T).T
     integral = multiclass_error_rate(
         whitened,
         values.moments.counts,

@@ -134,7 +134,7 @@ def test_nested_groups_exchange_labels_as_a_whole():
     fit = lda("kind ~ x + z", table)
     validation = cross_validate(fit, 4, groups="animal", seed=1, permutations=30)
     assert validation.permutations.labellings == 70
-    assert validation.permutations.shuffled == "whole groups of 'animal'"
+    assert validation.permutations.permuted_units == "whole groups of 'animal'"
     single = cross_validate(fit, 4, seed=1, permutations=30).permutations
     assert single.rates.std() < validation.permutations.rates.std()
 
@@ -144,14 +144,14 @@ def test_labels_are_permuted_within_crossed_blocks():
     fit = lda("context ~ x + z", table)
     found = cross_validate(fit, 4, seed=1, permutations=9, within="animal").permutations
     assert found.labellings == 70**4
-    assert found.shuffled == "rows within 'animal'"
+    assert found.permuted_units == "rows within 'animal'"
     both = cross_validate(fit, 4, groups="animal", seed=1, permutations=9, within="animal").permutations
-    assert both.shuffled == "rows within 'animal'"
+    assert both.permuted_units == "rows within 'animal'"
     vector = cross_validate(fit, 4, seed=1, permutations=9, within=table["animal"].to_numpy()).permutations
     pd.testing.assert_series_equal(vector.rates, found.rates)
     table["site"] = table["animal"] % 2
     nested = cross_validate(lda("kind ~ x", table), 2, groups="animal", within="site", seed=1, permutations=9)
-    assert nested.permutations.shuffled == "whole groups of 'animal' within 'site'"
+    assert nested.permutations.permuted_units == "whole groups of 'animal' within 'site'"
     assert nested.permutations.labellings == 4
 
 

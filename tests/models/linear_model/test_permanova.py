@@ -220,8 +220,8 @@ def test_coordinates_and_products_give_the_same_tests(metric):
         for centre in ("median", "centroid"):
             codes = np.repeat([0, 1], [8, 12])
             np.testing.assert_allclose(
-                core.class_distances(space, codes, centre)[0],
-                core.class_distances(rows, codes, centre)[0],
+                core.distances_to_class_centres(space, codes, centre)[0],
+                core.distances_to_class_centres(rows, codes, centre)[0],
                 rtol=1e-7,
             )
 

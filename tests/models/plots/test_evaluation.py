@@ -113,7 +113,7 @@ def test_intervals_of_areas_in_the_legend_contain_the_estimate():
     for gap in 10.0 ** rng.uniform(-7, -1, size=40):
         low, high = 1 - gap * rng.uniform(1, 3), 1 - gap * rng.uniform(0, 1)
         areas = pd.DataFrame({"auc": [1 - gap], "low": [low], "high": [high]}, index=["a"])
-        axes = draw_roc({}, areas, CurveSource("", "lda", ""), places=[0])
+        axes = draw_roc({}, areas, CurveSource("", "lda", ""), class_positions=[0])
         shown = axes.get_legend().get_texts()[0].get_text()
         estimate, low, high = map(float, re.findall(r"\d\.\d+", shown))
         assert low <= estimate <= high

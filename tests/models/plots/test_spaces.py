@@ -8,7 +8,7 @@ from scipy import stats
 
 import discrim
 from discrim.errors import DataError, NotSupportedError
-from discrim.inference.manova import between_scatter, roy_critical
+from discrim.inference.manova import between_scatter, roy_critical_value
 from discrim.inference.mean_differences import distance_quantiles
 from discrim.report.plots.spaces import outline
 from tests.pictures import assert_looks_like
@@ -84,7 +84,7 @@ def test_hypothesis_ellipse_exceeds_the_error_if_roy_s_test_rejects(shift):
     means = np.array([x[codes == k].mean(axis=0) for k in range(3)])
     within = sum(np.cov(x[codes == k].T) * 11 for k in range(3))
     between = between_scatter(means, np.array([12.0, 12.0, 12.0]))
-    critical = roy_critical(2, 3, 36)
+    critical = roy_critical_value(2, 3, 36)
     largest = np.linalg.eigvals(np.linalg.solve(within, between)).real.max()
     hypothesis, error = between / (critical * 33), within / 33
     turns = np.linspace(0, np.pi, 2000)
@@ -95,8 +95,8 @@ def test_hypothesis_ellipse_exceeds_the_error_if_roy_s_test_rejects(shift):
 
 def test_roy_s_value_is_exact_with_two_classes():
     # One root: F = (v - p + 1)/p root, on p and v - p + 1 degrees of freedom.
-    assert roy_critical(3, 2, 20) == pytest.approx(3 / 16 * stats.f.isf(0.05, 3, 16), rel=1e-14)
-    assert np.isnan(roy_critical(5, 3, 6))
+    assert roy_critical_value(3, 2, 20) == pytest.approx(3 / 16 * stats.f.isf(0.05, 3, 16), rel=1e-14)
+    assert np.isnan(roy_critical_value(5, 3, 6))
 
 
 @pytest.mark.slow
