@@ -1,7 +1,7 @@
 """Penalized logistic regression (ridge, lasso, elastic net): estimates and the functions that fit them.
 
-`logistic` with a penalty uses `penalized_path` for paths of strengths and `fit_at_strength` for a single one. The
-objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
+`logistic` with a penalty uses `penalized_path` for paths of strengths and `fit_at_strength` for a single
+one. The objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of Statistical Software 33(1)),
 
     -1/N sum_i w_i log P(y_i | x_i) + lambda ((1 - a)/2 |b|^2 + a |b|_1),
 
