@@ -103,7 +103,7 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
 
 def model_header(model: Any) -> Pairs:
     """Return the header of a TermModel: formula, observations, responses and degrees of freedom."""
-    total_label = "Sum of weights" if model.design_rows.weighted else "Observations"
+    total_label = "Sum of weights" if model.design_rows.has_weights else "Observations"
     items: list[HeaderItem] = [
         HeaderItem(total_label, model.total, f"{model.total:.10g}"),
         HeaderItem("Responses", len(model.responses)),

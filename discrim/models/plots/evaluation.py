@@ -193,7 +193,7 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions)
     if len(class_index) == 1:
         other = shown_name(classes[1 - class_index[0]]) if len(classes) == 2 else "the rest"
         title = f"ROC curve of {shown_name(classes[class_index[0]])} against {other}"
-    style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "places": class_index}
+    style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "class_positions": class_index}
     style_options["bands"] = options.classes is not None
     source = evaluation_plots.CurveSource(title, fit.spec.name, *rows.evaluation, options.label)
     return evaluation_plots.draw_roc(curves, table, source, ax=options.ax, level=rows.level, **style_options)
@@ -288,7 +288,7 @@ def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, op
         bins[label] = pd.DataFrame({name: getattr(bin_table, name) for name in names})
         counts[label] = pd.Series(np.histogram(p, edges, weights=rows.weights)[0], index=edges[:-1])
     axis_labels = x_label, f"Observed share, {100 * rows.level:g} % intervals"
-    style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "places": class_index}
+    style_options: dict[str, Any] = {"signs": options.signs(list(classes)), "class_positions": class_index}
     style_options["bands"] = options.classes is not None
     return evaluation_plots.draw_calibration(
         bins, counts, f"Calibration, {rows.evaluation}", axis_labels, ax=options.ax, **style_options

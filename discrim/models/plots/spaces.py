@@ -119,8 +119,8 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
         fit,
         centroids[names],
         options,
-        shares=getattr(results, "explained", None),
-        within=score_covariance(results, names),
+        proportions=getattr(results, "explained", None),
+        within_covariance=score_covariance(results, names),
     )
 
 

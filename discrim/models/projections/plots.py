@@ -71,9 +71,9 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
         fit,
         centroids[names],
         options,
-        shares=results.explained,
-        within=results.score_covariance.to_numpy()[np.ix_(axis_positions, axis_positions)],
-        of=" of the squares of the columns",
+        proportions=results.explained,
+        within_covariance=results.score_covariance.to_numpy()[np.ix_(axis_positions, axis_positions)],
+        proportion_of=" of the squares of the columns",
     )
 
 

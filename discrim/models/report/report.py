@@ -193,7 +193,7 @@ def refit_code(results: Any, load: str | None) -> str:
         imports |= needed_imports
         before += note
         lines.append(f"    {name}={text},")
-    if fit.design_rows.weighted:
+    if fit.design_rows.has_weights:
         design = fit.design_rows.design
         column = fit.design_rows.rows.weight_column({*design.columns, *design.response_columns})
         if column is None:
@@ -534,8 +534,8 @@ def _summary_chapter(page: Page, results: Any) -> str:
     if "header" in computed:
         # The formula is at the top of the page.
         computed["header"] = replace(computed["header"], title="At a glance")
-    short_sections = {key: section for key, section in computed.items() if key not in functions.by_name}
-    long_sections = {key: section for key, section in computed.items() if key in functions.by_name}
+    short_sections = {key: section for key, section in computed.items() if key not in functions.shown_only_by_name}
+    long_sections = {key: section for key, section in computed.items() if key in functions.shown_only_by_name}
     long_html = [page.sections("Long sections", long_sections)] if long_sections else []
     fold_title = f"Long sections: {', '.join(long_sections)}"
     return "\n".join(

@@ -132,10 +132,10 @@ class UpdateMethods(FittedResults):
         if data is None:
             blocks = fit.require_rows("update()", "pass data=")
             rows = blocks.table.data if blocks.rows.source_description else blocks.table
-            if blocks.weighted:
+            if blocks.has_weights:
                 column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
                 options["weights"] = column or blocks.weights
-        elif fit.design_rows.weighted and "weights" not in changes:
+        elif fit.design_rows.has_weights and "weights" not in changes:
             raise DataError(
                 "The fit has weights, and the new rows have none.",
                 hint="Pass weights= of these rows, or weights=None.",

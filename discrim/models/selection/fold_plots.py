@@ -43,7 +43,7 @@ def permutations(cv: Any, options: PlotOptions) -> Axes:
             hint="Pass permutations=999 to cross_validate().",
         )
     title = f"Hit rates of {verb_name(cv)} for permuted and for true labels"
-    names = (f"Cross-validated hit rate, labels permuted among {test.shuffled}", title)
+    names = (f"Cross-validated hit rate, labels permuted among {test.permuted_units}", title)
     pvalue = f"p {test.pvalue:.2g}"
     return draw_permutations(
         test.rates, test.estimate, pvalue, names, ax=options.ax, signs=options.signs([verb_name(cv)])

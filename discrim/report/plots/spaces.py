@@ -614,10 +614,10 @@ def draw_biplot(
     plane_scores = points.iloc[:, :2]
     means = centroids.iloc[:, :2]
     score_options: dict[str, Any] = {
-        "shares": proportions,
+        "proportions": proportions,
         "counts": counts,
         "level": None,
-        "labels_means": False,
+        "draws_mean_labels": False,
     }
     axes = draw_scores(plane_scores, labels, means, ax=ax, signs=signs, **score_options)
     if not centroids.shape[1]:
