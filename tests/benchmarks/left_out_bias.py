@@ -2,16 +2,18 @@
 
     python -m tests.benchmarks.left_out_bias [--samples N] [--seed N]
 
-Two normal classes with the identity as their covariance differ in the means of twenty columns. A row of the
-table has the mean error of `lda(covariance=)` over tables: `truth` is the error of the fitted rules in the
-population, computed from their coefficients; `loo` leaves out one row, `cv` ten folds, and `balanced` one row
-of each class (as many folds as the smaller class has rows). `se` is the standard error of the mean difference
-of loo and truth.
+Two normal classes with the identity covariance differ in the means of twenty columns. Each row of the table
+contains mean errors of `lda(covariance=)` over simulated tables: `truth` is the true error rate of the fitted
+rules, computed from their coefficients; `loo` is leave-one-out, `cv` ten folds, and `balanced` leaves out
+one row
+of each class (with as many folds as the smaller class has rows). `se` is the standard error of the mean
+difference of loo and truth.
 
-A row x of a class of n rows that is left out moves the mean of the class away from it, by (x - m)/(n - 1), so
-that the expected squared distance to its own class is p/(n - 1) - p/n = p/(n (n - 1)) larger than that of a
-new row, while the distance to the other class remains. The log odds of its class are p/(2 n (n - 1)) too
-small. A fold with one row of each class has the same effect on both distances.
+If a row x of a class with n rows is left out, the mean of the class moves away from it by (x - m)/(n - 1).
+The
+expected squared distance to its own class is therefore larger than that of a new row by
+p/(n - 1) - p/n = p/(n (n - 1)), while the distance to the other class is unchanged. The log odds of its class
+are too small by p/(2 n (n - 1)). A fold with one row of each class has the same effect on both distances.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from scipy.special import ndtr
 import discrim
 from discrim.errors import DiscrimWarning
 
-__all__ = ["DESIGNS", "errors"]
+__all__ = ["DESIGNS", "simulate_errors"]
 
-SHIFTED = 20
+N_SHIFTED_COLUMNS = 20
 
 DESIGNS = [
     ("diagonal", (30, 30), 2000, 3.6),
@@ -43,7 +45,7 @@ DESIGNS = [
 """Covariance, rows of the classes, columns, and distance of the means."""
 
 
-def errors(
+def simulate_errors(
     covariance: Any, counts: tuple[int, int], columns: int, distance: float, samples: int, seed: int
 ) -> pd.DataFrame:
     """Simulate one design.
@@ -61,12 +63,12 @@ def errors(
     Returns
     -------
     DataFrame
-        truth, loo, cv and balanced of each table.
+        Columns truth, loo, cv and balanced, with one row for each simulated table.
     """
-    lines = []
+    results = []
     codes = np.repeat([0, 1], counts)
     mean = np.zeros(columns)
-    mean[:SHIFTED] = distance / np.sqrt(SHIFTED)
+    mean[:N_SHIFTED_COLUMNS] = distance / np.sqrt(N_SHIFTED_COLUMNS)
     for number in range(samples):
         rng = np.random.default_rng([seed, number])
         x = rng.standard_normal((len(codes), columns)) + codes[:, None] * mean
@@ -75,28 +77,30 @@ def errors(
             warnings.simplefilter("ignore", DiscrimWarning)
             fit = discrim.lda("y ~ .", data, covariance=covariance)
             folds = {"cv": 10, "balanced": min(counts)}
-            line = {"loo": fit.error_rates(["loo"])["estimate"].iloc[0]}
+            result = {"loo": fit.error_rates(["loo"])["estimate"].iloc[0]}
             for name, n in folds.items():
-                line[name] = fit.error_rates(["cv"], folds=n, seed=number)["estimate"].iloc[0]
+                result[name] = fit.error_rates(["cv"], folds=n, seed=number)["estimate"].iloc[0]
         slopes = (fit.coef["b"] - fit.coef["a"]).to_numpy()
         constant = float(fit.intercept["b"] - fit.intercept["a"])
-        at = np.array([constant, mean @ slopes + constant]) / np.linalg.norm(slopes)
-        line["truth"] = float(np.array(counts) @ [ndtr(at[0]), ndtr(-at[1])]) / len(codes)
-        lines.append(line)
-    return pd.DataFrame(lines)[["truth", "loo", "cv", "balanced"]]
+        standardized = np.array([constant, mean @ slopes + constant]) / np.linalg.norm(slopes)
+        result["truth"] = float(np.array(counts) @ [ndtr(standardized[0]), ndtr(-standardized[1])]) / len(
+            codes
+        )
+        results.append(result)
+    return pd.DataFrame(results)[["truth", "loo", "cv", "balanced"]]
 
 
-def main(given: list[str]) -> None:
+def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(description="Simulate the bias of leave-one-out in many columns.")
     parser.add_argument("--samples", type=int, default=20)
     parser.add_argument("--seed", type=int, default=31)
-    options = parser.parse_args(given)
+    options = parser.parse_args(arguments)
     lines = {}
     for covariance, counts, columns, distance in DESIGNS:
-        table = errors(covariance, counts, columns, distance, options.samples, options.seed)
-        gap = table["loo"] - table["truth"]
+        table = simulate_errors(covariance, counts, columns, distance, options.samples, options.seed)
+        bias = table["loo"] - table["truth"]
         key = covariance, "+".join(map(str, counts)), columns
-        lines[key] = table.mean().to_dict() | {"se": gap.std() / np.sqrt(len(gap))}
+        lines[key] = table.mean().to_dict() | {"se": bias.std() / np.sqrt(len(bias))}
     table = pd.DataFrame(lines).T.rename_axis(["covariance", "rows", "columns"])
     print((100 * table).round(1).to_string())
 

@@ -1,17 +1,17 @@
-"""Mixtures of normals by class beside scikit-learn's GaussianMixture, on the same arrays in one run."""
+"""Compare mixtures of normals with the GaussianMixture of scikit-learn on the same arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.timing import Run, medians, row
+from tests.benchmarks.timing import Run, median_seconds, report_figure
 
-__all__ = ["mixtures"]
+__all__ = ["compare_mixtures"]
 
 
-def clustered(n: int, p: int, k: int, components: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
-    """Rows of classes that consist of clusters, which overlap, each with a covariance of its own."""
+def simulate_clusters(n: int, p: int, k: int, components: int) -> tuple[np.ndarray, np.ndarray, pd.DataFrame]:
+    """Simulate classes of overlapping clusters with different covariances."""
     rng = np.random.default_rng(20261123)
     codes, cluster = rng.integers(0, k, n), rng.integers(0, components, n)
     roots = np.eye(p) + 0.2 * rng.standard_normal((k, components, p, p))
@@ -22,19 +22,20 @@ def clustered(n: int, p: int, k: int, components: int) -> tuple[np.ndarray, np.n
     return x, codes, frame
 
 
-def mixtures(n: int, p: int, k: int, components: int, repeat: int) -> None:
-    """To the same tolerance, from one start and from ten; and scikit-learn at its own, which ends before."""
+def compare_mixtures(n: int, p: int, k: int, components: int, repeat: int) -> None:
+    """Compare mixtures from one and ten starts with scikit-learn, at our tolerance and at its own."""
     from sklearn.mixture import GaussianMixture
 
     from discrim import mixture
 
-    x, codes, frame = clustered(n, p, k, components)
+    x, codes, frame = simulate_clusters(n, p, k, components)
     by_class = [x[codes == c] for c in range(k)]
 
     def peer(**options: float) -> list[GaussianMixture]:
-        # What is added to its variances by default is no maximum of the likelihood.
+        # By default scikit-learn adds a constant to the variances, which does not maximize the likelihood.
         return [
-            GaussianMixture(components, reg_covar=0.0, random_state=0, **options).fit(own) for own in by_class
+            GaussianMixture(components, reg_covar=0.0, random_state=0, **options).fit(rows)
+            for rows in by_class
         ]
 
     exact = {"tol": 1e-8, "max_iter": 1000}
@@ -45,13 +46,17 @@ def mixtures(n: int, p: int, k: int, components: int, repeat: int) -> None:
         "scikit-learn, ten starts": lambda: peer(**exact, n_init=10),
         "scikit-learn's tolerance": lambda: peer(),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"mixture {n:,} x {p} x {k}, {components} each"
-    print(task, " ".join(f"{name} {seconds:.2f} s" for name, seconds in taken.items()), sep=": ")
-    ours, theirs = taken["ours"], taken["scikit-learn, one start"]
-    row(task, "one start: over scikit-learn's", taken["ours, one start"] / theirs, 1)
-    row(task, "ten starts: over scikit-learn's one", ours / theirs, 1)
-    row(task, "ten starts: over scikit-learn's ten", ours / taken["scikit-learn, ten starts"], 1)
-    found = mixture("y ~ .", frame, components=components).llf_given
-    best = sum(len(own) * fit.score(own) for own, fit in zip(by_class, peer(**exact, n_init=10), strict=True))
-    row(task, "log-likelihood less that of scikit-learn's ten", found - best, -1e-3, at_least=True)
+    print(task, " ".join(f"{name} {seconds:.2f} s" for name, seconds in times.items()), sep=": ")
+    ours, theirs = times["ours"], times["scikit-learn, one start"]
+    report_figure(task, "one start: over scikit-learn's", times["ours, one start"] / theirs, 1)
+    report_figure(task, "ten starts: over scikit-learn's one", ours / theirs, 1)
+    report_figure(task, "ten starts: over scikit-learn's ten", ours / times["scikit-learn, ten starts"], 1)
+    log_likelihood = mixture("y ~ .", frame, components=components).llf_given
+    best = sum(
+        len(rows) * fit.score(rows) for rows, fit in zip(by_class, peer(**exact, n_init=10), strict=True)
+    )
+    report_figure(
+        task, "log-likelihood less that of scikit-learn's ten", log_likelihood - best, -1e-3, at_least=True
+    )

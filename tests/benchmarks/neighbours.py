@@ -1,9 +1,10 @@
-"""Nearest neighbours beside scikit-learn, and the price of choosing how many.
+"""Compare nearest neighbours with scikit-learn, and measure the cost of choosing k.
 
     python -m tests.benchmarks --only knn
     python -m tests.benchmarks.neighbours FOLDER [--rows 2000]
 
-The second is on MNIST, so many of the test rows by all 60,000; FOLDER as of `tests.benchmarks.images`.
+The second command classifies that many test rows of MNIST by all 60,000 training rows; FOLDER is described in
+`tests.benchmarks.images`.
 """
 
 from __future__ import annotations
@@ -14,64 +15,71 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.timing import Run, made, medians, row
+from tests.benchmarks.timing import Run, median_seconds, report_figure, simulate_classes
 
-MOST = 50
+MAX_NEIGHBOURS = 50
 
 
-def prediction(n: int, p: int, repeat: int) -> None:
-    """Labels of n new rows by n rows, five neighbours each."""
-    x, _, frame = made(2 * n, p, 5)
+def compare_prediction(n: int, p: int, repeat: int) -> None:
+    """Compare the prediction of n new rows from n rows with five neighbours."""
+    x, _, frame = simulate_classes(2 * n, p, 5)
     names = frame.columns[:p]
-    _beside_scikit_learn(f"kNN {n:,} x {p} by as many", frame[:n], frame.loc[n:, names], x[n:], repeat)
+    _compare_with_scikit_learn(f"kNN {n:,} x {p} by as many", frame[:n], frame.loc[n:, names], x[n:], repeat)
 
 
-def _beside_scikit_learn(
-    task: str, frame: pd.DataFrame, new: pd.DataFrame, q: np.ndarray, repeat: int
+def _compare_with_scikit_learn(
+    task: str, frame: pd.DataFrame, new: pd.DataFrame, new_array: np.ndarray, repeat: int
 ) -> None:
+    """Compare predictions of a table `new` (as an array: `new_array`) with those of scikit-learn."""
     from sklearn.neighbors import KNeighborsClassifier as Peer
 
     from discrim import knn
 
     x, codes = frame.drop(columns="y").to_numpy(), frame["y"].to_numpy()
     ours, peer = knn("y ~ .", frame, k=5, scale=False), Peer(5).fit(x, codes)
-    runs: dict[str, Run] = {"ours": lambda: ours.predict(new), "peer": lambda: peer.predict(q)}
-    taken = medians(runs, repeat)
-    same = float((ours.predict(new).to_numpy() == peer.predict(q)).mean())
+    runs: dict[str, Run] = {"ours": lambda: ours.predict(new), "peer": lambda: peer.predict(new_array)}
+    times = median_seconds(runs, repeat)
+    agreement = float((ours.predict(new).to_numpy() == peer.predict(new_array)).mean())
     print(
-        f"{task}: ours {taken['ours']:.2f} s, scikit-learn {taken['peer']:.2f} s, {same:.2%} labels the same"
+        f"{task}: ours {times['ours']:.2f} s, scikit-learn {times['peer']:.2f} s, {agreement:.2%} "
+        "labels the same"
     )
-    row(task, "over scikit-learn", taken["ours"] / taken["peer"], 1.2)
+    report_figure(task, "over scikit-learn", times["ours"] / times["peer"], 1.2)
 
 
-def choice(n: int, p: int, repeat: int) -> None:
-    """k from 1 to 50 by leave-one-out, against one search for 50 neighbours."""
+def time_choice(n: int, p: int, repeat: int) -> None:
+    """Compare the choice of k from 1 to 50 by leave-one-out with one search for 50 neighbours."""
     from discrim import knn
 
-    _, _, frame = made(n, p, 5)
-    fit = knn("y ~ .", frame, k=MOST)._fit.estimates
-    grid = range(1, MOST + 1)
+    _, _, frame = simulate_classes(n, p, 5)
+    fit = knn("y ~ .", frame, k=MAX_NEIGHBOURS)._fit.estimates
+    grid = range(1, MAX_NEIGHBOURS + 1)
     runs: dict[str, Run] = {
         "choice": lambda: fit.left_out_errors_by_class(grid, fit.prior),
-        "search": lambda: fit.search.nearest_others(0, n, MOST),
+        "search": lambda: fit.search.nearest_others(0, n, MAX_NEIGHBOURS),
     }
-    taken = medians(runs, repeat)
-    row(f"kNN {n:,} x {p}, k of 1 to {MOST}", "over one search", taken["choice"] / taken["search"], 1.3)
+    times = median_seconds(runs, repeat)
+    report_figure(
+        f"kNN {n:,} x {p}, k of 1 to {MAX_NEIGHBOURS}",
+        "over one search",
+        times["choice"] / times["search"],
+        1.3,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.neighbours")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--rows", type=int, default=2000, help="test rows")
+    parser.add_argument("--rows", type=int, default=2000, help="number of test rows")
     parser.add_argument("--repeat", type=int, default=3)
-    asked = parser.parse_args()
-    held = np.load(asked.folder / "mnist.npz")
-    x = held["X_train"].reshape(len(held["X_train"]), -1).astype(float)
-    q = held["X_test"][: asked.rows].reshape(asked.rows, -1).astype(float)
+    options = parser.parse_args()
+    file = np.load(options.folder / "mnist.npz")
+    x = file["X_train"].reshape(len(file["X_train"]), -1).astype(float)
+    new_array = file["X_test"][: options.rows].reshape(options.rows, -1).astype(float)
     names = [f"x{j}" for j in range(x.shape[1])]
-    frame = pd.DataFrame(x, columns=names).assign(y=held["y_train"])
-    new = pd.DataFrame(q, columns=names)
-    _beside_scikit_learn(f"kNN MNIST, {asked.rows:,} rows", frame, new, q, asked.repeat)
+    frame = pd.DataFrame(x, columns=names).assign(y=file["y_train"])
+    new = pd.DataFrame(new_array, columns=names)
+    _compare_with_scikit_learn(f"kNN MNIST, {options.rows:,} rows", frame, new, new_array, options.repeat)
 
 
 if __name__ == "__main__":

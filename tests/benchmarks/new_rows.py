@@ -1,4 +1,4 @@
-"""New rows of real tables: novel classes that are detected, and sets that hold the class."""
+"""New rows of real tables: detection of novel classes, and coverage of prediction sets."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from discrim.errors import DiscrimWarning
 from discrim.inference.roc import roc_area
 from tests.support import TABLES
 
-__all__ = ["coverage", "novelty"]
+__all__ = ["print_coverage", "print_novelty"]
 
 
-def read(name: str) -> pd.DataFrame:
+def read_classic(name: str) -> pd.DataFrame:
     return pd.read_csv(TABLES / "classic" / f"{name}.csv.gz")
 
 
-def halves(table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    dealt = table.sample(frac=1, random_state=seed).reset_index(drop=True)
-    return dealt[: len(table) // 2], dealt[len(table) // 2 :]
+def split_in_half(table: pd.DataFrame, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Split a table at random into two halves."""
+    shuffled = table.sample(frac=1, random_state=seed).reset_index(drop=True)
+    return shuffled[: len(table) // 2], shuffled[len(table) // 2 :]
 
 
-def tables() -> dict[str, tuple[str, pd.DataFrame, pd.DataFrame]]:
-    """Response, rows that fit, rows that are new."""
+def load_tables() -> dict[str, tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Return response, training rows and new rows of each table by name."""
     return {
-        "letter": ("lettr", *halves(read("mlbench_LetterRecognition"), 0)),
-        "vowel": ("y", read("ElemStatLearn_vowel.train"), read("ElemStatLearn_vowel.test")),
-        "digits": ("digit", read("ElemStatLearn_zip.train"), read("ElemStatLearn_zip.test")),
+        "letter": ("lettr", *split_in_half(read_classic("mlbench_LetterRecognition"), 0)),
+        "vowel": ("y", read_classic("ElemStatLearn_vowel.train"), read_classic("ElemStatLearn_vowel.test")),
+        "digits": ("digit", read_classic("ElemStatLearn_zip.train"), read_classic("ElemStatLearn_zip.test")),
     }
 
 
-def novelty() -> None:
-    """Areas under the ROC curves of rows of a class held out against new rows of the others, in the mean.
+def print_novelty() -> None:
+    """Print mean areas under the ROC curves for detecting rows of a class that was held out.
 
-    Each class is held out in turn; a row is called new by the distance to the nearest class, or by its
-    largest typicality.
+    Each class is held out in turn; a new row is scored by the distance to the nearest class or by its largest
+    typicality.
     """
     from discrim import lda, qda
 
@@ -48,67 +49,72 @@ def novelty() -> None:
         "qda": qda,
         "qda, shrunk": lambda *given: qda(*given, covariance="shrunk"),
     }
-    for name, (response, train, test) in tables().items():
+    for name, (response, train, test) in load_tables().items():
         for model, fitted in fits.items():
             if model == ("qda" if name == "digits" else "qda, shrunk"):
-                # The digits have columns that are constant in a class, the others have none.
+                # Only the digits have columns that are constant within a class.
                 continue
             areas: dict[str, list[float]] = {}
             for label in sorted(train[response].unique()):
                 fit = fitted(f"{response} ~ .", train[train[response] != label])
-                novel = (test[response] == label).to_numpy()
-                for way, strange in _strangeness(fit, test).items():
-                    areas.setdefault(way, []).append(roc_area(strange, novel).auc)
-            means = "  ".join(f"{way} {np.mean(found):.3f}" for way, found in areas.items())
+                is_novel = (test[response] == label).to_numpy()
+                for score_name, scores in _novelty_scores(fit, test).items():
+                    areas.setdefault(score_name, []).append(roc_area(scores, is_novel).auc)
+            means = "  ".join(f"{way} {np.mean(values):.3f}" for way, values in areas.items())
             print(f"novelty, {name}, {model}: {means}", flush=True)
 
 
-def _strangeness(fit: Any, rows: pd.DataFrame) -> dict[str, np.ndarray]:
-    found = {}
-    numbers = fit._fit.estimates
+def _novelty_scores(fit: Any, rows: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return scores (m,) by method, larger for rows that are less typical of every class."""
+    scores = {}
+    estimates = fit._fit.estimates
     x = fit._fit.new_rows(rows).rows_at_positions(np.arange(len(rows)))
-    found["distance"] = numbers.distances().squared(x).min(axis=0)
-    found["relative distance"] = fit.relative_distances(rows).min(axis=1).to_numpy()
-    exact = ("exact", "chi2") if numbers.has_distances else ()
+    scores["distance"] = estimates.distances().squared(x).min(axis=0)
+    scores["relative distance"] = fit.relative_distances(rows).min(axis=1).to_numpy()
+    exact = ("exact", "chi2") if estimates.has_distances else ()
     for method in (*exact, "relative", "conformal"):
-        found[method] = -fit.typicality(rows, method=method).max(axis=1).to_numpy()
-    return found
+        scores[method] = -fit.typicality(rows, method=method).max(axis=1).to_numpy()
+    return scores
 
 
-def coverage(repeat: int) -> None:
-    """Share of new rows whose set has their class, over halves dealt anew, and classes in a set."""
+def print_coverage(repeat: int) -> None:
+    """Print how often prediction sets contain the class of new rows, and their mean number of classes."""
     from discrim import lda, qda
 
     warnings.simplefilter("ignore", DiscrimWarning)
-    penguins = read("palmerpenguins_penguins")[["species", "bill_depth_mm", "body_mass_g"]].dropna()
+    penguins = read_classic("palmerpenguins_penguins")[["species", "bill_depth_mm", "body_mass_g"]].dropna()
     sets = {
-        "letter, qda": (qda, "lettr", read("mlbench_LetterRecognition")),
-        "vowel, lda": (lda, "y", read("ElemStatLearn_vowel.train")),
-        "Vehicle, lda": (lda, "Class", read("mlbench_Vehicle")),
+        "letter, qda": (qda, "lettr", read_classic("mlbench_LetterRecognition")),
+        "vowel, lda": (lda, "y", read_classic("ElemStatLearn_vowel.train")),
+        "Vehicle, lda": (lda, "Class", read_classic("mlbench_Vehicle")),
         "penguins, lda": (lda, "species", penguins),
     }
     for name, (verb, response, table) in sets.items():
         for level in (0.8, 0.9, 0.95):
-            for asked in ({"method": "loo"}, {"method": "loo", "by": "class"}, {"method": "split"}):
-                found = [_covered(verb, response, table, seed, level, asked) for seed in range(repeat)]
-                hits, least, size = np.mean(found, axis=0)
-                said = ", ".join(str(value) for value in asked.values())
+            for options in ({"method": "loo"}, {"method": "loo", "by": "class"}, {"method": "split"}):
+                results = [
+                    _set_coverage(verb, response, table, seed, level, options) for seed in range(repeat)
+                ]
+                covered, worst, size = np.mean(results, axis=0)
+                option_text = ", ".join(str(value) for value in options.values())
                 print(
-                    f"sets, {name}, level {level}, {said}: covered {hits:.3f}, the worst class {least:.3f}, "
+                    f"sets, {name}, level {level}, {option_text}: covered {covered:.3f}, the worst "
+                    f"class {worst:.3f}, "
                     f"classes in a set {size:.2f}",
                     flush=True,
                 )
 
 
-def _covered(
-    verb: Any, response: str, table: pd.DataFrame, seed: int, level: float, asked: dict[str, Any]
+def _set_coverage(
+    verb: Any, response: str, table: pd.DataFrame, seed: int, level: float, options: dict[str, Any]
 ) -> tuple[float, float, float]:
-    own, new = halves(table, seed)
-    held = {}
-    if asked["method"] == "split":
-        own, held["calibration"] = halves(own, seed)
-    fit = verb(f"{response} ~ .", own)
-    inside = fit.predict_set(new, level, **asked, **held)[fit.classes].to_numpy(bool)
+    """Fit half of a table; return coverage, smallest class coverage and mean set size in the other half."""
+    train, new = split_in_half(table, seed)
+    calibration = {}
+    if options["method"] == "split":
+        train, calibration["calibration"] = split_in_half(train, seed)
+    fit = verb(f"{response} ~ .", train)
+    in_set = fit.predict_set(new, level, **options, **calibration)[fit.classes].to_numpy(bool)
     codes = fit.classes.get_indexer(new[response])
-    hits = pd.Series(inside[np.arange(len(codes)), codes])
-    return float(hits.mean()), float(hits.groupby(codes).mean().min()), float(inside.sum(axis=1).mean())
+    covered = pd.Series(in_set[np.arange(len(codes)), codes])
+    return float(covered.mean()), float(covered.groupby(codes).mean().min()), float(in_set.sum(axis=1).mean())

@@ -1,4 +1,4 @@
-"""Small calls: one row, iris, a choice on small tables, and the first fit of a process."""
+"""Small calls: one row, iris, parameter choices for small tables, and the first fit of a process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import partial
 import pandas as pd
 
 from discrim.errors import DiscrimWarning
-from tests.benchmarks.timing import Run, medians, row
+from tests.benchmarks.timing import Run, median_seconds, report_figure
 from tests.support import TABLES
 
 __all__ = ["tasks"]
@@ -22,15 +22,22 @@ CLASSIC = {
     "mlbench_Glass": "Type", "ElemStatLearn_SAheart": "chd", "candisc_Wine": "Cultivar",
     "heplots_Diabetes": "group", "heplots_Skulls": "epoch", "rrcov_fish": "Species", "rrcov_hemophilia": "gr",
 }  # fmt: skip
-"""Response of each table of some hundred rows."""
+"""Response of each of the tables with some hundred rows."""
 
 
-def tight(runs: dict[str, Run], calls: int, rounds: int = 5) -> dict[str, float]:
-    """Seconds of a call of each run, in the middle of so many made one after another, the least of rounds.
+def steady_seconds(runs: dict[str, Run], calls: int, rounds: int = 5) -> dict[str, float]:
+    """Return the seconds of a call of each run: the smallest median of consecutive calls over rounds.
 
-    Calls of less than a millisecond are slowed by what ran before them, and not by what they do.
+    Calls shorter than a millisecond are slowed down by what ran before them.
+
+    Parameters
+    ----------
+    runs : dict of str to callable
+    calls : int
+        Number of consecutive calls in a round.
+    rounds : int
     """
-    least = dict.fromkeys(runs, float("inf"))
+    best = dict.fromkeys(runs, float("inf"))
     for _ in range(rounds):
         for name, run in runs.items():
             run()
@@ -39,12 +46,12 @@ def tight(runs: dict[str, Run], calls: int, rounds: int = 5) -> dict[str, float]
                 start = time.perf_counter()
                 run()
                 seconds.append(time.perf_counter() - start)
-            least[name] = min(least[name], statistics.median(seconds))
-    return least
+            best[name] = min(best[name], statistics.median(seconds))
+    return best
 
 
-def single_rows(calls: int) -> None:
-    """Posteriors of one row, beside scikit-learn's of an array."""
+def compare_single_rows(calls: int) -> None:
+    """Compare the posteriors of one row with those of scikit-learn."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
     from discrim import lda
@@ -60,16 +67,16 @@ def single_rows(calls: int) -> None:
         "estimator": lambda: model.predict_proba(x[3:4]),
         "peer": lambda: peer.predict_proba(x[3:4]),
     }
-    taken = tight(runs, calls)
-    print("one row:", " ".join(f"{name} {1e3 * seconds:.3f} ms" for name, seconds in taken.items()))
-    row("predict_proba of one row, a fit", "over scikit-learn's", taken["fit"] / taken["peer"], 2.5)
-    row(
-        "predict_proba of one row, an estimator", "over scikit-learn's", taken["estimator"] / taken["peer"], 3
+    times = steady_seconds(runs, calls)
+    print("one row:", " ".join(f"{name} {1e3 * seconds:.3f} ms" for name, seconds in times.items()))
+    report_figure("predict_proba of one row, a fit", "over scikit-learn's", times["fit"] / times["peer"], 2.5)
+    report_figure(
+        "predict_proba of one row, an estimator", "over scikit-learn's", times["estimator"] / times["peer"], 3
     )
 
 
-def iris_fits(calls: int) -> None:
-    """A fit of iris, and its summary as text, beside scikit-learn's fit."""
+def compare_iris_fits(calls: int) -> None:
+    """Compare a fit to iris, alone and with its summary as text, with a fit of scikit-learn."""
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
     from discrim import lda
@@ -82,14 +89,16 @@ def iris_fits(calls: int) -> None:
         "peer": lambda: Peer().fit(x, y),
         "summary": lambda: str(lda("species ~ .", iris).summary()),
     }
-    taken = tight(runs, calls)
-    print("iris:", " ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in taken.items()))
-    row("lda() of iris", "over scikit-learn's fit", taken["fit"] / taken["peer"], 1)
-    row("lda() of iris and its summary", "over scikit-learn's fit", taken["summary"] / taken["peer"], 7.3)
+    times = steady_seconds(runs, calls)
+    print("iris:", " ".join(f"{name} {1e3 * seconds:.2f} ms" for name, seconds in times.items()))
+    report_figure("lda() of iris", "over scikit-learn's fit", times["fit"] / times["peer"], 1)
+    report_figure(
+        "lda() of iris and its summary", "over scikit-learn's fit", times["summary"] / times["peer"], 7.3
+    )
 
 
-def chosen_pairs(tables: int, repeat: int) -> None:
-    """RDA with alpha and gamma chosen over LDA, in the middle of tables of some hundred rows."""
+def compare_rda_with_lda(tables: int, repeat: int) -> None:
+    """Compare RDA with chosen alpha and gamma with LDA: the median ratio over small tables."""
     from discrim import lda, rda
 
     warnings.simplefilter("ignore", DiscrimWarning)
@@ -97,28 +106,32 @@ def chosen_pairs(tables: int, repeat: int) -> None:
     for name, response in list(CLASSIC.items())[:tables]:
         table, formula = pd.read_csv(TABLES / "classic" / f"{name}.csv.gz"), f"{response} ~ ."
         runs: dict[str, Run] = {"rda": partial(rda, formula, table), "lda": partial(lda, formula, table)}
-        taken = medians(runs, repeat)
-        ratios.append(taken["rda"] / taken["lda"])
-    row("rda, alpha and gamma chosen", "over lda, classic tables, median", statistics.median(ratios), 4)
+        times = median_seconds(runs, repeat)
+        ratios.append(times["rda"] / times["lda"])
+    report_figure(
+        "rda, alpha and gamma chosen", "over lda, classic tables, median", statistics.median(ratios), 4
+    )
 
 
-def first_fit(repeat: int) -> None:
-    """What the first fit of a process adds to `import discrim`, beside `import pandas`."""
+def time_first_fit(repeat: int) -> None:
+    """Compare importing the package and fitting iris with `import pandas`, in fresh processes."""
 
     def run(code: str) -> Run:
         return lambda: subprocess.run([sys.executable, "-c", code], check=True)
 
     first = 'import discrim; discrim.lda("species ~ .", discrim.datasets.load_iris())'
-    taken = medians({"first": run(first), "pandas": run("import pandas")}, repeat)
-    row("import discrim, first fit of iris", "over import pandas", taken["first"] / taken["pandas"], 1.3)
+    times = median_seconds({"first": run(first), "pandas": run("import pandas")}, repeat)
+    report_figure(
+        "import discrim, first fit of iris", "over import pandas", times["first"] / times["pandas"], 1.3
+    )
 
 
-def tasks(part: int, repeat: int) -> dict[str, Run]:
-    """The tasks by name."""
-    calls = 50 if part == 1 else 10
+def tasks(divisor: int, repeat: int) -> dict[str, Run]:
+    """Return the tasks by name."""
+    calls = 50 if divisor == 1 else 10
     return {
-        "small-row": lambda: single_rows(4 * calls),
-        "small-iris": lambda: iris_fits(calls),
-        "small-rda": lambda: chosen_pairs(len(CLASSIC) if part == 1 else 3, repeat),
-        "small-import": lambda: first_fit(2 * repeat),
+        "small-row": lambda: compare_single_rows(4 * calls),
+        "small-iris": lambda: compare_iris_fits(calls),
+        "small-rda": lambda: compare_rda_with_lda(len(CLASSIC) if divisor == 1 else 3, repeat),
+        "small-import": lambda: time_first_fit(2 * repeat),
     }

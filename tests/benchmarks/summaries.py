@@ -1,4 +1,4 @@
-"""Summaries over the fits that they are of, and the time and size of a page on a fit."""
+"""Compare summaries with their fits, and time the report of a fit."""
 
 from __future__ import annotations
 
@@ -14,69 +14,70 @@ import numpy as np
 from discrim.errors import DiscrimError
 from discrim.models.plots.plottable import available_plot_kinds
 from discrim.models.report.report import N_FOLDED_PLOTS, N_VISIBLE_PLOTS
-from tests.benchmarks.timing import Run, made, medians, row
+from tests.benchmarks.timing import Run, median_seconds, report_figure, simulate_classes
 
-__all__ = ["logistic_summary", "many_classes_summary", "page", "tasks"]
+__all__ = ["tasks", "time_logistic_summary", "time_many_classes_summary", "time_report"]
 
 
-def logistic_summary(n: int, p: int, repeat: int) -> None:
-    """Fit and summary of two classes over the fit."""
+def time_logistic_summary(n: int, p: int, repeat: int) -> None:
+    """Compare a logistic fit and its summary with the fit alone."""
     from discrim import logistic
 
-    _, codes, frame = made(n, p, 2)
-    # Without these a hyperplane may separate the classes.
+    _, codes, frame = simulate_classes(n, p, 2)
+    # Some wrong labels, so that no hyperplane separates the classes.
     frame["y"] = np.where(np.arange(n) % 10 == 0, 1 - codes, codes)
     runs: dict[str, Run] = {
         "fit": lambda: logistic("y ~ .", frame),
         "summary": lambda: str(logistic("y ~ .", frame).summary()),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"logistic summary {n:,} x {p}"
-    row(task, "with its fit, over the fit", taken["summary"] / taken["fit"], 3)
+    report_figure(task, "with its fit, over the fit", times["summary"] / times["fit"], 3)
 
 
-def many_classes_summary(n: int, p: int, k: int, repeat: int) -> None:
-    """Fit and summary of very many classes over the fit, and what the summary holds beside it."""
+def time_many_classes_summary(n: int, p: int, k: int, repeat: int) -> None:
+    """Compare LDA of very many classes and its summary with the fit alone; measure the summary's memory."""
     from discrim import lda
 
-    _, _, frame = made(n, p, k)
+    _, _, frame = simulate_classes(n, p, k)
     runs: dict[str, Run] = {
         "fit": lambda: lda("y ~ .", frame),
         "summary": lambda: str(lda("y ~ .", frame).summary()),
     }
-    taken = medians(runs, repeat)
+    times = median_seconds(runs, repeat)
     task = f"LDA summary {n:,} x {p} x {k:,}"
-    row(task, "with its fit, over the fit", taken["summary"] / taken["fit"], 10)
+    report_figure(task, "with its fit, over the fit", times["summary"] / times["fit"], 10)
     fit = lda("y ~ .", frame)
     tracemalloc.start()
     str(fit.summary())
-    most = tracemalloc.get_traced_memory()[1]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    row(task, "peak memory allocated, MB", most / 2**20, 150)
+    report_figure(task, "peak memory allocated, MB", peak / 2**20, 150)
 
 
-def page(repeat: int) -> None:
-    """The page on a fit of the irises, with the pictures that come first."""
+def time_report(repeat: int) -> None:
+    """Time the report of an iris fit, and measure the size of its page."""
     from discrim import lda
     from discrim.datasets import load_iris
 
     fit = lda("species ~ .", load_iris())
     with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder, "page.html")
-        taken = medians({"page": lambda: fit.report(place)}, repeat)
-        row("report of iris", "seconds", taken["page"], 2)
-        row("report of iris", "MB", place.stat().st_size / 1e6, 1)
+        path = Path(folder, "page.html")
+        times = median_seconds({"page": lambda: fit.report(path)}, repeat)
+        report_figure("report of iris", "seconds", times["page"], 2)
+        report_figure("report of iris", "MB", path.stat().st_size / 1e6, 1)
     fit.plot("scores").figure.savefig(io.BytesIO(), format="svg")
-    least = drawn_once(fit)
+    plot_seconds = seconds_to_draw(fit)
     print(
-        f"{'report of iris':34} {'its pictures, made and laid out, written once':44} {least:8.2f}  the limit"
+        f"{'report of iris':34} {'its pictures, made and laid out, written once':44} "
+        f"{plot_seconds:8.2f}  the limit"
     )
 
 
-def drawn_once(fit: Any) -> float:
-    """Seconds in which matplotlib writes pictures of a fit, as many as a report has, when they are laid out.
+def seconds_to_draw(fit: Any) -> float:
+    """Return the seconds that matplotlib needs to write the pictures of a report once they are laid out.
 
-    A report cannot take less: it makes them too, and finds their places.
+    A report cannot be faster: it also creates the pictures and their layout.
     """
     import matplotlib.pyplot as plt
 
@@ -94,10 +95,12 @@ def drawn_once(fit: Any) -> float:
     return total
 
 
-def tasks(part: int, repeat: int) -> dict[str, Run]:
-    """The tasks of this module."""
+def tasks(divisor: int, repeat: int) -> dict[str, Run]:
+    """Return the tasks by name."""
     return {
-        "summary-logistic": lambda: logistic_summary(100_000 // part, 10, repeat),
-        "summary-many-classes": lambda: many_classes_summary(20_000 // part, 20, 2_000 // part, repeat),
-        "report": lambda: page(max(repeat // 2, 1)),
+        "summary-logistic": lambda: time_logistic_summary(100_000 // divisor, 10, repeat),
+        "summary-many-classes": lambda: time_many_classes_summary(
+            20_000 // divisor, 20, 2_000 // divisor, repeat
+        ),
+        "report": lambda: time_report(max(repeat // 2, 1)),
     }

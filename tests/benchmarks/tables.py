@@ -1,21 +1,25 @@
-"""Compare verbs and their peers on many tables: the same folds, accuracy, log loss, seconds and mean ranks.
+"""Compare our models and other classifiers on many tables: accuracy, log loss, seconds and mean ranks.
 
     python -m tests.benchmarks.tables [FOLDER] [--bundled] [--generated] [--out results.csv]
 
-FOLDER has tables as PMLB lays them out, NAME.tsv.gz or NAME/NAME.tsv.gz with a column `target`, or CSV files;
-`python -m tests.benchmarks.collect` fills one. Each method is fitted to the rows outside each of a table's
-stratified folds, and predicts those of the fold. What is done before is the same for all: rows that miss a
-value and classes of fewer rows than twice the folds are left out; the peers, but for trees, get standardized
-columns and 0/1 columns of levels. A method that refuses a fold, as `qda` does where a covariance is singular,
-predicts the shares of the classes there, and the refusals are counted; so do our verbs for rows of a level
-that they have not seen. A log loss counts no posterior as less than 1e-15, for all alike. Seconds are CPU
-seconds of fitting and predicting, of one fold.
+FOLDER contains tables as in PMLB, NAME.tsv.gz or NAME/NAME.tsv.gz with a column `target`, or CSV files;
+`python -m tests.benchmarks.collect` fills one. Each method is fitted without each of a table's stratified
+folds
+and predicts that fold; all methods use the same folds. The preparation is the same for all methods: rows with
+missing values and classes with fewer rows than twice the number of folds are dropped; peers other than trees
+receive standardized columns and 0/1 columns of levels. If a method raises an error for a fold, as `qda`
+does if a
+covariance is singular, the class proportions are predicted instead and the failure is counted; our models
+do the
+same for rows with unseen levels. In the log loss, posteriors below 1e-15 count as 1e-15. Seconds are CPU
+seconds
+of fitting and predicting one fold.
 
-Tables are halved by a hash of their name: look at `--half building` while anything is being decided, and run
-`--half final` once. Results are appended to the file of `--out` as they come, and what it has is not run
-again.
-Ranks are compared by Friedman's test with the Nemenyi distance (Demsar 2006, Journal of Machine Learning
-Research 7, 1-30).
+Tables are divided into two halves by a hash of their name: use `--half building` for decisions, and run
+`--half final` once at the end. Results are appended to the file of `--out` as they are computed, and
+results in
+the file are not computed again. Ranks are compared by Friedman's test with the Nemenyi distance (Demsar 2006,
+Journal of Machine Learning Research 7, 1-30).
 """
 
 from __future__ import annotations
@@ -33,34 +37,34 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-LEAST_POSTERIOR = 1e-15
-SMALLEST, LARGEST = 100, 5000
+MIN_POSTERIOR = 1e-15
+MIN_ROWS, MAX_ROWS = 100, 5000
 MEASURES = {"log_loss": False, "accuracy": True}
-"""Measures that rank methods, and whether more is better."""
+"""Measures by which methods are ranked, and whether larger values are better."""
 
-Draws = np.random.Generator
+Generator = np.random.Generator
 Posteriors = Callable[[pd.DataFrame], np.ndarray]
 Method = Callable[[pd.DataFrame, int], Posteriors]
-"""Fits a table with its `target`, by a seed, and gives a function from rows to posteriors (m, K)."""
+"""Fits a table with a column `target`, given a seed; returns a function from rows to posteriors (m, K)."""
 
 
 # ---- tables
 
 
-def half_of(name: str) -> str:
-    """The half that a table is in, by its name alone."""
+def half_of_table(name: str) -> str:
+    """Return the half of a table, which depends only on its name."""
     return ("building", "final")[hashlib.sha256(name.encode()).digest()[0] % 2]
 
 
-def in_folder(folder: Path) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
-    """Names of the tables of a folder, and what reads each."""
+def folder_tables(folder: Path) -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+    """Yield names of the tables of a folder, and functions that read them."""
     for path in sorted([*folder.rglob("*.tsv.gz"), *folder.rglob("*.csv.gz")]):
         separator = "\t" if path.name.endswith(".tsv.gz") else ","
         yield path.name[:-7], lambda path=path, by=separator: pd.read_csv(path, sep=by)
 
 
-def bundled() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
-    """The tables of the package."""
+def bundled_tables() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+    """Yield names of the tables of the package, and functions that load them."""
     from discrim import datasets
 
     responses = {"breast_cancer": "diagnosis", "iris": "species", "penguins": "species", "wine": "cultivar"}
@@ -69,28 +73,28 @@ def bundled() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
         yield name, lambda read=read, response=response: read().rename(columns={response: "target"})
 
 
-def generated() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
-    """Tables drawn from laws whose best rule is, or is not, that of a model here."""
+def generated_tables() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
+    """Yield names of simulated tables and functions that draw them; some suit one of our models."""
 
     def table(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
         return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(target=y)
 
-    def moons(rng: Draws, n: int) -> pd.DataFrame:
+    def moons(rng: Generator, n: int) -> pd.DataFrame:
         y, turn = rng.integers(0, 2, n), np.pi * rng.random(n)
         x = np.column_stack([np.cos(turn), np.sin(turn)]) * np.where(y, -1, 1)[:, None]
         return table(x + y[:, None] * [1.0, 0.5] + 0.25 * rng.standard_normal((n, 2)), y)
 
-    def rings(rng: Draws, n: int) -> pd.DataFrame:
+    def rings(rng: Generator, n: int) -> pd.DataFrame:
         y, turn = rng.integers(0, 3, n), 2 * np.pi * rng.random(n)
         radius = 1.0 + y + 0.3 * rng.standard_normal(n)
         return table(np.column_stack([radius * np.cos(turn), radius * np.sin(turn)]), y)
 
-    def xor(rng: Draws, n: int, p: int) -> pd.DataFrame:
+    def xor(rng: Generator, n: int, p: int) -> pd.DataFrame:
         x = rng.standard_normal((n, p))
         chance = 1 / (1 + np.exp(-4 * x[:, 0] * x[:, 1]))
         return table(x, (rng.random(n) < chance).astype(int))
 
-    def normal(rng: Draws, n: int, p: int, k: int, spread: bool, df: float = np.inf) -> pd.DataFrame:
+    def normal(rng: Generator, n: int, p: int, k: int, spread: bool, df: float = np.inf) -> pd.DataFrame:
         y, means = rng.integers(0, k, n), rng.standard_normal((k, p))
         roots = rng.standard_normal((k, p, p)) / np.sqrt(p) if spread else np.tile(np.eye(p), (k, 1, 1))
         noise = rng.standard_normal((n, p))
@@ -98,7 +102,7 @@ def generated() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
             noise /= np.sqrt(rng.chisquare(df, n) / df)[:, None]
         return table(means[y] + np.einsum("nij,nj->ni", roots[y], noise), y)
 
-    def mixed(rng: Draws, n: int) -> pd.DataFrame:
+    def mixed(rng: Generator, n: int) -> pd.DataFrame:
         y, x = rng.integers(0, 3, n), rng.standard_normal((n, 3))
         levels = np.array(["a", "b", "c", "d"])
         shares = rng.dirichlet(np.ones(4), 3)
@@ -107,12 +111,12 @@ def generated() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
         frame["skew"] = rng.gamma(1.0 + y)
         return frame
 
-    makers: dict[str, Callable[[Draws], pd.DataFrame]] = {
+    makers: dict[str, Callable[[Generator], pd.DataFrame]] = {
         "moons": lambda rng: moons(rng, 400),
         "rings": lambda rng: rings(rng, 400),
         "xor of 2 in 6": lambda rng: xor(rng, 600, 6),
-        "normal, one covariance": lambda rng: normal(rng, 300, 8, 3, spread=False),
-        "normal, own covariances": lambda rng: normal(rng, 600, 5, 3, spread=True),
+        "normal, common covariance": lambda rng: normal(rng, 300, 8, 3, spread=False),
+        "normal, different covariances": lambda rng: normal(rng, 600, 5, 3, spread=True),
         "t of 3": lambda rng: normal(rng, 300, 8, 3, spread=False, df=3.0),
         "mixed columns": lambda rng: mixed(rng, 400),
     }
@@ -120,8 +124,8 @@ def generated() -> Iterator[tuple[str, Callable[[], pd.DataFrame]]]:
         yield name, lambda make=make, number=number: make(np.random.default_rng([20261126, number]))
 
 
-def prepared(frame: pd.DataFrame, folds: int) -> pd.DataFrame:
-    """Complete rows of classes of enough rows: labels and levels as categories, all else as numbers."""
+def prepare_table(frame: pd.DataFrame, folds: int) -> pd.DataFrame:
+    """Keep complete rows of classes with enough rows; make columns categories or float64."""
     frame = frame.dropna()
     counts = frame["target"].value_counts()
     frame = frame[frame["target"].isin(counts.index[counts >= 2 * folds])].reset_index(drop=True)
@@ -136,8 +140,8 @@ def prepared(frame: pd.DataFrame, folds: int) -> pd.DataFrame:
 # ---- methods
 
 
-def ours(verb: str, **options: Any) -> Method:
-    """A verb of the package; `seed` is given where the verb takes one."""
+def discrim_method(verb: str, **options: Any) -> Method:
+    """Return the method of a function of the package; `seed` is passed if the function accepts it."""
 
     def fit(train: pd.DataFrame, seed: int) -> Posteriors:
         import inspect
@@ -152,10 +156,20 @@ def ours(verb: str, **options: Any) -> Method:
     return fit
 
 
-def peer(
+def sklearn_method(
     make: Callable[[int], Any], grid: dict[str, list[Any]] | None = None, *, trees: bool = False
 ) -> Method:
-    """An estimator of scikit-learn, with a grid by log loss in five inner folds where it is tuned."""
+    """Return the method of a scikit-learn estimator.
+
+    Parameters
+    ----------
+    make : callable
+        Makes the estimator from a seed.
+    grid : dict, optional
+        Grid of parameters, chosen by log loss in five inner folds.
+    trees : bool
+        Whether the estimator is made of trees, which need no standardized columns.
+    """
 
     def fit(train: pd.DataFrame, seed: int) -> Posteriors:
         from sklearn.compose import make_column_selector, make_column_transformer
@@ -184,8 +198,8 @@ def peer(
     return fit
 
 
-def peers() -> dict[str, Method]:
-    """The estimators of scikit-learn, at their defaults and tuned."""
+def sklearn_methods() -> dict[str, Method]:
+    """Return the methods of scikit-learn, with default parameters and tuned, by name."""
     from sklearn.calibration import CalibratedClassifierCV
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
     from sklearn.ensemble import (
@@ -211,118 +225,124 @@ def peers() -> dict[str, Method]:
 
     powers = [10.0**e for e in range(-3, 4)]
     return {
-        "sk logistic": peer(logistic),
-        "sk svm": peer(svm),
-        "sk forest": peer(forest, trees=True),
-        "sk boosting": peer(lambda seed: GradientBoostingClassifier(random_state=seed), trees=True),
-        "sk hist boosting": peer(histogram, trees=True),
-        "sk knn": peer(lambda seed: KNeighborsClassifier()),
-        "sk lda": peer(lambda seed: LinearDiscriminantAnalysis()),
-        "sk qda": peer(lambda seed: QuadraticDiscriminantAnalysis()),
-        "sk logistic tuned": peer(logistic, {"C": powers}),
-        "sk svm tuned": peer(
+        "sk logistic": sklearn_method(logistic),
+        "sk svm": sklearn_method(svm),
+        "sk forest": sklearn_method(forest, trees=True),
+        "sk boosting": sklearn_method(lambda seed: GradientBoostingClassifier(random_state=seed), trees=True),
+        "sk hist boosting": sklearn_method(histogram, trees=True),
+        "sk knn": sklearn_method(lambda seed: KNeighborsClassifier()),
+        "sk lda": sklearn_method(lambda seed: LinearDiscriminantAnalysis()),
+        "sk qda": sklearn_method(lambda seed: QuadraticDiscriminantAnalysis()),
+        "sk logistic tuned": sklearn_method(logistic, {"C": powers}),
+        "sk svm tuned": sklearn_method(
             svm, {"estimator__C": [0.1, 1.0, 10.0, 100.0], "estimator__gamma": ["scale", 0.01, 0.1, 1.0]}
         ),
-        "sk forest tuned": peer(
+        "sk forest tuned": sklearn_method(
             forest, {"max_features": ["sqrt", 0.5], "min_samples_leaf": [1, 5]}, trees=True
         ),
-        "sk hist boosting tuned": peer(
+        "sk hist boosting tuned": sklearn_method(
             histogram,
             {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [5, 31], "max_iter": [50, 200]},
             trees=True,
         ),
-        "sk knn tuned": peer(lambda seed: KNeighborsClassifier(), {"n_neighbors": [5, 10, 20, 40]}),
-        "sk lda tuned": peer(
+        "sk knn tuned": sklearn_method(lambda seed: KNeighborsClassifier(), {"n_neighbors": [5, 10, 20, 40]}),
+        "sk lda tuned": sklearn_method(
             lambda seed: LinearDiscriminantAnalysis(solver="lsqr"),
             {"shrinkage": [None, 0.01, 0.1, 0.3, 0.6, 1.0]},
         ),
-        "sk qda tuned": peer(
+        "sk qda tuned": sklearn_method(
             lambda seed: QuadraticDiscriminantAnalysis(), {"reg_param": [0.0, 0.01, 0.1, 0.3, 0.6, 1.0]}
         ),
     }  # fmt: skip
 
 
-def shares_of(train: pd.DataFrame) -> np.ndarray:
-    """Shares (K,) of the classes."""
+def class_proportions(train: pd.DataFrame) -> np.ndarray:
+    """Return the proportions (K,) of the classes."""
     return train["target"].value_counts(normalize=True, sort=False).to_numpy()
 
 
-def class_shares(train: pd.DataFrame, seed: int) -> Posteriors:
-    """The shares of the classes for every row: what a method has to better."""
-    return lambda rows: np.tile(shares_of(train), (len(rows), 1))
+def proportion_method(train: pd.DataFrame, seed: int) -> Posteriors:
+    """Predict the class proportions for every row: the baseline that a method has to improve on."""
+    return lambda rows: np.tile(class_proportions(train), (len(rows), 1))
 
 
-def methods() -> dict[str, Method]:
-    """All methods, ours first."""
+def all_methods() -> dict[str, Method]:
+    """Return all methods by name, ours first."""
     import discrim
 
-    own = {
-        "kernel_lda": ours("kernel_lda"),
-        "choose": ours("choose", folds=5),
-        "lda": ours("lda"),
-        "qda": ours("qda"),
-        "rda": ours("rda"),
-        "naive_bayes": ours("naive_bayes"),
-        "logistic ridge": ours("logistic", penalty="ridge"),
-        "knn": ours("knn"),
-        "kernel_density": ours("kernel_density"),
-        "mixture": ours("mixture"),
-        "pls": ours("pls"),
-        "sparse_lda": ours("sparse_lda"),
+    verbs = {
+        "kernel_lda": discrim_method("kernel_lda"),
+        "choose": discrim_method("choose", folds=5),
+        "lda": discrim_method("lda"),
+        "qda": discrim_method("qda"),
+        "rda": discrim_method("rda"),
+        "naive_bayes": discrim_method("naive_bayes"),
+        "logistic ridge": discrim_method("logistic", penalty="ridge"),
+        "knn": discrim_method("knn"),
+        "kernel_density": discrim_method("kernel_density"),
+        "mixture": discrim_method("mixture"),
+        "pls": discrim_method("pls"),
+        "sparse_lda": discrim_method("sparse_lda"),
     }
-    verbs = {name: method for name, method in own.items() if hasattr(discrim, name.split()[0])}
-    return verbs | peers() | {"class shares": class_shares}
+    available = {name: method for name, method in verbs.items() if hasattr(discrim, name.split()[0])}
+    return available | sklearn_methods() | {"class shares": proportion_method}
 
 
 # ---- judging
 
 
-def judged(method: Method, table: pd.DataFrame, folds: int, repeats: int, seed: int) -> dict[str, float]:
-    """Means of the measures of a method over the folds of a table, and how many folds it refused."""
+def evaluate_method(
+    method: Method, table: pd.DataFrame, folds: int, repeats: int, seed: int
+) -> dict[str, float]:
+    """Return the mean measures of a method over the folds of a table, and the number of refused folds."""
     from sklearn.model_selection import RepeatedStratifiedKFold
 
     splits = RepeatedStratifiedKFold(n_splits=folds, n_repeats=repeats, random_state=seed)
     codes = np.asarray(table["target"].cat.codes)
-    right, loss, seconds, refused = [], [], [], 0
+    accuracies, losses, seconds, n_refused = [], [], [], 0
     for train, test in splits.split(codes, codes):
         rows, start = table.iloc[train], time.process_time()
         try:
             posterior = method(rows, seed)(table.iloc[test])
-            posterior = np.where(np.isnan(posterior), shares_of(rows), posterior)
+            posterior = np.where(np.isnan(posterior), class_proportions(rows), posterior)
         except (ValueError, np.linalg.LinAlgError, ArithmeticError):
-            refused += 1
-            posterior = np.tile(shares_of(rows), (len(test), 1))
+            n_refused += 1
+            posterior = np.tile(class_proportions(rows), (len(test), 1))
         seconds.append(time.process_time() - start)
-        own = posterior[np.arange(len(test)), codes[test]]
-        right.append((posterior.argmax(axis=1) == codes[test]).mean())
-        loss.append(-np.log(np.maximum(own, LEAST_POSTERIOR)).mean())
-    figures = {"accuracy": np.mean(right), "log_loss": np.mean(loss), "seconds": np.mean(seconds)}
-    return {name: float(value) for name, value in figures.items()} | {"refused": refused}
+        posterior_of_class = posterior[np.arange(len(test)), codes[test]]
+        accuracies.append((posterior.argmax(axis=1) == codes[test]).mean())
+        losses.append(-np.log(np.maximum(posterior_of_class, MIN_POSTERIOR)).mean())
+    figures = {"accuracy": np.mean(accuracies), "log_loss": np.mean(losses), "seconds": np.mean(seconds)}
+    return {name: float(value) for name, value in figures.items()} | {"refused": n_refused}
 
 
-def run(
+def run_methods(
     sources: dict[str, Callable[[], pd.DataFrame]], chosen: dict[str, Method], options: argparse.Namespace
 ) -> pd.DataFrame:
-    """Judge each method on each table, but for what the file of results has."""
+    """Evaluate each method on each table, except for results that are already in the file."""
     setting = f"{options.folds}x{options.repeats} by {options.seed}"
-    done = pd.read_csv(options.out) if options.out and options.out.exists() else pd.DataFrame()
-    seen = set() if done.empty else set(zip(done["table"], done["method"], done["folds"], strict=True))
-    found = [done] if len(done) else []
+    earlier = pd.read_csv(options.out) if options.out and options.out.exists() else pd.DataFrame()
+    finished = (
+        set()
+        if earlier.empty
+        else set(zip(earlier["table"], earlier["method"], earlier["folds"], strict=True))
+    )
+    results = [earlier] if len(earlier) else []
     for name, read in sources.items():
-        waiting = {each: fit for each, fit in chosen.items() if (name, each, setting) not in seen}
-        if not waiting:
+        pending = {each: fit for each, fit in chosen.items() if (name, each, setting) not in finished}
+        if not pending:
             continue
-        table = prepared(read(), options.folds)
-        if not SMALLEST <= len(table) <= LARGEST or table.shape[1] > options.columns:
+        table = prepare_table(read(), options.folds)
+        if not MIN_ROWS <= len(table) <= MAX_ROWS or table.shape[1] > options.columns:
             print(f"{name}: left out, {len(table)} x {table.shape[1] - 1}", flush=True)
             continue
-        about = {"rows": len(table), "columns": table.shape[1] - 1, "classes": table["target"].nunique()}
-        for each, method in waiting.items():
+        table_size = {"rows": len(table), "columns": table.shape[1] - 1, "classes": table["target"].nunique()}
+        for each, method in pending.items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                figures = judged(method, table, options.folds, options.repeats, options.seed)
-            row = pd.DataFrame([{"table": name, "method": each, "folds": setting} | about | figures])
-            found.append(row)
+                figures = evaluate_method(method, table, options.folds, options.repeats, options.seed)
+            row = pd.DataFrame([{"table": name, "method": each, "folds": setting} | table_size | figures])
+            results.append(row)
             if options.out:
                 row.to_csv(options.out, mode="a", header=not options.out.exists(), index=False)
             print(
@@ -330,29 +350,29 @@ def run(
                 f"{figures['seconds']:8.2f} s {figures['refused'] or ''}",
                 flush=True,
             )
-    table = pd.concat(found)
-    asked = table["table"].isin(list(sources)) & table["method"].isin(list(chosen))
-    return table[asked & (table["folds"] == setting)]
+    table = pd.concat(results)
+    is_selected = table["table"].isin(list(sources)) & table["method"].isin(list(chosen))
+    return table[is_selected & (table["folds"] == setting)]
 
 
 # ---- ranks
 
 
-def ranked(results: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Ranks of the methods, tables by methods, of the tables on which all of them were run."""
+def rank_methods(results: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return ranks (tables by methods), for the tables on which all methods were evaluated."""
     wide = results.pivot(index="table", columns="method", values=measure).dropna()
     return wide.round(6).rank(axis=1, ascending=not MEASURES[measure])
 
 
 def critical_difference(methods: int, tables: int, level: float = 0.05) -> float:
-    """Nemenyi's distance of mean ranks (Demsar 2006, 3.2.2)."""
+    """Return Nemenyi's critical difference of mean ranks (Demsar 2006, 3.2.2)."""
     quantile = stats.studentized_range.ppf(1 - level, methods, np.inf) / np.sqrt(2)
     return float(quantile * np.sqrt(methods * (methods + 1) / (6 * tables)))
 
 
 def report(results: pd.DataFrame) -> str:
-    """Means and mean ranks as a table of Markdown, with Friedman's tests and the critical differences."""
-    ranks = {measure: ranked(results, measure) for measure in MEASURES}
+    """Format means and mean ranks as a Markdown table, with Friedman's tests and the critical differences."""
+    ranks = {measure: rank_methods(results, measure) for measure in MEASURES}
     common = results[results["table"].isin(ranks["log_loss"].index)]
     means = common.groupby("method")[["accuracy", "log_loss", "seconds"]].mean()
     means["median_log_loss"] = common.groupby("method")["log_loss"].median()
@@ -380,8 +400,8 @@ def report(results: pd.DataFrame) -> str:
     return "\n".join(lines)
 
 
-def picture(results: pd.DataFrame, path: Path) -> None:
-    """Draw the critical-difference picture: mean ranks, and bars over methods that do not differ."""
+def draw_ranks(results: pd.DataFrame, path: Path) -> None:
+    """Draw mean ranks, with bars over methods that do not differ significantly."""
     import matplotlib as mpl
 
     mpl.use("agg")
@@ -389,16 +409,18 @@ def picture(results: pd.DataFrame, path: Path) -> None:
 
     figure, panels = plt.subplots(len(MEASURES), 1, figsize=(9, 0.5 + 0.42 * results["method"].nunique()))
     for panel, measure in zip(np.atleast_1d(panels), MEASURES, strict=True):
-        ranks = ranked(results, measure)
+        ranks = rank_methods(results, measure)
         mean, (n, k) = ranks.mean().sort_values(), ranks.shape
         difference, values, half = critical_difference(k, n), mean.to_numpy(), (k + 1) // 2
-        for place, (name, value) in enumerate(mean.items()):
-            left = place < half
-            y = -1.0 - (place if left else k - 1 - place)
-            end = 1 - 0.05 * k if left else k + 0.05 * k
+        for position, (name, value) in enumerate(mean.items()):
+            is_left = position < half
+            y = -1.0 - (position if is_left else k - 1 - position)
+            end = 1 - 0.05 * k if is_left else k + 0.05 * k
             panel.plot([value, value, end], [0, y, y], color="0.3", linewidth=0.8)
-            panel.text(end, y, f"{name} {value:.2f}", ha="right" if left else "left", va="center", fontsize=7)
-        # A bar from each method to the last that is within the distance, unless a bar before it has both.
+            panel.text(
+                end, y, f"{name} {value:.2f}", ha="right" if is_left else "left", va="center", fontsize=7
+            )
+        # A bar connects each method with the last one within the distance, unless an earlier bar has both.
         last, height = -1, 0.25
         for first in range(k):
             final = int(np.flatnonzero(values <= values[first] + difference)[-1])
@@ -419,44 +441,44 @@ def picture(results: pd.DataFrame, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.tables")
-    parser.add_argument("folder", type=Path, nargs="?", help="tables with a column target")
-    parser.add_argument("--bundled", action="store_true", help="the tables of the package")
-    parser.add_argument("--generated", action="store_true", help="tables drawn from known laws")
-    parser.add_argument("--half", choices=["building", "final"], help="one half of the folder's tables")
-    parser.add_argument("--tables", type=int, help="so many tables, drawn by the seed")
-    parser.add_argument("--columns", type=int, default=1000, help="leave out tables of more columns")
-    parser.add_argument("--only", help="methods or patterns such as 'sk *', by commas")
-    parser.add_argument("--without", default="", help="methods that are left out, alike")
+    parser.add_argument("folder", type=Path, nargs="?", help="folder of tables with a column target")
+    parser.add_argument("--bundled", action="store_true", help="use the tables of the package")
+    parser.add_argument("--generated", action="store_true", help="use simulated tables")
+    parser.add_argument("--half", choices=["building", "final"], help="use one half of the folder's tables")
+    parser.add_argument("--tables", type=int, help="use so many tables, drawn at random")
+    parser.add_argument("--columns", type=int, default=1000, help="leave out tables with more columns")
+    parser.add_argument("--only", help="methods or patterns such as 'sk *', with commas")
+    parser.add_argument("--without", default="", help="methods or patterns to leave out")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, help="a CSV file of results, which is added to")
-    parser.add_argument("--picture", type=Path, help="where the picture of the ranks is written")
+    parser.add_argument("--out", type=Path, help="CSV file to which results are appended")
+    parser.add_argument("--picture", type=Path, help="file for the picture of the ranks")
     options = parser.parse_args()
     sources = {}
     if options.folder is not None:
-        found = dict(in_folder(options.folder))
-        sources = {name: read for name, read in found.items() if options.half in (None, half_of(name))}
+        tables = dict(folder_tables(options.folder))
+        sources = {name: read for name, read in tables.items() if options.half in (None, half_of_table(name))}
     if options.tables is not None and options.tables < len(sources):
         names = np.random.default_rng(options.seed).choice(sorted(sources), options.tables, replace=False)
         sources = {name: sources[name] for name in names}
-    sources |= dict(bundled()) if options.bundled else {}
-    sources |= dict(generated()) if options.generated else {}
+    sources |= dict(bundled_tables()) if options.bundled else {}
+    sources |= dict(generated_tables()) if options.generated else {}
     if not sources:
         parser.error("no table: give a folder, --bundled or --generated")
 
-    def meant(name: str, patterns: str) -> bool:
+    def matches(name: str, patterns: str) -> bool:
         return any(fnmatch(name, pattern) for pattern in patterns.split(","))
 
     chosen = {
         name: method
-        for name, method in methods().items()
-        if meant(name, options.only or "*") and not meant(name, options.without)
+        for name, method in all_methods().items()
+        if matches(name, options.only or "*") and not matches(name, options.without)
     }
-    results = run(sources, chosen, options)
+    results = run_methods(sources, chosen, options)
     print(report(results))
     if options.picture:
-        picture(results, options.picture)
+        draw_ranks(results, options.picture)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""Rows on workers: what judges goes to them, what comes back, and the price of many small partitions.
+"""Evaluation on Dask workers: bytes sent to the client, and the cost of many small partitions.
 
     python -m tests.benchmarks --only dask
 
-Two worker processes of one thread each, and a process of the scheduler and of what watches the workers. The
-client is in this one: its processor time, and the bytes that it receives, are measured; the scheduler's time,
-which grows with the seconds that it waits, is printed beside. What small partitions cost is printed beside a
-pass that makes them and looks at nothing, which is the limit of any pass over them.
+There are two worker processes with one thread each, and a process for the scheduler and the monitoring of the
+workers. The client is in this process: its processor time and the bytes that it receives are measured. The
+scheduler's processor time, which grows with the time that it waits, is only printed. The cost of small
+partitions
+is compared with a pass that only makes them, which is a lower bound for any pass.
 """
 
 from __future__ import annotations
@@ -21,23 +22,23 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.timing import Run, row
+from tests.benchmarks.timing import Run, report_figure
 
-COLUMNS = 11
+N_COLUMNS = 11
 
 
-def part(number: int, rows: int) -> pd.DataFrame:
-    """So many rows of three classes, made where they are worked on: what reading takes is no part of this."""
+def make_partition(number: int, rows: int) -> pd.DataFrame:
+    """Simulate rows of three classes on the worker, so that reading is not part of the measurement."""
     rng = np.random.default_rng(number)
     codes = rng.integers(0, 3, rows)
-    x = rng.standard_normal((rows, COLUMNS), dtype=np.float32).astype(np.float64) + 0.3 * codes[:, None]
-    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(COLUMNS)])
+    x = rng.standard_normal((rows, N_COLUMNS), dtype=np.float32).astype(np.float64) + 0.3 * codes[:, None]
+    frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(N_COLUMNS)])
     frame["y"] = np.array(["a", "b", "c"])[codes]
     return frame
 
 
-class Taken(NamedTuple):
-    """Seconds, seconds of the processor of this process and of the scheduler's, and bytes that came here."""
+class RunUsage(NamedTuple):
+    """Seconds, processor seconds of this process and of the scheduler, and bytes received by this process."""
 
     seconds: float
     processor: float
@@ -46,56 +47,58 @@ class Taken(NamedTuple):
 
 
 class Cluster:
-    """Two workers, and what goes on with them."""
+    """A client with two workers whose usage can be measured."""
 
     def __init__(self, client: Any, pipe: Any, received: list[int]) -> None:
         self.client, self._pipe, self._received = client, pipe, received
 
-    def _scheduler(self) -> float:
+    def _scheduler_seconds(self) -> float:
         self._pipe.send(True)
         seconds: float = self._pipe.recv()
         return seconds
 
-    def taken(self, run: Run) -> Taken:
-        before = self._scheduler()
+    def measure(self, run: Run) -> RunUsage:
+        """Run a call and return its usage."""
+        before = self._scheduler_seconds()
         self._received[0] = 0
-        start, own = time.perf_counter(), time.process_time()
+        start, processor_start = time.perf_counter(), time.process_time()
         run()
-        seconds, processor = time.perf_counter() - start, time.process_time() - own
-        return Taken(seconds, processor, self._scheduler() - before, self._received[0])
+        seconds, processor = time.perf_counter() - start, time.process_time() - processor_start
+        return RunUsage(seconds, processor, self._scheduler_seconds() - before, self._received[0])
 
-    def medians(self, run: Run, repeat: int) -> Taken:
-        """Of several runs, after one that is not counted."""
-        runs = [self.taken(run) for _ in range(repeat + 1)][1:]
-        return Taken(*(statistics.median(each) for each in zip(*runs, strict=True)))
+    def measure_median(self, run: Run, repeat: int) -> RunUsage:
+        """Return the median usage over several runs after one that is not counted."""
+        runs = [self.measure(run) for _ in range(repeat + 1)][1:]
+        return RunUsage(*(statistics.median(each) for each in zip(*runs, strict=True)))
 
 
-def serve(pipe: Any) -> None:
-    """Run the workers and their scheduler until the pipe says no more, and tell their seconds when asked."""
+def run_cluster(pipe: Any) -> None:
+    """Run the cluster until the pipe receives False; send this process's processor seconds on request."""
     from distributed import LocalCluster
 
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
-    with LocalCluster(n_workers=2, **options) as made:
-        pipe.send(made.scheduler_address)
+    with LocalCluster(n_workers=2, **options) as cluster:
+        pipe.send(cluster.scheduler_address)
         while pipe.recv():
             pipe.send(time.process_time())
 
 
 @contextmanager
-def cluster() -> Iterator[Cluster]:
+def start_cluster() -> Iterator[Cluster]:
+    """Start the cluster in a process of its own and count the bytes that the client receives."""
     import distributed.comm.tcp as tcp
     from distributed import Client
 
     pipe, other = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=serve, args=(other,))
+    process = multiprocessing.get_context("spawn").Process(target=run_cluster, args=(other,))
     process.start()
     received, read = [0], tcp.read_bytes_rw
 
-    async def counted(stream: Any, n: int) -> Any:
+    async def counting_read(stream: Any, n: int) -> Any:
         received[0] += n
         return await read(stream, n)
 
-    tcp.read_bytes_rw = counted
+    tcp.read_bytes_rw = counting_read
     try:
         with Client(pipe.recv()) as client:
             yield Cluster(client, pipe, received)
@@ -105,67 +108,80 @@ def cluster() -> Iterator[Cluster]:
         process.join()
 
 
-def frame_of(n: int, parts: int) -> Any:
+def partitioned_frame(n: int, n_partitions: int) -> Any:
+    """Return a Dask frame of n rows in partitions that are made on the workers."""
     import dask.dataframe as dd
 
-    return dd.from_map(partial(part, rows=n // parts), range(parts), meta=part(0, 9).iloc[:0])
+    return dd.from_map(
+        partial(make_partition, rows=n // n_partitions),
+        range(n_partitions),
+        meta=make_partition(0, 9).iloc[:0],
+    )
 
 
-def judging(n: int, repeat: int) -> None:
-    """Bytes and processor of the client for a fit and for what judges it."""
+def compare_evaluation(n: int, repeat: int) -> None:
+    """Measure bytes to the client and its processor time for a fit and for methods that evaluate it."""
     from discrim import cross_validate, lda, logistic
 
-    with cluster() as workers:
-        frame = frame_of(n, 10)
+    with start_cluster() as workers:
+        frame = partitioned_frame(n, 10)
         lda("y ~ .", frame)
-        taken = {"lda": workers.taken(lambda: lda("y ~ .", frame))}
+        usage = {"lda": workers.measure(lambda: lda("y ~ .", frame))}
         fit = lda("y ~ .", frame)
-        taken["apparent"] = workers.taken(lambda: fit.error_rates(["apparent"]))
-        taken["leave-one-out"] = workers.taken(lambda: fit.error_rates(["loo"]))
-        taken["cross_validate"] = workers.taken(lambda: cross_validate(fit, 3, seed=1).summary())
-        taken["assess"] = workers.taken(lambda: fit.assess().summary())
+        usage["apparent"] = workers.measure(lambda: fit.error_rates(["apparent"]))
+        usage["leave-one-out"] = workers.measure(lambda: fit.error_rates(["loo"]))
+        usage["cross_validate"] = workers.measure(lambda: cross_validate(fit, 3, seed=1).summary())
+        usage["assess"] = workers.measure(lambda: fit.assess().summary())
         search = logistic("y ~ .", frame)
-        taken["summary of logistic"] = workers.taken(lambda: str(search.summary()))
-    task = f"Dask {n:,} x {COLUMNS}"
+        usage["summary of logistic"] = workers.measure(lambda: str(search.summary()))
+    task = f"Dask {n:,} x {N_COLUMNS}"
     scale = n / 1_000_000
-    for name, each in taken.items():
+    for name, each in usage.items():
         print(
             f"    {name:20} {each.seconds:6.2f} s, {each.received / 1e6:8.3f} MB to the client; the client's "
             f"processor {each.processor:.2f} s, the scheduler's {each.scheduler:.2f} s"
         )
         bar = 0.01 if name == "lda" else (2.2 if name == "apparent" else 10) * scale + 0.05
-        row(task, f"{name}, MB to the client", each.received / 1e6, bar)
+        report_figure(task, f"{name}, MB to the client", each.received / 1e6, bar)
         if name not in ("lda", "apparent"):
-            row(task, f"{name}, seconds of the client's processor", each.processor, 0.5)
+            report_figure(task, f"{name}, seconds of the client's processor", each.processor, 0.5)
 
 
-def small_partitions(n: int, parts: int, repeat: int) -> None:
-    """A fit to many partitions over the same rows in ten, beside a pass that makes them alone."""
+def compare_partition_counts(n: int, n_partitions: int, repeat: int) -> None:
+    """Compare fits to many partitions and to ten with the same rows, next to a pass that only makes them."""
     from discrim import lda
 
-    with cluster() as workers:
-        taken, bare = {}, {}
-        for each in (10, parts):
-            frame = frame_of(n, each)
-            taken[each] = workers.medians(lambda frame=frame: lda("y ~ .", frame), repeat)
-            bare[each] = workers.medians(lambda frame=frame: frame.map_partitions(len).compute(), repeat)
-    few, many = taken[10], taken[parts]
-    limit = bare[parts].seconds / bare[10].seconds
-    print(f"    a pass of Dask's that makes the partitions and nothing else, {parts:,} over 10: {limit:.1f}")
-    print(f"    the fit of {parts:,} over that pass of {parts:,}: {many.seconds / bare[parts].seconds:.2f}")
-    print(f"    the scheduler's processor, {parts:,} over 10: {many.scheduler / few.scheduler:.2f}")
-    task = f"Dask {n:,} rows in {parts:,} over 10"
-    row(task, "wall time", many.seconds / few.seconds, 2)
-    row(task, "bytes to the client", many.received / few.received, 2)
-    row(task, "client's processor", many.processor / few.processor, 5)
+    with start_cluster() as workers:
+        usage, bare = {}, {}
+        for each in (10, n_partitions):
+            frame = partitioned_frame(n, each)
+            usage[each] = workers.measure_median(lambda frame=frame: lda("y ~ .", frame), repeat)
+            bare[each] = workers.measure_median(
+                lambda frame=frame: frame.map_partitions(len).compute(), repeat
+            )
+    coarse, fine = usage[10], usage[n_partitions]
+    limit = bare[n_partitions].seconds / bare[10].seconds
+    print(
+        f"    a pass of Dask's that makes the partitions and nothing else, {n_partitions:,} over "
+        f"10: {limit:.1f}"
+    )
+    print(
+        f"    the fit of {n_partitions:,} over that pass of {n_partitions:,}: "
+        f"{fine.seconds / bare[n_partitions].seconds:.2f}"
+    )
+    print(f"    the scheduler's processor, {n_partitions:,} over 10: {fine.scheduler / coarse.scheduler:.2f}")
+    task = f"Dask {n:,} rows in {n_partitions:,} over 10"
+    report_figure(task, "wall time", fine.seconds / coarse.seconds, 2)
+    report_figure(task, "bytes to the client", fine.received / coarse.received, 2)
+    report_figure(task, "client's processor", fine.processor / coarse.processor, 5)
 
 
-def tasks(part: int, repeat: int) -> dict[str, Run]:
-    """What is measured, by name."""
+def tasks(divisor: int, repeat: int) -> dict[str, Run]:
+    """Return the tasks by name."""
     return {
-        "dask-judging": lambda: judging(1_000_000 // part, repeat),
-        "dask-small-partitions": lambda: small_partitions(
-            1_000_000 // part, 1_000 // part, max(repeat // 2, 1)
+        "dask-judging": lambda: compare_evaluation(1_000_000 // divisor, repeat),
+        "dask-small-partitions": lambda: compare_partition_counts(
+            1_000_000 // divisor, 1_000 // divisor, max(repeat // 2, 1)
         ),
     }
 

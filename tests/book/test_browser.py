@@ -1,4 +1,4 @@
-"""The site in a headless browser: no error, no request to another host, nothing wider than a telephone."""
+"""The site in a headless browser: no errors, no external requests, and nothing wider than a phone."""
 
 from __future__ import annotations
 
@@ -31,49 +31,54 @@ BOOK = Path(os.environ["BOOK"]).resolve()
 PAGES = [page for page in sorted(BOOK.rglob("*.html")) if "_static" not in page.parts]
 
 
-class Visit:
-    """A browser's tab, and what it said since it was asked to go somewhere."""
+class Tab:
+    """A tab of the browser, with the events since its last navigation."""
 
     def __init__(self, socket):
         self.socket, self.number, self.events = socket, 0, []
 
-    async def ask(self, method, **options):
+    async def send(self, method, **options):
+        """Send a command and return its result; record the events before it."""
         self.number += 1
         await self.socket.write_message(json.dumps({"id": self.number, "method": method, "params": options}))
         while True:
-            said = json.loads(await self.socket.read_message())
-            if said.get("id") == self.number:
-                return said.get("result", {})
-            self.events.append(said)
+            message = json.loads(await self.socket.read_message())
+            if message.get("id") == self.number:
+                return message.get("result", {})
+            self.events.append(message)
 
     async def open(self, address, width):
+        """Open an address in a window of the given width and wait until it is loaded."""
         self.events.clear()
-        await self.ask(
+        await self.send(
             "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
         )
-        await self.ask("Page.navigate", url=address)
+        await self.send("Page.navigate", url=address)
         for _ in range(200):
-            if await self.value("document.readyState") == "complete":
+            if await self.evaluate("document.readyState") == "complete":
                 return
             await asyncio.sleep(0.05)
 
-    async def value(self, script):
-        return (await self.ask("Runtime.evaluate", expression=script))["result"].get("value")
+    async def evaluate(self, script):
+        """Return the value of a JavaScript expression."""
+        return (await self.send("Runtime.evaluate", expression=script))["result"].get("value")
 
     def errors(self):
-        said = [each for each in self.events if each["method"] == "Runtime.exceptionThrown"]
-        return said + [
+        """Return exceptions and errors logged since the last navigation."""
+        exceptions = [each for each in self.events if each["method"] == "Runtime.exceptionThrown"]
+        return exceptions + [
             each
             for each in self.events
             if each["method"] == "Log.entryAdded" and each["params"]["entry"]["level"] == "error"
         ]
 
-    def elsewhere(self):
-        asked = [
+    def external_requests(self):
+        """Return the addresses requested from other hosts."""
+        addresses = [
             e["params"]["request"]["url"] for e in self.events if e["method"] == "Network.requestWillBeSent"
         ]
         return [
-            address for address in asked if not address.startswith(("file:", "data:", "blob:", "chrome:"))
+            address for address in addresses if not address.startswith(("file:", "data:", "blob:", "chrome:"))
         ]
 
 
@@ -104,14 +109,16 @@ def address(tmp_path_factory):
     browser.wait(30)
 
 
-def in_tab(address, work):
+def run_in_tab(address, task):
+    """Run an asynchronous task with a new tab and return its result."""
+
     async def visit():
         socket = await websocket_connect(address, max_message_size=2**28)
-        tab = Visit(socket)
+        tab = Tab(socket)
         for domain in ("Page", "Runtime", "Log", "Network"):
-            await tab.ask(f"{domain}.enable")
+            await tab.send(f"{domain}.enable")
         try:
-            return await work(tab)
+            return await task(tab)
         finally:
             socket.close()
 
@@ -124,15 +131,15 @@ def test_every_page_opens_without_an_error_and_fits(address, width):
         wrong = []
         for page in PAGES:
             await tab.open(page.as_uri(), width)
-            wide = await tab.value("document.documentElement.scrollWidth")
-            if tab.errors() or tab.elsewhere() or wide > width:
-                wrong.append((page.name, wide, tab.errors(), tab.elsewhere()))
+            wide = await tab.evaluate("document.documentElement.scrollWidth")
+            if tab.errors() or tab.external_requests() or wide > width:
+                wrong.append((page.name, wide, tab.errors(), tab.external_requests()))
         return wrong
 
-    assert not in_tab(address, work)
+    assert not run_in_tab(address, work)
 
 
-HIGHEST = {"lda": 6500, "qda": 5000, "logistic": 5400, "kernel_lda": 5100, "pls": 5750, "mixture": 5000}
+MAX_HEIGHTS = {"lda": 6500, "qda": 5000, "logistic": 5400, "kernel_lda": 5100, "pls": 5750, "mixture": 5000}
 """Pixels of pages of reference at a width of 1,280, with all boxes closed; of others 4,800 at most. The
 longest are of models with estimates, standard errors and tests of log odds, and lda() has the options of
 principal axes, covariates and matrices besides; qda() has principal and reduced axes, kernel_lda() says of
@@ -144,12 +151,12 @@ def test_pages_of_reference_are_short_until_their_boxes_are_opened(address):
         wrong = []
         for page in sorted((BOOK / "reference").glob("*.html")):
             await tab.open(page.as_uri(), 1280)
-            high = await tab.value("document.querySelector('.bd-article').scrollHeight")
-            if high > HIGHEST.get(page.stem, 4800):
+            high = await tab.evaluate("document.querySelector('.bd-article').scrollHeight")
+            if high > MAX_HEIGHTS.get(page.stem, 4800):
                 wrong.append((page.name, high))
         return wrong
 
-    assert not in_tab(address, work)
+    assert not run_in_tab(address, work)
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -167,20 +174,20 @@ def test_opened_boxes_of_a_page_of_reference_fit(address, width):
         wrong = []
         for name in ("lda", "logistic", "fits", "estimators", "datasets", "compare"):
             await tab.open((BOOK / "reference" / f"{name}.html").as_uri(), width)
-            scroll, count, wide, closed = map(int, (await tab.value(script)).split())
+            scroll, count, wide, closed = map(int, (await tab.evaluate(script)).split())
             if scroll > width or count < 3 or wide or closed:
                 wrong.append((name, scroll, count, wide, closed))
         return wrong
 
-    assert not in_tab(address, work)
+    assert not run_in_tab(address, work)
 
 
 def test_the_search_finds_lda(address):
     async def work(tab):
         await tab.open((BOOK / "search.html").as_uri() + "?q=lda", 1280)
         for _ in range(100):
-            # One result after another is shown.
-            links = await tab.value(
+            # Results appear one after another.
+            links = await tab.evaluate(
                 "[...document.querySelectorAll('#search-results li a')].map(a => a.href).join(' ')"
             )
             if "reference/lda.html" in links and "iris.html" in links:
@@ -188,12 +195,12 @@ def test_the_search_finds_lda(address):
             await asyncio.sleep(0.1)
         return links
 
-    assert in_tab(address, work) is True
+    assert run_in_tab(address, work) is True
 
 
 @pytest.fixture(scope="module")
 def served():
-    """The site as a server has it: summaries of the search are asked for, which files are not."""
+    """Serve the site by HTTP, because the summaries of search results are not loaded from files."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *rest):
@@ -209,12 +216,12 @@ def served():
 def test_cells_of_tables_stand_apart_in_summaries_of_the_search(address, served):
     async def work(tab):
         await tab.open(f"{served}/index.html", 1280)
-        return await tab.value(
+        return await tab.evaluate(
             "Search.htmlToText('<main role=main><table><tr><td>Rows used</td><td>178</td></tr>"
             "<tr><td>Columns</td></tr></table></main>').split(/\\s+/).join(' ').trim()"
         )
 
-    assert in_tab(address, work) == "Rows used 178 Columns"
+    assert run_in_tab(address, work) == "Rows used 178 Columns"
 
 
 def test_the_first_page_is_seen_whole_and_its_sidebar_too(address):
@@ -222,14 +229,14 @@ def test_the_first_page_is_seen_whole_and_its_sidebar_too(address):
         await tab.open((BOOK / "index.html").as_uri(), 1280)
         seen = ("h1", ".tag_beside img", ".cards li:last-child", ".course")
         ends = [
-            await tab.value(f"document.querySelector('{each}').getBoundingClientRect().bottom")
+            await tab.evaluate(f"document.querySelector('{each}').getBoundingClientRect().bottom")
             for each in seen
         ]
         beside = "document.querySelector('.tag_beside img').getBoundingClientRect().left"
         code = "document.querySelector('.tag_beside .cell_input').getBoundingClientRect().right"
-        return ends, await tab.value(f"{beside} > {code}")
+        return ends, await tab.evaluate(f"{beside} > {code}")
 
-    ends, beside = in_tab(address, work)
+    ends, beside = run_in_tab(address, work)
     assert max(ends) <= 900, ends
     assert beside
 
@@ -238,16 +245,16 @@ def test_the_first_page_is_seen_whole_and_its_sidebar_too(address):
 def test_pictures_have_the_colours_of_the_page(address, theme):
     async def work(tab):
         await tab.open((BOOK / "gallery.html").as_uri(), 1280)
-        await tab.value(f"document.documentElement.dataset.theme = '{theme}'")
-        await tab.value("document.querySelector('#scores .cell_output').scrollIntoView()")
+        await tab.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        await tab.evaluate("document.querySelector('#scores .cell_output').scrollIntoView()")
         image = "document.querySelector('#scores .cell_output img')"
-        place = json.loads(await tab.value(f"JSON.stringify({image}.getBoundingClientRect())"))
-        y = place["y"] + await tab.value("window.scrollY")
+        place = json.loads(await tab.evaluate(f"JSON.stringify({image}.getBoundingClientRect())"))
+        y = place["y"] + await tab.evaluate("window.scrollY")
         clip = {"x": place["x"], "y": y, "width": place["width"], "height": place["height"], "scale": 1}
         await asyncio.sleep(0.5)
-        return await tab.ask("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        return await tab.send("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
 
-    taken = Image.open(io.BytesIO(base64.b64decode(in_tab(address, work)["data"]))).convert("L")
+    taken = Image.open(io.BytesIO(base64.b64decode(run_in_tab(address, work)["data"]))).convert("L")
     brightness = np.array(taken)
     ink, paper = (
         np.quantile(brightness, [0.01, 0.5]) if theme == "light" else np.quantile(brightness, [0.99, 0.5])
@@ -260,7 +267,7 @@ def test_a_table_that_is_wider_than_a_telephone_scrolls_with_a_hint(address):
         hints = []
         for page in PAGES:
             await tab.open(page.as_uri(), 390)
-            found = await tab.value(
+            found = await tab.evaluate(
                 """JSON.stringify([...document.querySelectorAll(".bd-article *:has(table)")].filter(
                     e => e.scrollWidth > e.clientWidth + 1
                         && ["auto", "scroll"].includes(getComputedStyle(e).overflowX)
@@ -270,6 +277,6 @@ def test_a_table_that_is_wider_than_a_telephone_scrolls_with_a_hint(address):
             hints += [(page.name, *each) for each in json.loads(found)]
         return hints
 
-    hints = in_tab(address, work)
+    hints = run_in_tab(address, work)
     assert hints
     assert not [each for each in hints if each[-1] == "nonenone"]

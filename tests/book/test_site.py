@@ -1,6 +1,6 @@
-"""The site that is built: whole, linked, and in need of nothing from elsewhere.
+"""The built site is complete, its links work, and it loads nothing from other hosts.
 
-The folder is named by the variable BOOK, as in `BOOK=build/book pytest tests/book` after `make book`.
+The variable BOOK names its folder, for example `BOOK=build/book pytest tests/book` after `make book`.
 """
 
 from __future__ import annotations
@@ -24,28 +24,32 @@ if "BOOK" not in os.environ:
 BOOK = Path(os.environ["BOOK"]).resolve()
 FILES = [page for page in sorted(BOOK.rglob("*.html")) if "_static" not in page.parts]
 PAGES = {page: BeautifulSoup(page.read_bytes(), "html.parser") for page in FILES}
-BARE = {"search.html", "genindex.html", "py-modindex.html", "404.html"}
-"""What Sphinx makes beside the pages."""
+GENERATED_PAGES = {"search.html", "genindex.html", "py-modindex.html", "404.html"}
+"""Pages that Sphinx generates in addition to the sources."""
 
 
-def addresses(page, *asked):
-    """What a page names in attributes of tags, as (tag, attribute) pairs."""
-    return [found[name] for tag, name in asked for found in PAGES[page].find_all(tag, attrs={name: True})]
+def attribute_values(page, *tags):
+    """Return the values of attributes in a page, given as (tag, attribute) pairs."""
+    return [
+        tag[attribute]
+        for tag_name, attribute in tags
+        for tag in PAGES[page].find_all(tag_name, attrs={attribute: True})
+    ]
 
 
-def internal(page):
-    """Files and anchors that a page links to."""
-    for address in addresses(page, ("a", "href")):
+def internal_links(page):
+    """Yield the files and anchors that a page links to."""
+    for address in attribute_values(page, ("a", "href")):
         if not re.match(r"[a-z]+:", address):
             path, anchor = urldefrag(address)
             yield (page.parent / unquote(path)).resolve() if path else page, unquote(anchor)
 
 
 def test_nothing_is_loaded_from_another_host():
-    asked = (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"))
+    tags = (("script", "src"), ("link", "href"), ("img", "src"), ("iframe", "src"), ("source", "src"))
     for page in PAGES:
-        apart = [a for a in addresses(page, *asked) if re.match(r"(https?:)?//", a)]
-        assert not apart, (page, apart)
+        external = [a for a in attribute_values(page, *tags) if re.match(r"(https?:)?//", a)]
+        assert not external, (page, external)
     for style in BOOK.rglob("*.css"):
         assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", style.read_text(encoding="utf-8")), (
             style
@@ -55,7 +59,7 @@ def test_nothing_is_loaded_from_another_host():
 def test_links_lead_somewhere():
     anchors = {page: {tag["id"] for tag in tree.find_all(id=True)} for page, tree in PAGES.items()}
     for page in PAGES:
-        for path, anchor in internal(page):
+        for path, anchor in internal_links(page):
             assert path.exists(), (page, path)
             assert not anchor or path not in anchors or anchor in anchors[path], (page, path, anchor)
 
@@ -75,13 +79,13 @@ def test_pages_offer_to_run_where_an_address_is_named_for_it():
 
 
 def test_every_page_is_reached_from_the_first():
-    seen, left = set(), [BOOK / "index.html"]
-    while left:
-        page = left.pop()
-        if page in PAGES and page not in seen:
-            seen.add(page)
-            left += [path for path, _ in internal(page)]
-    assert {page for page in PAGES if page.name not in BARE} <= seen
+    visited, pending = set(), [BOOK / "index.html"]
+    while pending:
+        page = pending.pop()
+        if page in PAGES and page not in visited:
+            visited.add(page)
+            pending += [path for path, _ in internal_links(page)]
+    assert {page for page in PAGES if page.name not in GENERATED_PAGES} <= visited
 
 
 def test_every_public_name_is_in_the_reference_once():
@@ -117,7 +121,7 @@ def test_a_page_of_reference_begins_with_lines_and_what_they_print():
 
 def test_no_formula_is_left_as_it_was_typed():
     for page in PAGES:
-        # What is taken out here, other tests look at.
+        # Parse again, because other tests need the elements that are removed here.
         tree = BeautifulSoup(page.read_bytes(), "html.parser")
         for code in tree.find_all(["code", "pre", "script", "style"]):
             code.decompose()
@@ -160,7 +164,7 @@ def test_each_executed_page_is_a_notebook_to_take_home():
         nbformat.validate(book)
         assert any(cell.cell_type == "code" for cell in book.cells)
         assert BOOK / "notebooks" / f"{source.stem}.ipynb" in {
-            p for p, _ in internal(BOOK / f"{source.stem}.html")
+            p for p, _ in internal_links(BOOK / f"{source.stem}.html")
         }
 
 
@@ -209,7 +213,7 @@ def test_each_page_is_described_and_shown_as_a_card():
         assert head["og:title"], page
         assert (page.parent / head["og:image"]).exists(), page
         assert tree.select_one("link[rel=icon]"), page
-        if page.name not in BARE:
+        if page.name not in GENERATED_PAGES:
             assert 20 < len(head["description"]) <= 202, (page, head["description"])
             assert head["og:description"] == head["description"]
 
@@ -218,18 +222,18 @@ def test_the_first_page_has_a_line_on_each_page_and_navigation_names_all():
     from tests.test_vignettes import PAGES as SOURCES
 
     tree = PAGES[BOOK / "index.html"]
-    told = {link["href"]: link.find_parent("li") for link in tree.select(".pages a")}
-    beside = {link["href"] for link in tree.select(".course a")}
+    items = {link["href"]: link.find_parent("li") for link in tree.select(".pages a")}
+    navigation = {link["href"] for link in tree.select(".course a")}
     for name in {source.stem for source in SOURCES} - {"index"}:
-        assert f"{name}.html" in beside, name
-        text = told[f"{name}.html"].get_text()
-        assert len(text) > len(told[f"{name}.html"].a.get_text()) + 10, text
+        assert f"{name}.html" in navigation, name
+        text = items[f"{name}.html"].get_text()
+        assert len(text) > len(items[f"{name}.html"].a.get_text()) + 10, text
     assert len(tree.select(".cards li")) == 4
     assert len(tree.select(".course details[open]")) == 1
 
 
 def test_the_search_knows_lda():
     text = (BOOK / "searchindex.js").read_text(encoding="utf-8")
-    held = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL)[1])
-    assert "lda" in held["terms"]
-    assert "lda" in held["titleterms"]
+    index = json.loads(re.fullmatch(r"Search\.setIndex\((.*)\)", text, re.DOTALL)[1])
+    assert "lda" in index["terms"]
+    assert "lda" in index["titleterms"]

@@ -24,7 +24,7 @@ from discrim.cli import analyses as fitting
 from discrim.cli import reading
 from discrim.cli.reading import read_table
 from discrim.errors import DataError
-from tests.support import before
+from tests.support import is_older_than
 
 FORMULA = "species ~ ."
 TEXT = (Path(datasets.__file__).parent / "iris.csv").read_bytes()
@@ -180,7 +180,7 @@ def test_bytes_of_parquet_that_are_changed_give_a_table_or_one_line(tmp_path, ca
 
 
 # Before 3.1 pandas ends a field at a NUL, and reads 1e400 as text.
-BEFORE_31 = before(pd, 3, 1)
+BEFORE_31 = is_older_than(pd, 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import discrim
 from discrim import cli, datasets
 from discrim.report.plots.style import picture_bytes
 from tests.cli.support import read_terminal, refused, said
-from tests.support import ROOT, calls_of
+from tests.support import ROOT, record_calls
 
 FORMULA = "species ~ ."
 HEADER = ["--sections", "header"]
@@ -321,7 +321,7 @@ def test_verbs_that_deal_rows_themselves_share_folds_and_seed(verb, folds):
     formula = FORMULA if verb != "perceptron" else "diagnosis ~ radius_mean"
     given = {"rda": ["--grid", "0.5,1"], "shrunken-centroids": [], "perceptron": ["--maxiter", "2"]}[verb]
     given += ["--folds", folds] if folds else []
-    with calls_of(kind.error_rates) as calls:
+    with record_calls(kind.error_rates) as calls:
         assert cli.main([verb, formula, data, *HEADER, "--errors", "cv", "--seed", "3", *given]) == 0
     (asked,) = (call for call in calls if call["seed"] is not None)
     assert asked["seed"] == 3

@@ -74,7 +74,7 @@ def test_closed_standard_error_keeps_the_exit_status(redirection):
 
 def test_a_bar_of_progress_needs_no_standard_error(clock):
     # Each look at it is a second later, so that bars are shown.
-    clock.each = 1.0
+    clock.seconds_per_read = 1.0
     with redirect_stderr(None):
         with Progress(2, "rows") as progress:
             progress(2)

@@ -177,7 +177,7 @@ def left_out_reference(name: str, model: str) -> tuple[dict[str, ref.Exact], dic
     case = CASES[name]
 
     def run(x: ref.Exact) -> dict[str, ref.Exact]:
-        return {"log_proba": ref.leave_one_out(x, case.codes, model == "qda", which=LEFT_OUT_ROWS)}
+        return {"log_proba": ref.leave_one_out(x, case.codes, model == "qda", positions=LEFT_OUT_ROWS)}
 
     return ref.inherent_loss(run, case.x, draws=16, by_column=case.by_column, floors=FLOORS)
 
@@ -226,7 +226,9 @@ def check(name: str, model: str, quantity: str) -> None:
     assert got.shape == value.shape
     assert representable.any()
     assert np.isfinite(got[representable]).all(), got
-    error = ref.relative(ref.exact(np.where(representable, got, 0.0)) - value, value, floor)[representable]
+    error = ref.relative_change(ref.exact(np.where(representable, got, 0.0)) - value, value, floor)[
+        representable
+    ]
     allowed = ONE_DIGIT * np.maximum(loss[representable], 10.0**-DIGITS_OF_A_DOUBLE)
     worst = np.argmax(error / allowed)
     have, possible = -np.log10(error[worst]), -np.log10(allowed[worst] / ONE_DIGIT)

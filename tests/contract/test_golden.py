@@ -41,7 +41,7 @@ def table(name: str) -> pd.DataFrame:
     if name in ("iris", "penguins"):
         loaded = getattr(discrim.datasets, f"load_{name}")()
         return loaded.assign(group=loaded[case["response"]].astype(str))
-    loaded = support.classic(case["file"])
+    loaded = support.classic_table(case["file"])
     parts = [loaded[column].astype(str) for column in case["response"].split(" + ")]
     return loaded.assign(group=parts[0].str.cat(parts[1:]) if len(parts) > 1 else parts[0])
 
@@ -254,14 +254,14 @@ def test_qda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
 def test_exact_rules_in_eighty_digits(name: str, model: str, rule: str) -> None:
     """The predictive and debiased rules are not MASS's by default, so they are held against the formulas."""
     x, codes, rows = _arrays(name)
-    moments = ref.Moments.of(x, codes)
+    moments = ref.Moments.from_rows(x, codes)
     prior = moments.proportions()
     if model == "lda":
-        scores = ref.linear_scores(x[rows], moments, moments.pooled("moment"), prior, rule)
+        scores = ref.linear_scores(x[rows], moments, moments.pooled_covariance("moment"), prior, rule)
     else:
-        scores = ref.quadratic_scores(x[rows], moments, moments.separate("moment"), prior, rule)
+        scores = ref.quadratic_scores(x[rows], moments, moments.class_covariances("moment"), prior, rule)
     got = fitted(name, model, "moment").predict_proba(method=rule).to_numpy()[rows]
-    close(got, ref.to_float(ref.exp(ref.normalise(scores))))
+    close(got, ref.to_float(ref.exp(ref.log_posteriors(scores))))
 
 
 # ------------------------------------------------------------------ leave-one-out
@@ -365,21 +365,21 @@ def _arrays(name: str) -> tuple[ref.Exact, np.ndarray, list[int]]:
 def test_references_agree_with_r(name: str, method: str) -> None:
     """Two sources outside the package, against each other."""
     x, codes, rows = _arrays(name)
-    moments = ref.Moments.of(x, codes)
+    moments = ref.Moments.from_rows(x, codes)
     linear, quadratic = ref.lda(x, codes, method=method), ref.qda(x, codes, method=method)
     less = len(moments.counts) if method == "moment" else 0
     more = len(moments.counts) - 1 if method == "moment" else len(moments.counts)
     case = GOLDEN[name]
-    svd = [float((root * (moments.nobs - less) / more) ** 0.5) for root in ref.roots(moments)]
+    svd = [float((root * (moments.nobs - less) / more) ** 0.5) for root in ref.canonical_eigenvalues(moments)]
     close_relative(svd, case["lda"][method]["svd"])
     close(ref.to_float(quadratic["logdet"]), case["qda"][method]["logdet"])
     for model, fit in (("lda", linear), ("qda", quadratic)):
         close(ref.to_float(ref.exp(fit["log_proba"]))[rows], case[model][method]["plugin"]["rows"])
-        left_out = ref.leave_one_out(x, codes, model == "qda", method, which=rows[::5])
+        left_out = ref.leave_one_out(x, codes, model == "qda", method, positions=rows[::5])
         close(ref.to_float(ref.exp(left_out)), case[model][method]["leave_one_out"]["rows"][::5])
     wilks = case["manova"]["wilks"]
     p, q, v = len(case["columns"]), len(moments.counts) - 1, moments.nobs - len(moments.counts)
-    f = np.array(ref.rao(linear["wilks"][0], p, q, v), dtype=object)
+    f = np.array(ref.rao_f(linear["wilks"][0], p, q, v), dtype=object)
     close_relative(ref.to_float(f), [wilks["f"], wilks["df1"], wilks["df2"]])
     close_relative(float(linear["llf"][0]), case["equal_covariances"]["llf_lda"])
     close_relative(float(quadratic["llf"][0]), case["equal_covariances"]["llf_qda"])

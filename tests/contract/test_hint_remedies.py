@@ -67,7 +67,12 @@ def alone():
 
 
 def satellite():
-    return support.classic("mlbench_LetterRecognition").rename(columns={"lettr": "y"}).groupby("y").head(60)
+    return (
+        support.classic_table("mlbench_LetterRecognition")
+        .rename(columns={"lettr": "y"})
+        .groupby("y")
+        .head(60)
+    )
 
 
 TABLES = [digits, still, sums, few, bare, alone, satellite]

@@ -31,7 +31,7 @@ FLOORS = {"log_proba": 1.0, "logdet": 1.0, "llf": 1.0}
 
 
 def hard_table(name: str) -> pd.DataFrame:
-    table = support.read_csv(support.beside(f"hard/{name}.tsv.gz"), sep="\t")
+    table = support.read_csv(support.external_file(f"hard/{name}.tsv.gz"), sep="\t")
     return table.assign(target="c" + table["target"].astype(str))
 
 
@@ -87,7 +87,7 @@ def reference(name: str, verb: str) -> tuple[dict[str, ref.Exact], dict[str, np.
 def within_a_digit(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
     """No further off than ten times what last bits do to the results of this kind, relative to each."""
     value, loss = (result[quantity] for result in reference(name, verb))
-    error = ref.relative(ref.exact(got) - value, value, FLOORS.get(quantity, 0.0))
+    error = ref.relative_change(ref.exact(got) - value, value, FLOORS.get(quantity, 0.0))
     allowed = 10 * max(float(loss.max()), FLOOR)
     assert error.max() <= allowed, (error.max(), loss.max())
 
@@ -126,7 +126,7 @@ def test_qda_keeps_its_digits_on_ill_conditioned_tables(name: str) -> None:
 def written_table(name: str) -> pd.DataFrame:
     if name == "hill_valley":
         return hard_table("Hill_Valley_without_noise")
-    x, codes = support.curves()
+    x, codes = support.collinear_curves()
     return pd.DataFrame(x).add_prefix("x").assign(target=np.array(["c0", "c1"])[codes])
 
 
@@ -245,7 +245,7 @@ def test_leave_one_out_with_few_df_equals_refits(verb: str, kind: str) -> None:
             w=np.where(np.arange(len(table)) == row, weights - np.minimum(weights, 1), weights)
         )
         if kind in ("few", "outlier"):
-            exact = ref.to_float(ref.leave_one_out(ref.exact(x), codes, verb == "qda", which=[row]))[0]
+            exact = ref.to_float(ref.leave_one_out(ref.exact(x), codes, verb == "qda", positions=[row]))[0]
         else:
             rule = getattr(discrim, verb)("y ~ . - w", data=less, weights="w", prior=dict(fit.prior))
             exact = rule.predict_log_proba(table.iloc[[row]]).to_numpy()[0]

@@ -24,7 +24,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DataError, DiscrimError
 from tests.contract.test_names import FITS, MODELLED
 from tests.contract.test_names import fitted as fit_named
-from tests.support import before as earlier
+from tests.support import is_older_than as earlier
 
 IRIS = load_iris()
 COLUMNS = list(IRIS.columns[:4])

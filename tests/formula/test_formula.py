@@ -894,7 +894,7 @@ def test_labels_of_a_long_table_are_those_of_its_complete_rows(dtype, late):
     long.loc[n - 2, "g"] = late
     long.loc[:99, "x"] = np.nan
     # Before 3.0 text is objects to pandas, and "str" makes a word of what is missing.
-    typed = long if dtype == "str" and support.before(pd, 3, 0) else long.astype({"g": dtype})
+    typed = long if dtype == "str" and support.is_older_than(pd, 3, 0) else long.astype({"g": dtype})
     with warnings.catch_warnings():
         # A category that no complete row has is left out with a word.
         warnings.simplefilter("ignore", DiscrimWarning)

@@ -1,5 +1,5 @@
-"""Fuzzers: hostile formulas, files and tables, of which only the package's own errors may come.
+"""Fuzzers: hostile formulas, files and tables, which may only raise errors of the package.
 
-Each takes the fixture ``fuzz`` of :mod:`tests.fuzz.session`. What a fuzzer finds becomes a case of the tests
-of what it was found in.
+Each fuzzer uses the fixture ``fuzz`` of :mod:`tests.fuzz.session`. A bug that a fuzzer finds becomes a
+regression test of the module that has it.
 """

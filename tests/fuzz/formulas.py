@@ -1,4 +1,4 @@
-"""A grammar of formulas, good and hostile, and mutations of what it gives."""
+"""Random formulas, valid and hostile, and mutations of them."""
 
 from __future__ import annotations
 
@@ -214,30 +214,39 @@ ATTACKS = [
     "x # z",
     "\\",
 ]
-CONTROLS = (*range(32), 0x7F, 0x85, 0xA0, 0xAD, 0x2028, 0x202E, 0x200B, 0xFEFF, 0xD800, 0xDFFF, 0xFFFF)
-LOOK_ALIKE = "ªºµÅÅſ①Ⅷ²½ｘ＋（）～＾‘’“”−–×÷·‐∶∼￼🙂𝐱𝟙𝓍٣߁"
-ODD = [*map(chr, CONTROLS), *LOOK_ALIKE, "e\u0301", "👩\u200d👧", "\u0300", "x\ufe0f", "가", "\U000e0041"]
+CONTROL_CODES = (*range(32), 0x7F, 0x85, 0xA0, 0xAD, 0x2028, 0x202E, 0x200B, 0xFEFF, 0xD800, 0xDFFF, 0xFFFF)
+LOOK_ALIKES = "ªºµÅÅſ①Ⅷ²½ｘ＋（）～＾‘’“”−–×÷·‐∶∼￼🙂𝐱𝟙𝓍٣߁"
+ODD_CHARACTERS = [
+    *map(chr, CONTROL_CODES),
+    *LOOK_ALIKES,
+    "e\u0301",
+    "👩\u200d👧",
+    "\u0300",
+    "x\ufe0f",
+    "가",
+    "\U000e0041",
+]
 
 
-def any_formula(rng: Random) -> str:
-    """Draw a formula: of the language, near it, or of no language at all."""
+def random_formula(rng: Random) -> str:
+    """Draw a formula: valid, nearly valid, or random characters."""
     kind = rng.random()
     if kind < 0.35:
-        return plain(rng)
+        return plain_formula(rng)
     if kind < 0.55:
-        return formula(rng)
+        return grammar_formula(rng)
     if kind < 0.88:
-        text = rng.choice([plain, formula])(rng)
+        text = rng.choice([plain_formula, grammar_formula])(rng)
         for _ in range(rng.choice([1, 1, 2, 3, 8])):
-            text = mutated(rng, text)
+            text = mutate(rng, text)
         return text
     if kind < 0.95:
-        return large(rng)
+        return large_formula(rng)
     return "".join(odd_character(rng) for _ in range(rng.randrange(60)))
 
 
-def plain(rng: Random) -> str:
-    """Draw what a person would write: most of it can be fitted."""
+def plain_formula(rng: Random) -> str:
+    """Draw a formula that a person could write; most of them can be fitted."""
     parts = [plain_term(rng) for _ in range(rng.choice([1, 1, 2, 3, 5]))]
     left = rng.choice(["y", "y", "y", "g", "C(g)", "日本", "h"])
     joined = "".join(part + rng.choice([" + ", " + ", " + ", " * ", ":", " - "]) for part in parts)
@@ -262,15 +271,15 @@ def plain_term(rng: Random) -> str:
             f"cr({name}, df={rng.randrange(1, 9)})",
             f"cr({name}, df={rng.randrange(1, 9)}, constraints='center')",
             f"C({rng.choice([level, 'i'])}, {contrast})",
-            f"I({arithmetic(rng, 1)})",
+            f"I({arithmetic_expression(rng, 1)})",
             f"({name} + {level})**2",
             f"Q({name.strip('`')!r})",
         ]
     )
 
 
-def formula(rng: Random) -> str:
-    """Draw from the grammar."""
+def grammar_formula(rng: Random) -> str:
+    """Draw a formula from the grammar."""
     left = rng.choice(
         ["y", "y", "y", "y", "y", "y", "g", "C(g)", "`class`", "I(x)", "1", "", "y + g", "no_such"]
     )
@@ -279,13 +288,13 @@ def formula(rng: Random) -> str:
 
 
 def sum_of_terms(rng: Random, depth: int) -> str:
-    parts = [term(rng, depth)]
+    parts = [grammar_term(rng, depth)]
     for _ in range(rng.choice([0, 0, 1, 1, 2, 4])):
-        parts += [rng.choice(OPERATORS if rng.random() < 0.15 else OPERATORS[:11]), term(rng, depth)]
+        parts += [rng.choice(OPERATORS if rng.random() < 0.15 else OPERATORS[:11]), grammar_term(rng, depth)]
     return "".join(parts) if rng.random() < 0.3 else " ".join(parts)
 
 
-def term(rng: Random, depth: int) -> str:
+def grammar_term(rng: Random, depth: int) -> str:
     kind = rng.random()
     if kind < 0.4 or depth == 0:
         return rng.choice(NAMES)
@@ -294,31 +303,33 @@ def term(rng: Random, depth: int) -> str:
     if kind < 0.62:
         power = rng.choice(["", "", "**2", "^3", "**8", "**9", f"**{rng.choice(NUMBERS)}", "**x"])
         return f"({sum_of_terms(rng, depth - 1)}){power}"
-    return call(rng, depth)
+    return function_call(rng, depth)
 
 
-def call(rng: Random, depth: int) -> str:
+def function_call(rng: Random, depth: int) -> str:
     function = rng.choice(FUNCTIONS)
-    given = [argument(rng, depth, function)] if rng.random() < 0.97 else []
+    arguments = [function_argument(rng, depth, function)] if rng.random() < 0.97 else []
     for _ in range(rng.choice([0, 1, 1, 2, 3])):
-        given.append(option(rng) if rng.random() < 0.85 else argument(rng, depth, function))
-    return f"{function}({', '.join(given)})"
+        arguments.append(
+            function_option(rng) if rng.random() < 0.85 else function_argument(rng, depth, function)
+        )
+    return f"{function}({', '.join(arguments)})"
 
 
-def argument(rng: Random, depth: int, function: str) -> str:
+def function_argument(rng: Random, depth: int, function: str) -> str:
     kind = rng.random()
     if function == "Q" and kind < 0.8:
         return rng.choice(["'x'", "'petal width'", "'class'", '"a`b"', "'1x'", "'no such'", "'__x'", "'\\n'"])
     if kind < 0.5 or depth == 0:
         return rng.choice(NAMES)
     if kind < 0.7:
-        return call(rng, depth - 1)
+        return function_call(rng, depth - 1)
     if kind < 0.9:
-        return arithmetic(rng, depth)
+        return arithmetic_expression(rng, depth)
     return rng.choice([*QUOTED, *NUMBERS, *STRINGS, *LITERALS, *ATTACKS])
 
 
-def arithmetic(rng: Random, depth: int) -> str:
+def arithmetic_expression(rng: Random, depth: int) -> str:
     parts = [operand(rng, depth)]
     for _ in range(rng.choice([1, 1, 2, 5])):
         parts += [rng.choice(ARITHMETIC if rng.random() < 0.1 else ARITHMETIC[:7]), operand(rng, depth)]
@@ -332,10 +343,10 @@ def operand(rng: Random, depth: int) -> str:
         return rng.choice(["x", "z", "i", "k", "b", "`petal width`", "-x", "g"])
     if kind < 0.8:
         return rng.choice([*NUMBERS, "2", "2", "-1", "0"])
-    return call(rng, depth - 1) if kind < 0.9 else f"({arithmetic(rng, depth - 1)})"
+    return function_call(rng, depth - 1) if kind < 0.9 else f"({arithmetic_expression(rng, depth - 1)})"
 
 
-def option(rng: Random) -> str:
+def function_option(rng: Random) -> str:
     kind = rng.random()
     name = rng.choice(OPTIONS)
     if kind < 0.25:
@@ -371,45 +382,45 @@ def option(rng: Random) -> str:
     return f"{name}={value}" if rng.random() < 0.9 else value
 
 
-def mutated(rng: Random, text: str) -> str:
+def mutate(rng: Random, text: str) -> str:
     """Change a formula in one place."""
-    at = rng.randrange(len(text) + 1)
-    to = min(len(text), at + rng.choice([1, 1, 2, 5, 20]))
+    start = rng.randrange(len(text) + 1)
+    end = min(len(text), start + rng.choice([1, 1, 2, 5, 20]))
     kind = rng.randrange(8)
     if kind == 0:
-        return text[:at] + text[to:]
+        return text[:start] + text[end:]
     if kind == 1:
-        return text[:at] + text[at:to] * rng.choice([2, 3, 40]) + text[to:]
+        return text[:start] + text[start:end] * rng.choice([2, 3, 40]) + text[end:]
     if kind == 2:
-        return text[:at] + odd_character(rng) + text[at:]
+        return text[:start] + odd_character(rng) + text[start:]
     if kind == 3:
-        return text[:at] + rng.choice([*OPERATORS, *"()[]{}`'\"\\#$!?"]) + text[rng.choice([at, to]) :]
+        return text[:start] + rng.choice([*OPERATORS, *"()[]{}`'\"\\#$!?"]) + text[rng.choice([start, end]) :]
     if kind == 4:
-        return text[:at] + rng.choice([*NUMBERS, *STRINGS, *LITERALS, *ATTACKS, *QUOTED]) + text[to:]
+        return text[:start] + rng.choice([*NUMBERS, *STRINGS, *LITERALS, *ATTACKS, *QUOTED]) + text[end:]
     if kind == 5:
-        other = formula(rng)
-        return text[:at] + other[rng.randrange(len(other)) :]
+        other = grammar_formula(rng)
+        return text[:start] + other[rng.randrange(len(other)) :]
     if kind == 6:
-        return f"{text[:at]}({text[at:to]}){text[to:]}"
+        return f"{text[:start]}({text[start:end]}){text[end:]}"
     form = rng.choice(["NFC", "NFD", "NFKC", "NFKD"])
     return unicodedata.normalize(form, text) if rng.random() < 0.5 else text.swapcase()
 
 
-def large(rng: Random) -> str:
-    """Draw a formula that is long, deep, or stands for many terms or columns."""
-    many = rng.choice([10, 31, 100, 1000, 20_000, 200_000])
+def large_formula(rng: Random) -> str:
+    """Draw a formula that is long or deep, or has many terms or columns."""
+    count = rng.choice([10, 31, 100, 1000, 20_000, 200_000])
     name, sign = rng.choice(["x", "g", "1", "z", "."]), rng.choice(["+", "-", "*", ":", "**", " "])
     return "y ~ " + rng.choice(
         [
-            sign.join([name] * many),
-            sign.join(rng.choice(NAMES) for _ in range(many)),
-            "(" * many + name + ")" * many,
-            "log(" * many + "x" + ")" * many,
-            "I(" + sign.join(["x"] * many) + ")",
-            "I(" + "-" * many + "x)",
-            "I(x" + "**2" * many + ")",
-            "(" + " + ".join(f"I(x**{j})" for j in range(min(many, 300))) + f")**{rng.choice([2, 3, 8])}",
-            "(x + z + i + g + h + b)" + "**2" * min(many, 100),
+            sign.join([name] * count),
+            sign.join(rng.choice(NAMES) for _ in range(count)),
+            "(" * count + name + ")" * count,
+            "log(" * count + "x" + ")" * count,
+            "I(" + sign.join(["x"] * count) + ")",
+            "I(" + "-" * count + "x)",
+            "I(x" + "**2" * count + ")",
+            "(" + " + ".join(f"I(x**{j})" for j in range(min(count, 300))) + f")**{rng.choice([2, 3, 8])}",
+            "(x + z + i + g + h + b)" + "**2" * min(count, 100),
             "*".join(["h", "g", "b", "when", "C(i)", "x", "z", "k"] * rng.choice([1, 2])),
             ":".join(f"poly(x, {rng.choice([2, 9, 30])})" for _ in range(rng.choice([2, 3, 8]))),
             ":".join(
@@ -422,21 +433,21 @@ def large(rng: Random) -> str:
             "C(x):C(z)",
             "C(x):C(z):C(i)",
             "C(x)*C(z)*C(i)*h*g",
-            "x" * many,
-            "`" + "x" * many + "`",
-            "'" + "x" * many + "'",
-            "1" * many,
-            "x." * many + "x",
-            "\t" * many,
-            "C(g, levels=[" + ", ".join(f"'{j}'" for j in range(min(many, 20_000))) + "])",
-            "bs(x, knots=[" + ", ".join(str(j / many) for j in range(min(many, 20_000))) + "])",
+            "x" * count,
+            "`" + "x" * count + "`",
+            "'" + "x" * count + "'",
+            "1" * count,
+            "x." * count + "x",
+            "\t" * count,
+            "C(g, levels=[" + ", ".join(f"'{j}'" for j in range(min(count, 20_000))) + "])",
+            "bs(x, knots=[" + ", ".join(str(j / count) for j in range(min(count, 20_000))) + "])",
         ]
     )
 
 
 def odd_character(rng: Random) -> str:
     if rng.random() < 0.5:
-        return rng.choice(ODD)
+        return rng.choice(ODD_CHARACTERS)
     if rng.random() < 0.5:
         return rng.choice("~+-*/:^.,()[]'\"`=\\#@!%&|<>{};$? \n\t01xygE_")
     return chr(rng.choice([rng.randrange(0x250), rng.randrange(0x3000), rng.randrange(0x110000)]))

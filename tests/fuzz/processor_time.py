@@ -1,7 +1,7 @@
-"""What a case may take: processor time, which other work on the machine leaves as it is.
+"""Limits of the processor time of a case, which do not depend on the load of the machine.
 
-A process that waits and computes nothing takes none, so that those who wait for an answer have a limit of
-their own, of the time on the wall: so long that no load makes it.
+A process that waits uses no processor time. The process that waits for a result therefore has another
+limit, of wall-clock time, which is too long to be reached because of load.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-WAITING = 600.0
-"""Seconds on the wall after which a case waits for what never comes."""
+MAX_WAIT_SECONDS = 600.0
+"""Wall-clock seconds after which a case is considered to wait for ever."""
 
 
 @contextmanager
-def ends_after(seconds: float) -> Iterator[None]:
-    """Let the block end its process, with a traceback, where it takes more; native code hears it too."""
+def kill_after(seconds: float) -> Iterator[None]:
+    """Kill this process, with a traceback, if the block uses more processor seconds, even in native code."""
     faulthandler.register(signal.SIGPROF, chain=True)
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
@@ -28,8 +28,8 @@ def ends_after(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def raises_after(seconds: float, waiting: float = WAITING) -> Iterator[None]:
-    """Raise a TimeoutError where the block takes more, or waits."""
+def raise_after(seconds: float, waiting: float = MAX_WAIT_SECONDS) -> Iterator[None]:
+    """Raise a TimeoutError if the block uses more processor seconds, or waits too long."""
 
     def stop(number: int, _: FrameType | None) -> None:
         waits = number == signal.SIGALRM
@@ -49,6 +49,6 @@ def raises_after(seconds: float, waiting: float = WAITING) -> Iterator[None]:
             signal.signal(each, handler)
 
 
-def was_ended(status: int) -> bool:
-    """Whether a process ended since it took too long."""
+def was_killed(status: int) -> bool:
+    """Return whether the exit status of a process means that it exceeded its processor time."""
     return status == -signal.SIGPROF

@@ -1,7 +1,7 @@
-"""Mutants of saved fits: changed bytes, and changed contents under a right checksum.
+"""Mutants of saved fits: changed bytes, and changed contents with a correct checksum.
 
-`mutant` makes one; a `Child`, a process of bounded memory, loads it and asks of what loads a summary, labels,
-posteriors and scores. A child that does not answer in time is ended.
+`random_mutant` makes a mutant; a `ChildProcess` with limited memory loads it and, if that succeeds,
+computes a summary, labels, posteriors and scores. A process that does not answer in time is stopped.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from sklearn.covariance import ShrunkCovariance
 
 from discrim.covariance import Diagonal, FactorAnalytic, Regularized, Spherical
 from discrim.models.base.tensor_file import FORMAT
-from tests.fuzz.processor_time import WAITING, ends_after, was_ended
+from tests.fuzz.processor_time import MAX_WAIT_SECONDS, kill_after, was_killed
 from tests.support import ROOT
 
-SECONDS = 10.0
-"""Processor time that a mutant may take; a fit of these takes a small part of one second."""
+MAX_SECONDS = 10.0
+"""Processor seconds for a mutant; an intact file needs a fraction of one second."""
 
-MEMORY = 3 * 2**30
-"""Bytes of address space that a child may have beyond what it has after its imports."""
+MEMORY_BYTES = 3 * 2**30
+"""Bytes of address space of the child process beyond those after its imports."""
 
-ROWS = 6
-"""Rows that are predicted."""
+N_ROWS = 6
+"""Number of rows that are predicted."""
 
 
 # ---- the fits
 
 
 @cache
-def table() -> pd.DataFrame:
-    """Ninety rows of three classes that overlap, with categories, counts and weights."""
+def overlapping_table() -> pd.DataFrame:
+    """Return ninety rows of three overlapping classes, with categories, counts and weights."""
     rng = np.random.default_rng(14)
     n = 90
     y = np.repeat(["ape", "bee", "cat"], n // 3)
@@ -65,16 +65,16 @@ def table() -> pd.DataFrame:
 
 
 @cache
-def apart() -> pd.DataFrame:
-    """Two classes that a plane separates."""
-    data = table().iloc[:60].copy()
+def separable_table() -> pd.DataFrame:
+    """Return two classes that a plane separates."""
+    data = overlapping_table().iloc[:60].copy()
     data["a"] += np.where(data["y"] == "ape", -4.0, 4.0)
     return data
 
 
 @cache
-def wide() -> pd.DataFrame:
-    """Fewer rows than columns, in two classes."""
+def wide_table() -> pd.DataFrame:
+    """Return two classes with fewer rows than columns."""
     rng = np.random.default_rng(2)
     data = pd.DataFrame(rng.standard_normal((12, 20)), columns=[f"v{j}" for j in range(20)])
     data.insert(0, "y", np.repeat(["n", "p"], 6))
@@ -82,23 +82,23 @@ def wide() -> pd.DataFrame:
 
 
 @cache
-def typed() -> pd.DataFrame:
-    """The same rows with other kinds of labels and categories."""
-    data = table().copy()
+def typed_table() -> pd.DataFrame:
+    """Return the overlapping table with other types of labels and categories."""
+    data = overlapping_table().copy()
     data["y"] = pd.Categorical(data["y"], ["cat", "ape", "bee", "none"], ordered=True)
     data["g"] = data["g"] == "x"
     data["h"] = data["h"].astype("Int16")
     return data
 
 
-TABLES = {"hyperplane": apart, "wide": wide, "typed": typed}
-"""Tables of fits by the first or last word of their names; `table` of others."""
+TABLES = {"hyperplane": separable_table, "wide": wide_table, "typed": typed_table}
+"""Tables of fits by the first or last word of their names; other fits use the overlapping table."""
 
 
-def rows_of(name: str) -> pd.DataFrame:
-    """The table of a fit."""
+def table_of_fit(name: str) -> pd.DataFrame:
+    """Return the table of a fit by the name of the fit."""
     words = name.split()[0].split("-")
-    return TABLES.get(words[0], TABLES.get(words[-1], table))()
+    return TABLES.get(words[0], TABLES.get(words[-1], overlapping_table))()
 
 
 FORMULAS = {
@@ -193,8 +193,8 @@ FITS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 
 
 @cache
-def saved() -> dict[str, bytes]:
-    """The file of each fit, by the names of fit and formula."""
+def saved_fits() -> dict[str, bytes]:
+    """Return the bytes of the file of each fit, by the names of fit and formula."""
     import discrim
 
     files = {}
@@ -202,7 +202,7 @@ def saved() -> dict[str, bytes]:
         warnings.simplefilter("ignore")
         path = Path(folder) / "fit"
         for name, (verb, options, formulas) in FITS.items():
-            data = rows_of(name)
+            data = table_of_fit(name)
             for formula in formulas:
                 text = FORMULAS[formula]
                 getattr(discrim, verb)(text, data, **options).save(path)
@@ -214,8 +214,17 @@ def saved() -> dict[str, bytes]:
 
 
 @dataclass
-class Parts:
-    """A saved fit taken apart: its description, and its buffers by name."""
+class FileContents:
+    """A saved fit in parts.
+
+    Attributes
+    ----------
+    about : dict
+        Description of the fit.
+    buffers : dict of str to ndarray
+    entries : dict of str to dict
+        Changes of the header entries of buffers.
+    """
 
     about: dict[str, Any]
     buffers: dict[str, np.ndarray]
@@ -223,8 +232,8 @@ class Parts:
     """Changes of what the header says of a buffer."""
 
 
-def parts_of(data: bytes) -> Parts:
-    """Take a file apart."""
+def split_file(data: bytes) -> FileContents:
+    """Split the bytes of a file into its parts."""
     length = int.from_bytes(data[:8], "little")
     header, body = json.loads(data[8 : 8 + length]), data[8 + length :]
     about = json.loads(header.pop("__metadata__")["fit"])
@@ -232,11 +241,11 @@ def parts_of(data: bytes) -> Parts:
         key: np.frombuffer(body[slice(*entry["data_offsets"])], "<f8").reshape(entry["shape"]).copy()
         for key, entry in header.items()
     }
-    return Parts(about, buffers)
+    return FileContents(about, buffers)
 
 
-def file_of(parts: Parts) -> bytes:
-    """Put a file together, with a right checksum."""
+def join_file(parts: FileContents) -> bytes:
+    """Join the parts to a file with a correct checksum."""
     header: dict[str, Any] = {}
     chunks, end = [], 0
     for key, values in parts.buffers.items():
@@ -281,7 +290,7 @@ NUMBERS = [
     *(0.0, -0.0, 0.5, 1.0, -1.0, 2.5, 5e-324, 1e-310, 1e-300, 1e-155, 1e17, 1e154, 1e155, 1e300, 1e308),
     *(float("nan"), float("inf"), float("-inf"), -1e308, 1.7976931348623157e308),
 ]
-OTHERS: list[Any] = [
+OTHER_VALUES: list[Any] = [
     *(
         None,
         "",
@@ -308,24 +317,25 @@ OTHERS: list[Any] = [
     *([], {}, [[]], [1], ["a"], [None], {"a": 1}, [1.0, 2.0], [0, 0], [["a", 1.0]], "=cmd()", "os.system"),
     [[[[[[[[[[[[]]]]]]]]]]]],
 ]
-VALUES = [
+FLOATS = [
     *(0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 5e-324, -5e-324, 1e-310, 1e-300, 1e-155, 1e-17, 3.0, 1e9, 1e17, 1e100),
     *(1e154, 1e155, 1e200, 1e300, 1e308, -1e308, 1.7976931348623157e308, np.nan, np.inf, -np.inf, 2.0**53),
 ]
 
 
-def _places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths to every part of a JSON value."""
+def _json_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the paths of all parts of a JSON value."""
     if path:
         yield path
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, each in pairs:
-        yield from _places(each, (*path, key))
+        yield from _json_paths(each, (*path, key))
 
 
-def _change_json(parts: Parts, rng: random.Random) -> None:
-    places = list(_places(parts.about))
-    path = rng.choice(places)
+def _change_json(parts: FileContents, rng: random.Random) -> None:
+    """Change one value of the description."""
+    paths = list(_json_paths(parts.about))
+    path = rng.choice(paths)
     holder = parts.about
     for key in path[:-1]:
         holder = holder[key]
@@ -333,12 +343,12 @@ def _change_json(parts: Parts, rng: random.Random) -> None:
     old = holder[key]
     kind = rng.random()
     if kind < 0.15 and isinstance(old, list) and old:
-        at = rng.randrange(len(old))
+        position = rng.randrange(len(old))
         change = rng.randrange(4)
         if change == 0:
-            del old[at]
+            del old[position]
         elif change == 1:
-            old.insert(at, copy.deepcopy(old[at]))
+            old.insert(position, copy.deepcopy(old[position]))
         elif change == 2:
             rng.shuffle(old)
         else:
@@ -352,35 +362,36 @@ def _change_json(parts: Parts, rng: random.Random) -> None:
             [old + 1, old - 1, -old, old * 2, old * 1e10, old / 1e10, float(old), str(old)]
         )
     elif kind < 0.6 and isinstance(old, str) and old:
-        at = rng.randrange(len(old))
+        position = rng.randrange(len(old))
         new = rng.choice(
             ["", chr(rng.randrange(1, 1000)), "\ud83d", "(", ")", "~", "**", "9", " ", "'", ",", "="]
         )
-        holder[key] = old[:at] + new + old[at + rng.randrange(2) :]
+        holder[key] = old[:position] + new + old[position + rng.randrange(2) :]
     elif kind < 0.7:
         other: Any = parts.about
-        for step in rng.choice(places):
+        for step in rng.choice(paths):
             other = other[step] if isinstance(other, dict | list) and step != key else other
         holder[key] = copy.deepcopy(other)
     elif kind < 0.85:
         holder[key] = rng.choice(NUMBERS)
     else:
-        holder[key] = copy.deepcopy(rng.choice(OTHERS))
+        holder[key] = copy.deepcopy(rng.choice(OTHER_VALUES))
 
 
-def _change_numbers(parts: Parts, rng: random.Random) -> None:
+def _change_numbers(parts: FileContents, rng: random.Random) -> None:
+    """Change some numbers of one buffer."""
     key = rng.choice(list(parts.buffers))
     values = parts.buffers[key]
     if not values.size:
         return
     kind = rng.randrange(9)
     flat = values.reshape(-1)
-    some = [rng.randrange(flat.size) for _ in range(rng.choice([1, 1, 1, 2, 5]))]
+    positions = [rng.randrange(flat.size) for _ in range(rng.choice([1, 1, 1, 2, 5]))]
     with np.errstate(all="ignore"):
         if kind <= 2:
-            flat[some] = rng.choice(VALUES)
+            flat[positions] = rng.choice(FLOATS)
         elif kind == 3:
-            values[...] = rng.choice(VALUES)
+            values[...] = rng.choice(FLOATS)
         elif kind == 4:
             values *= rng.choice([-1.0, 2.0, 0.5, 1e10, 1e-10, 1e100, 1e-100, 1e150, 1e200, 1e300, 1e-300])
         elif kind == 5:
@@ -388,18 +399,19 @@ def _change_numbers(parts: Parts, rng: random.Random) -> None:
         elif kind == 6:
             np.random.default_rng(rng.randrange(2**32)).shuffle(flat)
         elif kind == 7:
-            flat[some] *= rng.choice([-1.0, 1e5, 1e-5, 1 + 1e-12, 1e100, 1e-100, 1e250, 1e-250])
+            flat[positions] *= rng.choice([-1.0, 1e5, 1e-5, 1 + 1e-12, 1e100, 1e-100, 1e250, 1e-250])
         else:
             line = rng.randrange(len(values))
-            values[line] = rng.choice([0.0, 1.0, 1e-300, 1e300, rng.choice(VALUES)])
+            values[line] = rng.choice([0.0, 1.0, 1e-300, 1e300, rng.choice(FLOATS)])
 
 
-def _change_shape(parts: Parts, rng: random.Random) -> None:
+def _change_shape(parts: FileContents, rng: random.Random) -> None:
+    """Change the shape of one buffer, remove it, or change its header entry."""
     key = rng.choice(list(parts.buffers))
     values = parts.buffers[key]
     kind = rng.randrange(8)
     if kind == 0:
-        parts.buffers[key] = np.array(rng.choice(VALUES))
+        parts.buffers[key] = np.array(rng.choice(FLOATS))
     elif kind == 1:
         parts.buffers[key] = values.reshape(-1)
     elif kind == 2:
@@ -421,67 +433,71 @@ def _change_shape(parts: Parts, rng: random.Random) -> None:
         }
 
 
-def _change_together(parts: Parts, rng: random.Random) -> None:
-    """Changes that go together, so that a file passes the checks of what belongs together."""
+def _change_consistently(parts: FileContents, rng: random.Random) -> None:
+    """Change several buffers consistently, so that checks of their consistency pass."""
     kind = rng.randrange(6)
-    held = parts.buffers
+    buffers = parts.buffers
     with np.errstate(all="ignore"):
-        if kind == 0 and {"counts", "rows"} <= set(held):
-            both = rng.choice([1.0, 2.0, 1e9, 2.0**53, 1e15, 1e17, 1e308])
-            held["counts"][...] = held["rows"][...] = both
-        elif kind == 1 and "counts" in held:
-            held["counts"] *= rng.choice([1e-300, 1e-9, 0.01, 1e5, 1e300])
+        if kind == 0 and {"counts", "rows"} <= set(buffers):
+            value = rng.choice([1.0, 2.0, 1e9, 2.0**53, 1e15, 1e17, 1e308])
+            buffers["counts"][...] = buffers["rows"][...] = value
+        elif kind == 1 and "counts" in buffers:
+            buffers["counts"] *= rng.choice([1e-300, 1e-9, 0.01, 1e5, 1e300])
         elif kind == 2:
             factor = 2.0 ** rng.choice([-1000, -600, -500, -300, -100, 100, 300, 500, 600, 1000])
             for key in rng.choice([("centres",), ("scale",), ("centres", "scale"), ("scatters", "roots")]):
-                if key in held:
-                    held[key] *= factor
+                if key in buffers:
+                    buffers[key] *= factor
         elif kind == 3:
             factor = rng.choice([1e-300, 1e-150, 1e-20, 1e20, 1e150, 1e300])
             for key, power in (("scatters", 2), ("roots", 1)):
-                if key in held:
-                    held[key] *= factor**power
-        elif kind == 4 and "prior" in held:
-            held["prior"][...] = 0.0
-            held["prior"][rng.randrange(len(held["prior"]))] = 1.0
+                if key in buffers:
+                    buffers[key] *= factor**power
+        elif kind == 4 and "prior" in buffers:
+            buffers["prior"][...] = 0.0
+            buffers["prior"][rng.randrange(len(buffers["prior"]))] = 1.0
         else:
             j = (
-                rng.randrange(held["scale"].shape[0])
-                if held.get("scale", np.zeros(0)).ndim and held["scale"].size
+                rng.randrange(buffers["scale"].shape[0])
+                if buffers.get("scale", np.zeros(0)).ndim and buffers["scale"].size
                 else None
             )
             if j is not None:
                 factor = 2.0 ** rng.choice([-700, -400, 400, 700])
-                held["scale"][j] *= factor
-                held["centres"][:, j] /= factor
+                buffers["scale"][j] *= factor
+                buffers["centres"][:, j] /= factor
 
 
-def _contents(data: bytes, rng: random.Random) -> bytes:
-    parts = parts_of(data)
-    changes = [_change_json, _change_numbers, _change_shape, _change_together]
+def _mutate_contents(data: bytes, rng: random.Random) -> bytes:
+    """Change the contents of a file in one to three ways."""
+    parts = split_file(data)
+    changes = [_change_json, _change_numbers, _change_shape, _change_consistently]
     for _ in range(rng.choice([1, 1, 1, 1, 2, 3])):
         change = rng.choices(changes, [45, 35, 8, 12])[0]
-        # A change may meet what an earlier one has spoilt.
+        # An earlier change may have removed what this one expects.
         with contextlib.suppress(KeyError, IndexError, TypeError, ValueError, OverflowError):
             change(parts, rng)
-    return file_of(parts)
+    return join_file(parts)
 
 
-def _raw(data: bytes, rng: random.Random) -> bytes:
+def _mutate_bytes(data: bytes, rng: random.Random) -> bytes:
+    """Change bytes of a file."""
     changed = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
-        at = rng.randrange(len(changed)) if rng.random() < 0.5 else rng.randrange(min(len(changed), 400))
+        position = (
+            rng.randrange(len(changed)) if rng.random() < 0.5 else rng.randrange(min(len(changed), 400))
+        )
         kind = rng.randrange(6)
         if kind == 0:
-            changed[at] ^= 1 << rng.randrange(8)
+            changed[position] ^= 1 << rng.randrange(8)
         elif kind == 1:
-            changed[at] = rng.randrange(256)
+            changed[position] = rng.randrange(256)
         elif kind == 2:
-            del changed[at : at + rng.choice([1, 8, 100])]
+            del changed[position : position + rng.choice([1, 8, 100])]
         elif kind == 3:
-            changed[at:at] = rng.randbytes(rng.choice([1, 8, 100]))
+            changed[position:position] = rng.randbytes(rng.choice([1, 8, 100]))
         elif kind == 4:
-            del changed[at:]
+            del changed[position:]
         else:
             changed[:8] = rng.choice([rng.randrange(2**64), rng.randrange(len(data) + 9)]).to_bytes(
                 8, "little"
@@ -491,77 +507,77 @@ def _raw(data: bytes, rng: random.Random) -> bytes:
     return bytes(changed)
 
 
-def mutant(rng: random.Random) -> tuple[str, bytes]:
-    """A mutant, and the names of its fit and formula."""
-    name = rng.choice(list(saved()))
-    return name, (_raw if rng.random() < 0.1 else _contents)(saved()[name], rng)
+def random_mutant(rng: random.Random) -> tuple[str, bytes]:
+    """Return the names of a fit and formula, and a mutant of their file."""
+    name = rng.choice(list(saved_fits()))
+    return name, (_mutate_bytes if rng.random() < 0.1 else _mutate_contents)(saved_fits()[name], rng)
 
 
 # ---- the child: one file after the other
 
 
-def used(path: str, name: str) -> str:
-    """Load a file and use it: how that ended, as one line."""
+def load_and_use(path: str, name: str) -> str:
+    """Load a file and use the fit; return the outcome as one line."""
     from discrim import load
     from discrim.errors import DiscrimError
 
-    rows = rows_of(name)
-    data = rows.iloc[:: len(rows) // ROWS]
+    rows = table_of_fit(name)
+    data = rows.iloc[:: len(rows) // N_ROWS]
     try:
         fit = load(path)
     except DiscrimError as error:
         return "refused" if str(error).strip() else "FINDING load an error without a text"
     except BaseException as error:
-        return _finding("load", error)
+        return _describe_error("load", error)
     complaint = ""
-    for what, ask in _questions(fit, data).items():
+    for check_name, check in _checks_of_fit(fit, data).items():
         try:
-            complaint = complaint or (ask() or "")
+            complaint = complaint or (check() or "")
         except DiscrimError:
             pass
         except BaseException as error:
-            return _finding(what, error)
+            return _describe_error(check_name, error)
     return (complaint and f"FINDING {complaint}") or "loaded"
 
 
-def _questions_of_moments(held: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
-    """The same of moments."""
+def _checks_of_moments(moments: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
+    """Return checks of loaded moments by name; each returns a complaint or None."""
     import discrim
 
-    def fitted(verb: str, **options: Any) -> Callable[[], str | None]:
-        def ask() -> str | None:
-            fit = getattr(discrim, verb)(moments=held, **options)
+    def check_verb(verb: str, **options: Any) -> Callable[[], str | None]:
+        def check() -> str | None:
+            fit = getattr(discrim, verb)(moments=moments, **options)
             values = np.asarray(fit.decision_function(data), dtype=float)
             return f"{verb} NaN score: {values.tolist()}" if np.isnan(values).any() else None
 
-        return ask
+        return check
 
     return {
-        "lda": fitted("lda"),
-        "rda": fitted("rda", alpha=0.5, gamma=0.5),
-        "naive_bayes": fitted("naive_bayes", laplace=1.0, smoothing=1e-3),
-        "means": lambda: None if len(held.means) == len(held.classes) else "classes without means",
-        "sum": lambda: None if (held + held).nobs >= held.nobs else "fewer rows",
-        "difference": lambda: None if (held - held).nobs <= held.nobs else "more rows",
-        "of": lambda: None if held.of(data, weights=np.ones(len(data))).nobs else "no rows",
-        "print": lambda: None if str(held) else "no text",
+        "lda": check_verb("lda"),
+        "rda": check_verb("rda", alpha=0.5, gamma=0.5),
+        "naive_bayes": check_verb("naive_bayes", laplace=1.0, smoothing=1e-3),
+        "means": lambda: None if len(moments.means) == len(moments.classes) else "classes without means",
+        "sum": lambda: None if (moments + moments).nobs >= moments.nobs else "fewer rows",
+        "difference": lambda: None if (moments - moments).nobs <= moments.nobs else "more rows",
+        "of": lambda: None if moments.of(data, weights=np.ones(len(data))).nobs else "no rows",
+        "print": lambda: None if str(moments) else "no text",
     }
 
 
-def _questions(fit: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
-    """What is asked of a fit, or of moments, that were read; each gives a complaint or none."""
+def _checks_of_fit(fit: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | None]]:
+    """Return checks of a loaded fit, or of moments, by name; each returns a complaint or None."""
     from discrim import Moments
     from discrim.errors import DiscrimError
 
     if isinstance(fit, Moments):
-        return _questions_of_moments(fit, data)
+        return _checks_of_moments(fit, data)
 
     def posteriors() -> str | None:
         try:
-            found = fit.predict_proba(data)
+            posteriors = fit.predict_proba(data)
         except (AttributeError, DiscrimError):
             return None
-        values = found.to_numpy(dtype=float)
+        values = posteriors.to_numpy(dtype=float)
         if np.isnan(values).any():
             return f"predict_proba NaN posterior: {values.tolist()}"
         if not (values >= 0).all() or np.abs(values.sum(axis=1) - 1).max() > 1e-9:
@@ -590,36 +606,37 @@ def _questions(fit: Any, data: pd.DataFrame) -> dict[str, Callable[[], str | Non
     }
 
 
-def _finding(what: str, error: BaseException) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-8:]
-    own = [each for each in last if "discrim" in each.filename] or last
-    where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
-    return f"FINDING {what} {type(error).__name__} at {where}: {str(error)[:200]!r}"
+def _describe_error(check_name: str, error: BaseException) -> str:
+    """Return a finding with the type, place and message of an error."""
+    last_frames = traceback.extract_tb(error.__traceback__)[-8:]
+    frames = [each for each in last_frames if "discrim" in each.filename] or last_frames
+    where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    return f"FINDING {check_name} {type(error).__name__} at {where}: {str(error)[:200]!r}"
 
 
-def child() -> None:
-    """Answer one line for each line of standard input, a verb and a path."""
+def run_child() -> None:
+    """Answer with one line for each line of standard input, which contains the name of a fit and a path."""
     import discrim
 
     warnings.simplefilter("ignore")
-    table(), apart(), wide(), typed()
-    # Imports that wait for the first fit are made now, before memory is bounded.
-    discrim.lda("y ~ bs(a, df=4)", table()).summary().as_text()
+    overlapping_table(), separable_table(), wide_table(), typed_table()
+    # Trigger the imports of the first fit before memory is limited.
+    discrim.lda("y ~ bs(a, df=4)", overlapping_table()).summary().as_text()
     with open("/proc/self/statm") as file:
-        held = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
+        memory = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (memory + MEMORY_BYTES, memory + MEMORY_BYTES))
     for line in sys.stdin:
         name, path = line.rstrip("\n").split("\t")
-        with ends_after(SECONDS):
-            answer = used(path, name)
+        with kill_after(MAX_SECONDS):
+            answer = load_and_use(path, name)
         print(json.dumps(answer), flush=True)
 
 
 # ---- the parent
 
 
-class Child:
-    """A process that answers for one file after the other, started anew where one ended it."""
+class ChildProcess:
+    """A process that loads one file after another and is restarted if a file ends it."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -638,13 +655,13 @@ class Child:
             text=True,
         )
 
-    def answer(self, name: str, data: bytes) -> str:
-        """What became of a file."""
+    def load_mutant(self, name: str, data: bytes) -> str:
+        """Return the outcome of loading a file."""
         self._path.write_bytes(data)
         answers = self._process.stdout
         try:
             print(name, self._path, sep="\t", file=self._process.stdin, flush=True)
-            ready, _, _ = select.select([answers], [], [], WAITING)
+            ready, _, _ = select.select([answers], [], [], MAX_WAIT_SECONDS)
             line = answers.readline() if ready else ""
         except OSError:
             line, ready = "", [answers]
@@ -655,17 +672,17 @@ class Child:
         code = self._process.wait()
         self._start()
         if not ready:
-            return f"FINDING waits for {WAITING:g} s"
-        if was_ended(code):
-            return f"FINDING over {SECONDS:g} s of processor time"
+            return f"FINDING waits for {MAX_WAIT_SECONDS:g} s"
+        if was_killed(code):
+            return f"FINDING over {MAX_SECONDS:g} s of processor time"
         return f"FINDING the process ended with {code}"
 
-    def end(self) -> None:
-        """Stop it."""
+    def stop(self) -> None:
+        """Stop the process."""
         self._process.kill()
         self._process.wait()
         self._folder.cleanup()
 
 
 if __name__ == "__main__":
-    child()
+    run_child()

@@ -1,17 +1,17 @@
-"""What each fuzzer is given: its time, its seeds, a place for what it counts and finds.
+"""Time, seeds, counts and findings of a fuzzer.
 
-A fuzzer asks for the fixture ``fuzz`` and loops over it::
+A fuzzer requests the fixture ``fuzz`` and loops over it::
 
     def test_formulas(fuzz):
         for rng in fuzz:
-            formula = any_formula(rng)
+            formula = random_formula(rng)
             outcome = fit(formula)
             fuzz.count(outcome)
             if outcome == "a traceback":
-                fuzz.found(f"{formula!r} raises ...")
+                fuzz.report(f"{formula!r} raises ...")
 
-Each turn has a generator of its own, whose seed is printed with what is found there; ``--fuzz-seed`` with
-that text runs this one case again.
+Each case has its own random generator, whose seed is printed with its findings; ``--fuzz-seed`` with that
+text repeats this case.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from random import Random
 
 import pytest
 
-_MOST_FOUND = 20
-_SECONDS_OF_ALL = 25.0
-_SECONDS_OF_ONE = 3.0
+_MAX_FINDINGS = 20
+_MAX_TOTAL_SECONDS = 25.0
+_MAX_FUZZER_SECONDS = 3.0
 
 
 class Fuzz:
-    """A stretch of cases, each with a generator of random numbers.
+    """A sequence of cases, each with its own random generator.
 
     Attributes
     ----------
     seed : str
-        Of the present case. An integer for NumPy or hypothesis is ``rng.getrandbits(64)``.
+        Seed of the current case. An integer for NumPy or hypothesis is ``rng.getrandbits(64)``.
     deadline : float
-        When the last case begins at the latest, by :func:`time.monotonic`.
+        Latest start of the last case, by :func:`time.monotonic`.
     counts : collections.Counter
-        What came of the cases; the number of them is under ``"cases"``.
+        Number of cases by outcome; the number of all cases has the key ``"cases"``.
     """
 
     def __init__(self, name: str, seed: str, seconds: float) -> None:
@@ -46,48 +46,50 @@ class Fuzz:
         self.deadline = time.monotonic() + seconds
         self._seconds = seconds
         self.seed = ""
-        self._one = seed if ":" in seed else None
-        self._stem = f"{seed}:{name}"
+        self._single_seed = seed if ":" in seed else None
+        self._seed_prefix = f"{seed}:{name}"
         self._findings: list[str] = []
 
     def __iter__(self) -> Iterator[Random]:
-        """Give cases until the time is over, then fail if there are findings."""
-        # What a fuzzer needed to begin with is no part of its time.
+        """Yield the generators of the cases until the time is over, then fail if there are findings."""
+        # The set-up of a fuzzer does not count.
         self.deadline = time.monotonic() + self._seconds
-        while self._more():
-            self.seed = self._one or f"{self._stem}:{self.counts['cases']}"
+        while self._has_time():
+            self.seed = self._single_seed or f"{self._seed_prefix}:{self.counts['cases']}"
             self.counts["cases"] += 1
             yield Random(self.seed)
         if self._findings:
             pytest.fail("\n\n".join(self._findings), pytrace=False)
 
-    def _more(self) -> bool:
-        if len(self._findings) >= _MOST_FOUND:
+    def _has_time(self) -> bool:
+        if len(self._findings) >= _MAX_FINDINGS:
             return False
         done = self.counts["cases"]
-        return not done or (self._one is None and time.monotonic() < self.deadline)
+        return not done or (self._single_seed is None and time.monotonic() < self.deadline)
 
     def count(self, outcome: str) -> None:
-        """Count what came of a case."""
+        """Count the outcome of a case."""
         self.counts[outcome] += 1
 
-    def found(self, what: str) -> None:
-        """Keep what must not be, with the seed of its case; the fuzzer goes on, and fails at its end."""
-        self.counts["found"] += 1
-        self._findings.append(f"--fuzz-seed '{self.seed}': {what}")
+    def report(self, description: str) -> None:
+        """Record a finding with the seed of its case; the fuzzer goes on and fails at its end."""
+        self.counts["findings"] += 1
+        self._findings.append(f"--fuzz-seed '{self.seed}': {description}")
 
 
-def seconds_each(minutes: float | None, fuzzers: int) -> float:
-    """Time of each fuzzer: what is asked for, else a share of less than a minute."""
-    return min(_SECONDS_OF_ONE, _SECONDS_OF_ALL / max(fuzzers, 1)) if minutes is None else 60.0 * minutes
+def seconds_per_fuzzer(minutes: float | None, fuzzers: int) -> float:
+    """Return the seconds of each fuzzer; by default all fuzzers together take less than half a minute."""
+    return (
+        min(_MAX_FUZZER_SECONDS, _MAX_TOTAL_SECONDS / max(fuzzers, 1)) if minutes is None else 60.0 * minutes
+    )
 
 
-def lines_of_counts(reports: list[pytest.TestReport]) -> list[str]:
-    """Render what the fuzzers counted, a line each."""
+def format_counts(reports: list[pytest.TestReport]) -> list[str]:
+    """Format the counts of the fuzzers, one line each."""
     lines = []
     for report in reports:
         for key, counts in report.user_properties:
             if key == "fuzz":
-                told = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
-                lines.append(f"{report.nodeid}: {told}")
+                count_text = ", ".join(f"{number:,} {outcome}" for outcome, number in counts.items())
+                lines.append(f"{report.nodeid}: {count_text}")
     return sorted(set(lines))

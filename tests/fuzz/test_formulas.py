@@ -1,4 +1,4 @@
-"""Formulas of a grammar and their mutants: fitted, or refused by an error of the package, in seconds."""
+"""Random formulas are fitted, or refused by an error of the package, within seconds."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fuzz.formulas import any_formula
-from tests.fuzz.processor_time import WAITING, was_ended
+from tests.fuzz.formulas import random_formula
+from tests.fuzz.processor_time import MAX_WAIT_SECONDS, was_killed
 from tests.support import ROOT
 
 VERBS = ["lda", "lda", "lda", "lda", "qda", "naive_bayes", "logistic", "knn", "indicator"]
 
 
 class Worker:
-    """The process that fits; a new one where it has died or is stuck."""
+    """The process that fits formulas; it is restarted if it dies or hangs."""
 
-    def __init__(self, limit: float = WAITING) -> None:
+    def __init__(self, limit: float = MAX_WAIT_SECONDS) -> None:
         self._limit = limit
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, verb: str, formula: str) -> tuple[str, str]:
-        """Give what came of a fit, and what is to be said of it."""
+    def fit(self, verb: str, formula: str) -> tuple[str, str]:
+        """Return the outcome of a fit and its details."""
         if self._process is None:
             self.start()
         question = json.dumps({"verb": verb, "formula": formula}) + "\n"
-        answer = self._exchange(question.encode("ascii"), self._limit)
+        answer = self._send(question.encode("ascii"), self._limit)
         if answer is not None:
             outcome, detail = json.loads(answer)
             return outcome, detail
-        return self._ended()
+        return self._describe_exit()
 
     def start(self) -> None:
         """Start the process, and wait until it has imported what it needs."""
@@ -48,12 +48,12 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        ready = self._exchange(b"", 120.0)
+        ready = self._send(b"", 120.0)
         if ready is None:
-            pytest.fail(f"the worker does not start: {self._ended()}")
+            pytest.fail(f"the worker does not start: {self._describe_exit()}")
 
-    def _exchange(self, question: bytes, limit: float) -> bytes | None:
-        """Send a line and give the one that comes back; None where none comes."""
+    def _send(self, question: bytes, limit: float) -> bytes | None:
+        """Send a line and return the answer, or None if there is none in time."""
         process = self._process
         assert process is not None
         assert process.stdin is not None
@@ -61,11 +61,11 @@ class Worker:
         with contextlib.suppress(BrokenPipeError):
             process.stdin.write(question)
             process.stdin.flush()
-        there, _, _ = select.select([process.stdout], [], [], limit)
-        return process.stdout.readline() or None if there else None
+        ready, _, _ = select.select([process.stdout], [], [], limit)
+        return process.stdout.readline() or None if ready else None
 
-    def _ended(self) -> tuple[str, str]:
-        """Say how the process ended, which is killed if it did not."""
+    def _describe_exit(self) -> tuple[str, str]:
+        """Kill the process if it still runs; return how it ended."""
         process, self._process = self._process, None
         assert process is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -73,12 +73,12 @@ class Worker:
         status = process.poll()
         if status is None:
             process.kill()
-        said = process.communicate()[1].decode(errors="replace")[-1500:]
+        errors = process.communicate()[1].decode(errors="replace")[-1500:]
         if status is None:
             return "hang", f"waits for {self._limit:.0f} s"
-        if was_ended(status):
-            return "hang", f"too much processor time: {said}"
-        return "crash", f"status {status}: {said}"
+        if was_killed(status):
+            return "hang", f"too much processor time: {errors}"
+        return "crash", f"status {status}: {errors}"
 
     def close(self) -> None:
         if self._process is not None:
@@ -99,9 +99,9 @@ def worker() -> Iterator[Worker]:
 
 def test_formula_is_fitted_or_raises_a_discrim_error(fuzz, worker):
     for rng in fuzz:
-        formula, verb = any_formula(rng), rng.choice(VERBS)
-        outcome, detail = worker.ask(verb, formula)
+        formula, verb = random_formula(rng), rng.choice(VERBS)
+        outcome, detail = worker.fit(verb, formula)
         fuzz.count(outcome)
         if outcome not in {"fitted", "refused"}:
             shown = formula if len(formula) <= 500 else f"{formula[:400]} ... of {len(formula)}"
-            fuzz.found(f"{outcome} of {verb}({shown!r}): {detail}")
+            fuzz.report(f"{outcome} of {verb}({shown!r}): {detail}")

@@ -1,4 +1,4 @@
-"""A case that computes for ever is ended, one that the machine has no time for is not."""
+"""A case that computes for ever is stopped; a case that waits for the processor is not."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 
 import pytest
 
-from tests.fuzz.processor_time import raises_after, was_ended
+from tests.fuzz.processor_time import raise_after, was_killed
 from tests.support import ROOT
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGPROF"), reason="cases are limited by signals of Unix")
 
-CASE = "from tests.fuzz.processor_time import ends_after\nwith ends_after(0.2):\n    {}\nprint('done')"
+CASE = "from tests.fuzz.processor_time import kill_after\nwith kill_after(0.2):\n    {}\nprint('done')"
 
 
 def run(block: str) -> subprocess.CompletedProcess[str]:
@@ -26,9 +26,9 @@ def run(block: str) -> subprocess.CompletedProcess[str]:
     "block", ["while True: pass", "import re; re.match('(a*)*b', 'a' * 40)", "sum(iter(int, 1))"]
 )
 def test_a_process_that_computes_for_ever_is_ended_with_a_traceback(block):
-    """The last of them is one call of native code, which no handler of Python's interrupts."""
+    """The last block is one call of native code, which a handler in Python cannot interrupt."""
     ended = run(block)
-    assert was_ended(ended.returncode)
+    assert was_killed(ended.returncode)
     assert "File" in ended.stderr
 
 
@@ -39,13 +39,13 @@ def test_a_process_that_sleeps_goes_on():
 
 def test_endless_computation_raises_and_sleeping_does_not():
     before = signal.getsignal(signal.SIGPROF)
-    with raises_after(0.2):
+    with raise_after(0.2):
         time.sleep(0.6)
-    with pytest.raises(TimeoutError, match=r"more than 0\.2 s of processor time"), raises_after(0.2):
+    with pytest.raises(TimeoutError, match=r"more than 0\.2 s of processor time"), raise_after(0.2):
         sum(iter(lambda: 0, 1))
     assert signal.getsignal(signal.SIGPROF) == before
 
 
 def test_a_block_that_waits_for_ever_raises():
-    with pytest.raises(TimeoutError, match=r"waits for 0\.2 s"), raises_after(30, waiting=0.2):
+    with pytest.raises(TimeoutError, match=r"waits for 0\.2 s"), raise_after(30, waiting=0.2):
         time.sleep(60)

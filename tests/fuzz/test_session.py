@@ -1,17 +1,17 @@
-"""What fuzzers are given: cases that can be run again, an end, and findings that fail."""
+"""Fuzzers have reproducible cases, end in time, and fail if there are findings."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.fuzz.session import Fuzz, seconds_each
+from tests.fuzz.session import Fuzz, seconds_per_fuzzer
 
 
-def draws(fuzz: Fuzz, most: int = 5) -> list[tuple[str, float]]:
+def draws(fuzz: Fuzz, count: int = 5) -> list[tuple[str, float]]:
     drawn = []
     for rng in fuzz:
         drawn.append((fuzz.seed, rng.random()))
-        if len(drawn) == most:
+        if len(drawn) == count:
             break
     return drawn
 
@@ -39,13 +39,13 @@ def test_findings_fail_at_the_end_and_name_their_seeds():
     cases = iter(fuzz)
     for _ in range(20):
         next(cases)
-        fuzz.found("bad")
+        fuzz.report("bad")
     with pytest.raises(pytest.fail.Exception, match=r"'0:a:0': bad\n\n--fuzz-seed '0:a:1': bad"):
         next(cases)
-    assert fuzz.counts["found"] == fuzz.counts["cases"] == 20
+    assert fuzz.counts["findings"] == fuzz.counts["cases"] == 20
 
 
 @pytest.mark.parametrize(("minutes", "fuzzers", "seconds"), [(None, 3, 3), (None, 20, 1.25), (2.5, 9, 150)])
 def test_default_run_of_all_fuzzers_takes_less_than_a_minute(minutes, fuzzers, seconds):
-    assert seconds_each(minutes, fuzzers) == seconds
+    assert seconds_per_fuzzer(minutes, fuzzers) == seconds
     assert minutes or fuzzers * seconds < 60

@@ -1,9 +1,9 @@
-"""Write class_shares.json: class shares of unlabelled batches by QuaPy's EMQ and by scipy.
+"""Write class_shares.json: class proportions of unlabelled batches by QuaPy's EMQ and by SciPy.
 
     python tests/golden/write_class_shares.py
 
-QuaPy (0.2.3) ends where shares move by less than 1e-4 in the mean: its own answer is "stopped", and that with
-this bound at 1e-15 "emq". It does not recalibrate unless asked. "direct" is the maximum of the likelihood by
+QuaPy (0.2.3) stops if the proportions change by less than 1e-4 on average: its result is "stopped", and
+with a tolerance of 1e-15 "emq". It does not recalibrate by default. "direct" maximizes the likelihood by
 SLSQP from several starts, without EM.
 """
 
@@ -21,8 +21,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 EMQ.MAX_ITER = 10**6
 
 
-def direct(posteriors: np.ndarray, prior: np.ndarray) -> list[float]:
-    """Shares at the maximum, by SLSQP; of the starts the best."""
+def maximize_likelihood(posteriors: np.ndarray, prior: np.ndarray) -> list[float]:
+    """Return the class proportions of largest likelihood, by SLSQP from several starts."""
     ratios = posteriors / prior
     k = len(prior)
 
@@ -45,21 +45,28 @@ def direct(posteriors: np.ndarray, prior: np.ndarray) -> list[float]:
     return min(ends, key=lambda end: end.fun).x.tolist()
 
 
-def case(load, model, rows: slice) -> dict[str, list[float]]:
+def class_share_case(load, model, rows: slice) -> dict[str, list[float]]:
+    """Return the proportions of a batch (a slice of rows) by each method, for a model fitted to all rows."""
     x, y = load(return_X_y=True)
     fit = model.fit(x, y)
     proba = fit.predict_proba(x[rows])
     emq, _ = EMQ.EM(fit.priors_, proba, epsilon=1e-15)
     stopped, _ = EMQ.EM(fit.priors_, proba)
-    return {"emq": emq.tolist(), "stopped": stopped.tolist(), "direct": direct(proba, fit.priors_)}
+    return {
+        "emq": emq.tolist(),
+        "stopped": stopped.tolist(),
+        "direct": maximize_likelihood(proba, fit.priors_),
+    }
 
 
-found = {
-    "iris, lda, 30:110": case(load_iris, LinearDiscriminantAnalysis(), slice(30, 110)),
-    "iris, lda, 0:90": case(load_iris, LinearDiscriminantAnalysis(), slice(0, 90)),
-    "iris, qda, 60:150": case(load_iris, QuadraticDiscriminantAnalysis(), slice(60, 150)),
-    "wine, lda, 20:130": case(load_wine, LinearDiscriminantAnalysis(), slice(20, 130)),
-    "breast_cancer, lda, 0:200": case(load_breast_cancer, LinearDiscriminantAnalysis(), slice(0, 200)),
+cases = {
+    "iris, lda, 30:110": class_share_case(load_iris, LinearDiscriminantAnalysis(), slice(30, 110)),
+    "iris, lda, 0:90": class_share_case(load_iris, LinearDiscriminantAnalysis(), slice(0, 90)),
+    "iris, qda, 60:150": class_share_case(load_iris, QuadraticDiscriminantAnalysis(), slice(60, 150)),
+    "wine, lda, 20:130": class_share_case(load_wine, LinearDiscriminantAnalysis(), slice(20, 130)),
+    "breast_cancer, lda, 0:200": class_share_case(
+        load_breast_cancer, LinearDiscriminantAnalysis(), slice(0, 200)
+    ),
 }
 path = Path(__file__).with_suffix("").with_name("class_shares.json")
-path.write_text(json.dumps(found, indent=1) + "\n")
+path.write_text(json.dumps(cases, indent=1) + "\n")

@@ -24,49 +24,49 @@ mp.mp.dps = 60
 ROOT5 = mp.sqrt(5)
 
 
-def density(x: Any) -> Any:
-    """Epanechnikov's kernel of variance one."""
+def kernel_density(x: Any) -> Any:
+    """Evaluate Epanechnikov's kernel of variance one."""
     return 3 / (4 * ROOT5) * max(1 - x**2 / 5, mp.mpf(0))
 
 
-def hilbert(x: Any) -> Any:
-    """Its Hilbert transform."""
+def kernel_hilbert_transform(x: Any) -> Any:
+    """Evaluate the Hilbert transform of the kernel."""
     linear = -3 * x / (10 * mp.pi)
     if abs(x) == ROOT5:
         return linear
     return linear + 3 / (4 * ROOT5 * mp.pi) * (1 - x**2 / 5) * mp.log(abs((ROOT5 - x) / (ROOT5 + x)))
 
 
-def shrunk(eigenvalues: list[Any], p: int, n: Any) -> list[Any]:
-    """Shrunk eigenvalues of p columns, and n degrees of freedom if none is zero."""
+def shrink_eigenvalues(eigenvalues: list[Any], p: int, n: Any) -> list[Any]:
+    """Return the shrunken eigenvalues of p columns and n degrees of freedom, from the nonzero eigenvalues."""
     count = len(eigenvalues)
     n = mp.mpf(n) if count == p else mp.mpf(count)
     h = n ** (-mp.mpf(1) / 3)
 
-    def mean(kernel: Any, at: Any) -> Any:
-        return mp.fsum(kernel((at - one) / (h * one)) / (h * one) for one in eigenvalues) / count
+    def mean(kernel: Any, point: Any) -> Any:
+        return mp.fsum(kernel((point - one) / (h * one)) / (h * one) for one in eigenvalues) / count
 
-    found = []
+    result = []
     for one in eigenvalues:
-        f, hf = mean(density, one), mean(hilbert, one)
+        f, hf = mean(kernel_density, one), mean(kernel_hilbert_transform, one)
         if count == p:
             c = p / n
-            below = (mp.pi * c * one * f) ** 2 + (1 - c - mp.pi * c * one * hf) ** 2
+            denominator = (mp.pi * c * one * f) ** 2 + (1 - c - mp.pi * c * one * hf) ** 2
         else:
-            below = mp.pi**2 * one**2 * (f**2 + hf**2)
-        found.append(one / below)
+            denominator = mp.pi**2 * one**2 * (f**2 + hf**2)
+        result.append(one / denominator)
     if count < p:
-        found += [1 / (mp.pi * (p - n) / n * mean(hilbert, mp.mpf(0)))] * (p - count)
-    return found
+        result += [1 / (mp.pi * (p - n) / n * mean(kernel_hilbert_transform, mp.mpf(0)))] * (p - count)
+    return result
 
 
-def numbers(values: list[Any]) -> list[float]:
-    """The nearest numbers in double precision."""
+def to_floats(values: list[Any]) -> list[float]:
+    """Round exact numbers to the nearest floats."""
     return [float(one) for one in values]
 
 
-def covariance(x: np.ndarray, codes: np.ndarray) -> list[list[float]]:
-    """Shrunk covariance within classes; the eigenvalues of zero are known by their number."""
+def shrunk_covariance(x: np.ndarray, codes: np.ndarray) -> list[list[float]]:
+    """Return the shrunken within-class covariance (p, p) of rows x with class codes."""
     k, p = codes.max() + 1, x.shape[1]
     rows = mp.matrix(x.tolist())
     for c in range(k):
@@ -76,38 +76,38 @@ def covariance(x: np.ndarray, codes: np.ndarray) -> list[list[float]]:
             for i in members:
                 rows[i, j] -= mean
     n = len(x) - int(k)
-    lengths, vectors = mp.eigsy(rows.T * rows / n)
-    zeros = max(p - n, 0)
-    values = shrunk([lengths[j] for j in range(zeros, p)], p, n)
-    values = values[p - zeros :] + values[: p - zeros]
-    whole = vectors * mp.diag(values) * vectors.T
-    check(x, codes, np.array(whole.tolist(), dtype=float), int(k))
-    return [numbers([whole[i, j] for j in range(p)]) for i in range(p)]
+    eigenvalues, vectors = mp.eigsy(rows.T * rows / n)
+    n_zero = max(p - n, 0)
+    shrunken = shrink_eigenvalues([eigenvalues[j] for j in range(n_zero, p)], p, n)
+    shrunken = shrunken[p - n_zero :] + shrunken[: p - n_zero]
+    matrix = vectors * mp.diag(shrunken) * vectors.T
+    compare_with_nonlinshrink(x, codes, np.array(matrix.tolist(), dtype=float), int(k))
+    return [to_floats([matrix[i, j] for j in range(p)]) for i in range(p)]
 
 
-def check(x: np.ndarray, codes: np.ndarray, found: np.ndarray, k: int) -> None:
-    """Print the difference from nonlinshrink, if it is there and takes these rows."""
+def compare_with_nonlinshrink(x: np.ndarray, codes: np.ndarray, covariance: np.ndarray, k: int) -> None:
+    """Print the relative difference from nonlinshrink, if it is installed and accepts these rows."""
     try:
         from nonlinshrink import shrink_cov
 
         within = x - np.stack([x[codes == c].mean(axis=0) for c in range(k)])[codes]
         theirs = shrink_cov(within, k=k)
-        print(found.shape, np.abs(theirs - found).max() / np.abs(found).max())
+        print(covariance.shape, np.abs(theirs - covariance).max() / np.abs(covariance).max())
     except (ImportError, ValueError) as error:
-        print(found.shape, error)
+        print(covariance.shape, error)
 
 
-def spectra() -> dict[str, Any]:
-    """Spectra with their numbers of columns and degrees of freedom."""
-    far = [10.0**-i for i in range(9)]
+def shrunken_spectra() -> dict[str, Any]:
+    """Return eigenvalues, columns, degrees of freedom and shrunken eigenvalues by case."""
+    far_apart = [10.0**-i for i in range(9)]
     cases = {
         "spread": ([float(i) for i in range(1, 16)], 15, 40),
         "ties": ([1.0] * 6 + [2.0] * 3 + [8.0], 10, 33.5),
-        "far apart": (far, 9, 1000),
+        "far apart": (far_apart, 9, 1000),
         "as many columns": ([0.001 + (i / 20) ** 2 for i in range(20)], 20, 20),
         "one more column": ([0.01 + (i / 20) ** 2 for i in range(20)], 21, 20),
         "more columns": ([1.0 + i**2 for i in range(12)], 500, 12),
-        "more columns, far apart": ([*far, 3.0, 5.0, 7.0, 1e6], 100, 13),
+        "more columns, far apart": ([*far_apart, 3.0, 5.0, 7.0, 1e6], 100, 13),
         "fewest degrees of freedom": ([0.5, 1.0, 3.0], 3, 12),
         "one column": ([3.0], 1, 20),
         "end of a kernel": ([1.0, 1.0 + 5**0.5 / 4], 2, 64),
@@ -115,27 +115,27 @@ def spectra() -> dict[str, Any]:
     return {
         name: {
             "eigenvalues": values, "columns": p, "df": n,
-            "shrunk": numbers(shrunk([mp.mpf(one) for one in values], p, n)),
+            "shrunk": to_floats(shrink_eigenvalues([mp.mpf(one) for one in values], p, n)),
         }
         for name, (values, p, n) in cases.items()
     }  # fmt: skip
 
 
-def tables() -> dict[str, Any]:
-    """Shrunk covariances of tables of scikit-learn: pooled, of one class, and of more columns than rows."""
+def shrunken_tables() -> dict[str, Any]:
+    """Return shrunken covariances of scikit-learn's tables: pooled, of one class, and with p > n."""
     wine, iris, digits = (load(return_X_y=True) for load in (load_wine, load_iris, load_digits))
     tumours, diagnosis = load_breast_cancer(return_X_y=True)
-    few = np.flatnonzero(digits[1] < 3)[:45]
-    inked = digits[0][few][:, np.ptp(digits[0][few], axis=0) > 0]
+    first_rows = np.flatnonzero(digits[1] < 3)[:45]
+    varying_pixels = digits[0][first_rows][:, np.ptp(digits[0][first_rows], axis=0) > 0]
     standard = (wine[0] - wine[0].mean(axis=0)) / wine[0].std(axis=0)
     return {
-        "wine": covariance(*wine),
-        "wine, standardized": covariance(standard, wine[1]),
-        "iris, class 1": covariance(iris[0][50:100], np.zeros(50, dtype=int)),
-        "breast cancer, 40 rows": covariance(tumours[10:50], diagnosis[10:50]),
-        "digits, 45 rows": covariance(inked, digits[1][few]),
+        "wine": shrunk_covariance(*wine),
+        "wine, standardized": shrunk_covariance(standard, wine[1]),
+        "iris, class 1": shrunk_covariance(iris[0][50:100], np.zeros(50, dtype=int)),
+        "breast cancer, 40 rows": shrunk_covariance(tumours[10:50], diagnosis[10:50]),
+        "digits, 45 rows": shrunk_covariance(varying_pixels, digits[1][first_rows]),
     }
 
 
 path = Path(__file__).with_name("nonlinear.json")
-path.write_text(json.dumps({"spectra": spectra(), "tables": tables()}, indent=1) + "\n")
+path.write_text(json.dumps({"spectra": shrunken_spectra(), "tables": shrunken_tables()}, indent=1) + "\n")

@@ -1,10 +1,10 @@
-"""Write prediction_sets.json: conformal prediction sets by MAPIE (1.6.0) on scikit-learn's classifiers.
+"""Write prediction_sets.json: conformal prediction sets by MAPIE (1.6.0) for scikit-learn's classifiers.
 
     python tests/golden/write_prediction_sets.py
 
-The complete penguins are dealt in turn: every third row fits, the next calibrates, the last has sets. The
-classes of each row are written as their first letters. (MAPIE's "aps" calibrates by random shares of the own
-posterior, whatever is asked of new rows, and so has no golden sets.)
+Of the complete penguins, every third row is used to fit, the next to calibrate, and the last to predict
+sets. The classes of each set are written as their first letters. (MAPIE's "aps" randomizes its calibration,
+so that it has no golden sets.)
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEVELS = [0.5, 0.7, 0.8, 0.9, 0.95, 0.99]
 
 table = pd.read_csv(ROOT / "discrim" / "datasets" / "penguins.csv").dropna(subset=[*COLUMNS, "species"])
 x, y = table[COLUMNS].to_numpy(float), table["species"].to_numpy(str)
-found = {}
+sets_by_case = {}
 for name, model in (("lda", LinearDiscriminantAnalysis()), ("qda", QuadraticDiscriminantAnalysis())):
     model.fit(x[::3], y[::3])
     sets = SplitConformalClassifier(model, LEVELS, "lac", prefit=True)
@@ -32,6 +32,6 @@ for name, model in (("lda", LinearDiscriminantAnalysis()), ("qda", QuadraticDisc
         letters = [
             [c[0] for c, held in zip(model.classes_, row, strict=True) if held] for row in inside[:, :, i]
         ]
-        found[f"{name}, {level}"] = ["".join(row) for row in letters]
+        sets_by_case[f"{name}, {level}"] = ["".join(row) for row in letters]
 path = Path(__file__).with_name("prediction_sets.json")
-path.write_text(json.dumps(found) + "\n")
+path.write_text(json.dumps(sets_by_case) + "\n")

@@ -29,7 +29,7 @@ from discrim.inference.error_rates import (
     kappa,
 )
 from discrim.inference.roc import pair_areas, rectangle_limits, roc_area
-from tests.support import GOLDEN, before
+from tests.support import GOLDEN, is_older_than
 
 WRITTEN = json.loads((GOLDEN / "judged.json").read_text(encoding="utf-8"))
 RNG = np.random.default_rng(18)
@@ -271,7 +271,9 @@ def test_losses_keep_their_precision():
     np.testing.assert_allclose((probability_residuals(odds, codes) ** 2).sum(axis=1), squares, rtol=1e-13)
 
 
-@pytest.mark.skipif(before(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone")
+@pytest.mark.skipif(
+    is_older_than(sklearn, 1, 7), reason="before 1.7 scikit-learn has it for two classes alone"
+)
 def test_the_brier_score_agrees_with_scikit_learn():
     odds = log_odds_against_rest(LOGS)
     brier_score = (probability_residuals(odds, CODES) ** 2).sum(axis=1).mean()

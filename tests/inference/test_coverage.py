@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.benchmarks.coverage import LEVEL, STUDIES, simulated
+from tests.benchmarks.coverage import LEVEL, STUDIES, simulate_study
 
 SHORT = {
     "error, D",
@@ -42,7 +42,11 @@ def spread(share, samples):
 @pytest.mark.parametrize("study", list(STUDIES))
 def test_a_short_run_reproduces_the_recorded_coverage(study):
     """Forty samples of three hundred: where an interval has changed, both tables are to be written anew."""
-    simulated_coverage, recorded, page_rows = simulated(study, SAMPLES), KEPT.loc[study], SHOWN.loc[study]
+    simulated_coverage, recorded, page_rows = (
+        simulate_study(study, SAMPLES),
+        KEPT.loc[study],
+        SHOWN.loc[study],
+    )
     assert simulated_coverage.index.tolist() == recorded.index.tolist() == page_rows.index.tolist()
     assert simulated_coverage["samples"].tolist() == recorded["samples"].tolist()
     # The seed is the same; a figure moves by a sample where sums are rounded otherwise.

@@ -31,7 +31,7 @@ def table(file: str, response: str) -> pd.DataFrame:
     elif file == "palmerpenguins_penguins":
         loaded = discrim.datasets.load_penguins()
     else:
-        loaded = support.classic(file)
+        loaded = support.classic_table(file)
     label_columns = [loaded[column].astype(str) for column in response.split(" + ")]
     return loaded.assign(
         group=label_columns[0].str.cat(label_columns[1:], sep=" ")

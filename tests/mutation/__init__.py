@@ -1,4 +1,4 @@
-"""A mutation run: the code changed in one place at a time, and whether a test notices.
+"""Mutation testing: change the code in one place at a time and check whether a test fails.
 
-``python -m tests.mutation --seed 0 --count 200`` is the command; `__main__` says what it does.
+The command is ``python -m tests.mutation --seed 0 --count 200``; see `__main__`.
 """

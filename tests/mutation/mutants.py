@@ -1,8 +1,8 @@
-"""Changes of one operator, comparison, constant or branch of a module of Python, as text.
+"""Changes of one operator, comparison, constant or branch of a Python module, as text.
 
-A change replaces one stretch of the source and leaves every other character where it is, so that lines keep
-their numbers. Annotations, docstrings, messages of errors, decorators, `__all__` and checks that `zip` and
-scipy make of their arguments are left alone: nothing that is computed depends on them.
+A change replaces one span of the source and leaves all other characters, so that line numbers stay the same.
+Annotations, docstrings, error messages, decorators, `__all__` and argument checks of `zip` and SciPy are not
+changed, because no result depends on them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-__all__ = ["ROOMS", "Mutant", "drawn", "mutants_of"]
+__all__ = ["FOLDERS", "Mutant", "draw_mutants", "find_mutants"]
 
-ROOMS = ("discrim/core", "discrim/inference")
-"""The folders whose modules are changed."""
+FOLDERS = ("discrim/core", "discrim/inference")
+"""Folders whose modules are changed."""
 
 Span = Callable[[ast.expr], tuple[int, int]]
 
@@ -42,30 +42,32 @@ _OPERATORS = {
     ast.And: ("and", "or"),
     ast.Or: ("or", "and"),
 }
-_NAMES = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
-_NAMES |= {there: here for here, there in _NAMES.items()}
+_FUNCTIONS = {"min": "max", "minimum": "maximum", "argmin": "argmax", "any": "all"}
+_FUNCTIONS |= {there: here for here, there in _FUNCTIONS.items()}
 _COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.FunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A module's source with one stretch replaced.
+    """The source of a module with one span replaced.
 
     Attributes
     ----------
     path : str
-        Of the module, from the top of the project.
+        Path of the module relative to the project.
     start, end : int
-        The stretch, in characters.
+        Span in characters.
+    text : str
+        Replacement.
     line : int
-        Where it begins, from 1.
+        Line of the start, from 1.
     reached : range
-        Lines, one of which runs whenever the stretch does: of its statement, or of the function whose
-        argument it is the default of; empty for what runs on import alone.
+        Lines of which one is executed whenever the span is: those of its statement, or of the function if
+        the span is in a default argument; empty for code that runs only on import.
     name : str
-        What the stretch is assigned to, for what runs on import alone.
+        Name to which the span is assigned, for code that runs only on import.
     before, after : str
-        The line, and what it becomes.
+        The line before and after the change.
     """
 
     path: str
@@ -78,38 +80,37 @@ class Mutant:
     before: str
     after: str
 
-    def applied(self, source: str) -> str:
-        """The module's source with the change."""
+    def apply(self, source: str) -> str:
+        """Return the source of the module with the change."""
         return source[: self.start] + self.text + source[self.end :]
 
 
-def drawn(root: Path, seed: int, count: int, within: Iterable[str] = ROOMS) -> list[Mutant]:
-    """`count` changes of the modules in folders, or files, `within`: the same for the same seed and sources.
+def draw_mutants(root: Path, seed: int, count: int, within: Iterable[str] = FOLDERS) -> list[Mutant]:
+    """Draw `count` changes of the modules in folders or files; they depend only on the seed and the sources.
 
-    Each change has a place in the order by a digest of itself, so that other files, and other lines of its
-    file, do not move it.
+    The changes are sorted by a digest of each, so that other files and other lines do not change their order.
     """
     paths = {p for place in within for p in [root / place, *(root / place).rglob("*.py")] if p.is_file()}
-    found: dict[str, Mutant] = {}
+    mutants_by_key: dict[str, Mutant] = {}
     for path in sorted(paths):
-        for mutant in mutants_of(path.relative_to(root).as_posix(), path.read_text("utf-8")):
-            key, again = f"{mutant.path}\n{mutant.before}\n{mutant.after}", 0
-            while f"{seed}\n{key}\n{again}" in found:
-                again += 1
-            found[f"{seed}\n{key}\n{again}"] = mutant
-    order = sorted(found, key=lambda key: hashlib.sha256(key.encode()).digest())
-    return [found[key] for key in order[:count]]
+        for mutant in find_mutants(path.relative_to(root).as_posix(), path.read_text("utf-8")):
+            key, repetition = f"{mutant.path}\n{mutant.before}\n{mutant.after}", 0
+            while f"{seed}\n{key}\n{repetition}" in mutants_by_key:
+                repetition += 1
+            mutants_by_key[f"{seed}\n{key}\n{repetition}"] = mutant
+    order = sorted(mutants_by_key, key=lambda key: hashlib.sha256(key.encode()).digest())
+    return [mutants_by_key[key] for key in order[:count]]
 
 
-def mutants_of(path: str, source: str) -> Iterator[Mutant]:
-    """Every change of a module, in the order of its lines."""
+def find_mutants(path: str, source: str) -> Iterator[Mutant]:
+    """Yield every change of a module in the order of its lines."""
     lines = source.splitlines(keepends=True)
     firsts = [0]
     for line in lines:
         firsts.append(firsts[-1] + len(line))
 
     def place(line: int, column: int) -> int:
-        # ast counts bytes.
+        # Columns of ast are bytes.
         return firsts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
     tokens = [
@@ -122,20 +123,22 @@ def mutants_of(path: str, source: str) -> Iterator[Mutant]:
         return place(node.lineno, node.col_offset), place(node.end_lineno or 0, node.end_col_offset or 0)
 
     def changes(node: ast.AST) -> Iterator[tuple[int, int, str]]:
-        yield from _between(node, span, tokens)
-        yield from _whole(node, span, source)
+        yield from _operator_changes(node, span, tokens)
+        yield from _expression_changes(node, span, source)
 
-    for node, reached, name in _walked(ast.parse(source), range(0), ""):
+    for node, reached, name in _walk(ast.parse(source), range(0), ""):
         for start, end, text in changes(node):
             line = bisect_right(firsts, start)
             before = lines[line - 1]
-            at = start - firsts[line - 1]
-            after = (before[:at] + text + source[end:]).split("\n")[0]
+            column = start - firsts[line - 1]
+            after = (before[:column] + text + source[end:]).split("\n")[0]
             yield Mutant(path, start, end, text, line, reached, name, before.strip(), after.strip())
 
 
-def _between(node: ast.AST, span: Span, tokens: list[tuple[int, str]]) -> Iterator[tuple[int, int, str]]:
-    """Operators: the token between the operands."""
+def _operator_changes(
+    node: ast.AST, span: Span, tokens: list[tuple[int, str]]
+) -> Iterator[tuple[int, int, str]]:
+    """Yield replacements of the operators of an expression."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
             triples = [(left, op, right)]
@@ -147,14 +150,16 @@ def _between(node: ast.AST, span: Span, tokens: list[tuple[int, str]]) -> Iterat
             return
     for left, op, right in triples:
         if type(op) in _OPERATORS:
-            here, there = _OPERATORS[type(op)]
-            first, last = (bisect_left(tokens, (at, "")) for at in (span(left)[1], span(right)[0]))
-            (at,) = (at for at, text in tokens[first:last] if text == here)
-            yield at, at + len(here), there
+            operator, replacement = _OPERATORS[type(op)]
+            first, last = (
+                bisect_left(tokens, (position, "")) for position in (span(left)[1], span(right)[0])
+            )
+            (at,) = (at for at, text in tokens[first:last] if text == operator)
+            yield at, at + len(operator), replacement
 
 
-def _whole(node: ast.AST, span: Span, source: str) -> Iterator[tuple[int, int, str]]:
-    """Expressions replaced as a whole."""
+def _expression_changes(node: ast.AST, span: Span, source: str) -> Iterator[tuple[int, int, str]]:
+    """Yield replacements of constants, conditions, signs and function names."""
     match node:
         case ast.Constant(value=bool(value)):
             yield *span(node), str(not value)
@@ -174,13 +179,13 @@ def _whole(node: ast.AST, span: Span, source: str) -> Iterator[tuple[int, int, s
             if not isinstance(node, ast.While):
                 yield start, end, "True"
         case ast.Call(func=ast.Name(id=name) as func) | ast.Call(func=ast.Attribute(attr=name) as func):
-            if name in _NAMES:
+            if name in _FUNCTIONS:
                 end = span(func)[1]
-                yield end - len(name), end, _NAMES[name]
+                yield end - len(name), end, _FUNCTIONS[name]
 
 
-def _walked(node: ast.AST, reached: range, name: str) -> Iterator[tuple[ast.AST, range, str]]:
-    """The nodes whose value matters, each with `reached` and `name` of `Mutant`."""
+def _walk(node: ast.AST, reached: range, name: str) -> Iterator[tuple[ast.AST, range, str]]:
+    """Yield the nodes that can be changed, with `reached` and `name` of `Mutant`."""
     match node:
         case ast.Raise() | ast.JoinedStr() | ast.Import() | ast.ImportFrom():
             return
@@ -189,7 +194,7 @@ def _walked(node: ast.AST, reached: range, name: str) -> Iterator[tuple[ast.AST,
         case ast.Assign(targets=[ast.Name(id="__all__")]):
             return
         case ast.Assign(value=ast.Subscript() | ast.BinOp(op=ast.BitOr())) if not reached:
-            # An alias of types.
+            # A type alias.
             return
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return
@@ -199,30 +204,31 @@ def _walked(node: ast.AST, reached: range, name: str) -> Iterator[tuple[ast.AST,
     if isinstance(node, ast.FunctionDef):
         inside = range(node.body[0].lineno, (node.end_lineno or 0) + 1)
         for default in [*node.args.defaults, *filter(None, node.args.kw_defaults)]:
-            yield from _walked(default, inside, "")
+            yield from _walk(default, inside, "")
         for child in node.body:
-            yield from _walked(child, _lines(child), "")
+            yield from _walk(child, _statement_lines(child), "")
         return
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "bases"):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.stmt) and not isinstance(node, ast.Module | ast.ClassDef):
-                yield from _walked(child, _lines(child), "")
+                yield from _walk(child, _statement_lines(child), "")
             elif isinstance(child, ast.stmt):
-                yield from _walked(child, range(0), _target(child))
+                yield from _walk(child, range(0), _assigned_name(child))
             elif isinstance(child, ast.AST):
-                yield from _walked(child, reached, name)
+                yield from _walk(child, reached, name)
 
 
-def _lines(statement: ast.stmt) -> range:
-    """The lines of a statement, without those of the statements in it."""
+def _statement_lines(statement: ast.stmt) -> range:
+    """Return the lines of a statement without those of nested statements."""
     body = getattr(statement, "body", None)
     last = body[0].lineno - 1 if body else statement.end_lineno or 0
     return range(statement.lineno, max(last, statement.lineno) + 1)
 
 
-def _target(statement: ast.stmt) -> str:
+def _assigned_name(statement: ast.stmt) -> str:
+    """Return the name to which a statement assigns, or an empty text."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name

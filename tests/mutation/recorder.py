@@ -1,7 +1,7 @@
-"""A plugin of pytest: which test reaches which line, and how long each takes.
+"""Pytest plugin that records which test reaches which line, and how long each test takes.
 
-It is loaded by ``-p tests.mutation.recorder``; `RECORD` of the environment names the file to write,
-`CASES` how many cases of a test with parameters are run.
+It is loaded by ``-p tests.mutation.recorder``; the environment variable `RECORD` names the file to write,
+`CASES` the number of cases of a test with parameters that are run.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from pathlib import Path
 import coverage
 import pytest
 
-from tests.mutation.mutants import ROOMS
+from tests.mutation.mutants import FOLDERS
 
 _RECORD = Path(os.environ["RECORD"])
-_CORE = coverage.Coverage(data_file=str(_RECORD), include=[f"*/{room}/*" for room in ROOMS], branch=False)
-_CASES = int(os.environ["CASES"])
+_COVERAGE = coverage.Coverage(
+    data_file=str(_RECORD), include=[f"*/{room}/*" for room in FOLDERS], branch=False
+)
+_MAX_CASES = int(os.environ["CASES"])
 _SECONDS: dict[str, float] = {}
 
 
@@ -26,27 +28,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     by_test: dict[str, list[pytest.Item]] = {}
     for item in items:
         by_test.setdefault(item.nodeid.split("[")[0], []).append(item)
-    # Of many cases those that lie apart in the list, which differ the most.
-    kept = {id(one) for cases in by_test.values() for one in cases[:: -(-len(cases) // _CASES)]}
-    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
-    items[:] = [item for item in items if id(item) in kept]
+    # Select cases that are far apart in the list, because they differ most.
+    selected = {id(one) for cases in by_test.values() for one in cases[:: -(-len(cases) // _MAX_CASES)]}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in selected])
+    items[:] = [item for item in items if id(item) in selected]
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_sessionstart() -> Iterator[None]:
-    _CORE.erase()
-    _CORE.start()
+    _COVERAGE.erase()
+    _COVERAGE.start()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    # What a fixture does for several tests is counted to the first of them.
-    _CORE.switch_context(item.nodeid)
+    # Lines reached in a shared fixture are attributed to the first test that uses it.
+    _COVERAGE.switch_context(item.nodeid)
     try:
         return (yield)
     finally:
-        _CORE.switch_context("")
+        _COVERAGE.switch_context("")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -58,6 +60,6 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish() -> None:
-    _CORE.stop()
-    _CORE.save()
+    _COVERAGE.stop()
+    _COVERAGE.save()
     _RECORD.with_name(_RECORD.name + ".seconds.json").write_text(json.dumps(_SECONDS))

@@ -1,4 +1,4 @@
-"""The tool's own pieces: what is changed, what is left alone, and that the project is not touched."""
+"""Tests of the mutation tool: what is changed, what is not, and that the project itself is not touched."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutation.mutants import ROOMS, drawn, mutants_of
+from tests.mutation.mutants import FOLDERS, draw_mutants, find_mutants
 from tests.support import ROOT
 
 SOURCE = '''"""Doc 1 < 2."""
@@ -31,14 +31,14 @@ def f(a: int | None, b: float = 0.5, *, c: bool = True) -> "int | None":
 '''
 
 
-def changed() -> set[tuple[str, str]]:
-    return {(m.before, m.after) for m in mutants_of("m.py", SOURCE)}
+def find_changes() -> set[tuple[str, str]]:
+    return {(m.before, m.after) for m in find_mutants("m.py", SOURCE)}
 
 
 def test_each_type_of_mutation_is_generated():
     head = 'def f(a: int | None, b: float = 0.5, *, c: bool = True) -> "int | None":'
     line, here = "if not (a < b and a != LIMIT):  # 1 - 1", 'é = "é", a.min(axis=0) + -b'
-    assert changed() == {
+    assert find_changes() == {
         ("LIMIT = 2", "LIMIT = 3"),
         (head, head.replace("0.5", "1.0")),
         (head, head.replace("True", "False")),
@@ -58,7 +58,7 @@ def test_each_type_of_mutation_is_generated():
 
 
 def test_lines_executed_by_a_test_are_recorded():
-    reached = {m.after: (list(m.reached), m.name) for m in mutants_of("m.py", SOURCE)}
+    reached = {m.after: (list(m.reached), m.name) for m in find_mutants("m.py", SOURCE)}
     assert reached["LIMIT = 3"] == ([], "LIMIT")
     default = next(lines for after, (lines, _) in reached.items() if "c: bool = False" in after)
     assert default == list(range(11, 16))
@@ -71,10 +71,10 @@ def test_lines_executed_by_a_test_are_recorded():
 )
 def test_mutation_is_one_span_of_a_module_that_compiles(name):
     source = (ROOT / "discrim" / name).read_text("utf-8")
-    mutants = list(mutants_of(name, source))
+    mutants = list(find_mutants(name, source))
     assert len(mutants) > 100
     for mutant in mutants[::7]:
-        changed = mutant.applied(source)
+        changed = mutant.apply(source)
         compile(changed, name, "exec")
         assert changed != source
         assert changed[: mutant.start] == source[: mutant.start]
@@ -91,12 +91,12 @@ def test_the_same_seed_draws_the_same_and_other_files_do_not_move_it(tmp_path):
     folder = tmp_path / "discrim" / "core"
     folder.mkdir(parents=True)
     (folder / "a.py").write_text(SOURCE, "utf-8")
-    first = drawn(tmp_path, 0, 9)
-    assert drawn(tmp_path, 0, 9) == first
-    assert drawn(tmp_path, 0, 5) == first[:5]
-    assert drawn(tmp_path, 1, 9) != first
+    first = draw_mutants(tmp_path, 0, 9)
+    assert draw_mutants(tmp_path, 0, 9) == first
+    assert draw_mutants(tmp_path, 0, 5) == first[:5]
+    assert draw_mutants(tmp_path, 1, 9) != first
     (folder / "b.py").write_text(SOURCE.replace("LIMIT", "MOST"), "utf-8")
-    both = drawn(tmp_path, 0, 1000)
+    both = draw_mutants(tmp_path, 0, 1000)
     assert [m for m in both if m.path.endswith("a.py")][:9] == first
 
 
@@ -106,22 +106,22 @@ def test_equivalent_mutations_have_a_module_and_a_reason():
     for entry in known:
         assert entry.keys() == {"path", "before", "after", "why"}
         assert entry["before"] != entry["after"]
-        assert entry["path"].startswith(ROOMS)
+        assert entry["path"].startswith(FOLDERS)
         assert len(entry["why"]) > 10
 
 
 TRIAL = """
 import sys
 from pathlib import Path
-from tests.mutation.mutants import mutants_of
-from tests.mutation.trial import tried
+from tests.mutation.mutants import find_mutants
+from tests.mutation.trial import try_mutant
 
 tree = Path(sys.argv[1])
 path = "discrim/core/a.py"
 source = (tree / path).read_text(encoding="utf-8")
-for number, mutant in enumerate(mutants_of(path, source)):
-    verdict = tried(tree, mutant, ["tests/test_a.py::test_a"], number, -6.0)
-    print(mutant.after, "|", verdict.found)
+for number, mutant in enumerate(find_mutants(path, source)):
+    verdict = try_mutant(tree, mutant, ["tests/test_a.py::test_a"], number, -6.0)
+    print(mutant.after, "|", verdict.outcome)
     assert (tree / path).read_text(encoding="utf-8") == source
 """
 

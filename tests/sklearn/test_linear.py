@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from discrim import sklearn as estimators
 from discrim.datasets import load_iris
 from discrim.penalty import Lasso
-from tests.support import before
+from tests.support import is_older_than
 
 IRIS = load_iris()
 X = IRIS.drop(columns="species")
@@ -60,7 +60,7 @@ def test_coefficients_give_the_decision_function(model, two):
 
 def test_coefficients_are_those_of_scikit_learn():
     # Its default solver divides by N from 1.9 on, and by N - K before.
-    method = "moment" if before(sklearn, 1, 9) else "mle"
+    method = "moment" if is_older_than(sklearn, 1, 9) else "mle"
     ours, theirs = estimators.LDAClassifier(method=method).fit(X, Y), LinearDiscriminantAnalysis().fit(X, Y)
     for name in ("coef_", "intercept_"):
         held, other = (getattr(model, name) - getattr(model, name)[0] for model in (ours, theirs))

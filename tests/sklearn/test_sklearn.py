@@ -54,7 +54,7 @@ from discrim.models.results.results import ClassifierResults
 from discrim.penalty import ElasticNet
 from discrim.sklearn import FormulaClassifier, as_estimator
 from discrim.sklearn.formulas import VERBS
-from tests.support import calls_of
+from tests.support import record_calls
 
 mpl.use("Agg")
 
@@ -305,7 +305,7 @@ def test_rows_in_any_form_give_the_same(verb, form):
 
 def test_an_array_is_not_copied():
     rows, names = X.to_numpy(copy=True), ["x0", "x1", "x2", "x3"]
-    with calls_of(discrim.lda) as fits:
+    with record_calls(discrim.lda) as fits:
         model = estimators.LDAClassifier().fit(rows, Y)
     (fit,) = fits
     assert np.shares_memory(Table(fit["data"]).view(names), rows)

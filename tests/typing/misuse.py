@@ -1,4 +1,4 @@
-"""Slips of a user's: type checkers report each line that ends in a comment that says so, and no other."""
+"""Mistakes of a user: type checkers report each line that ends in "# wrong", and no other."""
 
 import pandas as pd
 

@@ -1,4 +1,4 @@
-"""A user's script: it runs, and type checkers have nothing to report of it, and know what it asserts."""
+"""Script of a user that runs, has no type errors, and asserts the inferred types."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ two = iris[iris["species"] != "setosa"].astype({"species": str})
 folder = Path()
 
 
-def parts() -> Iterator[pd.DataFrame]:
+def chunks() -> Iterator[pd.DataFrame]:
     yield iris.iloc[:75]
     yield iris.iloc[75:]
 
@@ -37,10 +37,10 @@ assert_type(fit.canonical("sas").structure("total"), pd.DataFrame)
 print(fit.summary().as_markdown(), accuracy(fit, iris), fit.wilks.pvalue)
 fit.plot("scores", level=0.9).set_title("Irises")
 fit.save(folder / "iris.fit")
-moments("species ~ .", parts).save(folder / "sums")
+moments("species ~ .", chunks).save(folder / "sums")
 print(load(folder / "iris.fit").predict(pl.from_pandas(iris)).value_counts())
 assert_type(load(folder / "iris.fit", LDAResults).scaling, pd.DataFrame)
-assert_type(load("sums", Moments) + moments("species ~ .", parts()), Moments)
+assert_type(load("sums", Moments) + moments("species ~ .", chunks()), Moments)
 
 plain = logistic("species ~ petal_width", two, weights=None)
 assert_type(plain, discrim.LogisticResults)

@@ -1,4 +1,4 @@
-"""The lines that each page of the reference begins with, and what they print."""
+"""Example code at the beginning of each reference page, and its output."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ fit = permanova("species + sex ~ bill_length_mm + bill_depth_mm", data=load_peng
     "stepwise": """
 print(stepwise("species ~ .", data=load_iris()))""",
 }
-"""By verb, after the imports; a fit is printed where nothing else is."""
+"""Code by function, after the imports; the fit is printed if nothing else is."""
 
 
-def first_lines(verb: str) -> str:
-    """The lines of a verb, whole."""
+def example_code(verb: str) -> str:
+    """Return the example code of a function with its imports."""
     code = FIRST_LINES[verb] + ("" if "print(" in FIRST_LINES[verb] else "\nprint(fit)")
     verbs = set(re.findall(r"\b(\w+)\(", code)) & set(discrim.__all__)
     tables = set(re.findall(r"\bload_\w+", code))
@@ -111,9 +111,9 @@ def first_lines(verb: str) -> str:
     return "\n".join([*lines, code])
 
 
-def printed(code: str) -> str:
-    """What lines print, in a folder that is not kept."""
-    said = io.StringIO()
-    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(said):
+def printed_output(code: str) -> str:
+    """Run code in a temporary folder and return what it prints."""
+    output = io.StringIO()
+    with TemporaryDirectory() as folder, chdir(folder), redirect_stdout(output):
         exec(compile(code, "lines", "exec"), {})
-    return "\n".join(line.rstrip() for line in said.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in output.getvalue().splitlines())

@@ -1,4 +1,4 @@
-"""What search engines and cards of links read of a page: its title, some sentences, a picture."""
+"""Metadata of pages for search engines and link previews: title, description and picture."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from urllib.parse import urljoin
 from docutils import nodes
 from sphinx.application import Sphinx
 
-LENGTH = 200
-"""Characters of a description that search engines show, about."""
+MAX_LENGTH = 200
+"""Approximate number of characters of a description that search engines show."""
 
 
-def description(tree: nodes.document) -> str:
-    """The first sentences of a page, as many as are shown, or the beginning of its first."""
-    said = (" ".join(each.astext().split()) for each in tree.findall(nodes.paragraph))
-    text = next((text for text in said if len(text) > LENGTH / 4), "")
-    if len(text) <= LENGTH:
+def page_description(tree: nodes.document) -> str:
+    """Return the first sentences of a page up to the maximum length, or the beginning of the first one."""
+    paragraphs = (" ".join(each.astext().split()) for each in tree.findall(nodes.paragraph))
+    text = next((text for text in paragraphs if len(text) > MAX_LENGTH / 4), "")
+    if len(text) <= MAX_LENGTH:
         return text
-    sentences = re.match(rf".{{{LENGTH // 4},{LENGTH - 1}}}[.?!](?= )", text)
-    cut = text[:LENGTH].rpartition(" ")[0].rstrip(",;:")
+    sentences = re.match(rf".{{{MAX_LENGTH // 4},{MAX_LENGTH - 1}}}[.?!](?= )", text)
+    cut = text[:MAX_LENGTH].rpartition(" ")[0].rstrip(",;:")
     return sentences[0] if sentences else f"{cut} \N{HORIZONTAL ELLIPSIS}"
 
 
-def add_tags(
+def add_meta_tags(
     app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
 ) -> None:
-    """Describe a page in its head. An address of the site makes addresses whole, as they are asked to be."""
-    text = description(tree) if tree is not None else ""
+    """Add a page's metadata to its head, with absolute addresses if the address of the site is known."""
+    text = page_description(tree) if tree is not None else ""
     title = re.sub("<[^>]*>", "", context.get("title", app.config.html_title))
     picture = f"_static/{app.config.social_picture}"
     address = app.config.html_baseurl
@@ -51,8 +51,8 @@ def add_tags(
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Add the tags where a page is written."""
+    """Connect the metadata to the templates of pages."""
     app.add_config_value("social_picture", "", "html")
     app.add_config_value("social_alt", "", "html")
-    app.connect("html-page-context", add_tags)
+    app.connect("html-page-context", add_meta_tags)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The pages of the book as JupyterLite opens them, with Python in the reader's browser: see `make lite`."""
+"""The pages of the book for JupyterLite, with Python in the reader's browser: see `make lite`."""
 
 from __future__ import annotations
 
@@ -9,32 +9,33 @@ import sys
 from pathlib import Path
 
 import nbformat
-from notebooks import notebook_of, runs_in_a_browser
+from notebooks import page_notebook, runs_in_a_browser
 
 PAGES = Path(__file__).parents[1]
 PYODIDE = "https://cdn.jsdelivr.net/pyodide/v314.0.6/full/pyodide.mjs"
-"""Python for browsers, at the version that jupyterlite-pyodide-kernel of the Makefile is made for."""
+"""Python for browsers, in the version required by jupyterlite-pyodide-kernel of the Makefile."""
 
-EXTRAS = {r"interactive=True": "interactive", r"(from|import) (discrim\.)?sklearn": "sklearn"}
-"""What the code of a page has, and what is installed for it."""
+EXTRAS_BY_PATTERN = {r"interactive=True": "interactive", r"(from|import) (discrim\.)?sklearn": "sklearn"}
+"""Optional dependencies by the pattern of code that needs them."""
 
-ABOUT = f"""This page runs in your browser; your data do not leave it. Python and the packages that discrim
+INTRODUCTION = f"""\
+This page runs in your browser; your data do not leave it. Python and the packages that discrim
 requires are loaded from `{PYODIDE.removesuffix("/pyodide.mjs")}` (plotly from PyPI), and discrim itself from
 this site. To start, choose *Run*, *Run All Cells*; the first cell takes about a minute. Threads are not
 available in the browser, so long computations take longer."""
 
 
-def for_browsers(page: Path) -> nbformat.NotebookNode:
-    """The notebook of a page, with a first cell that installs the package."""
-    notebook = notebook_of(page)
+def browser_notebook(page: Path) -> nbformat.NotebookNode:
+    """Return the notebook of a page with a first cell that installs the package."""
+    notebook = page_notebook(page)
     lines = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    extras = ",".join(extra for pattern, extra in EXTRAS.items() if re.search(pattern, lines))
+    extras = ",".join(extra for pattern, extra in EXTRAS_BY_PATTERN.items() if re.search(pattern, lines))
     name = f'"discrim[{extras}]"' if extras else "discrim"
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = linked(cell.source)
+            cell.source = link_to_notebooks(cell.source)
     code = nbformat.v4.new_code_cell(f"%pip install -q {name}", id="install")
-    notebook.cells[:0] = [nbformat.v4.new_markdown_cell(ABOUT, id="about"), code]
+    notebook.cells[:0] = [nbformat.v4.new_markdown_cell(INTRODUCTION, id="about"), code]
     notebook.metadata["kernelspec"] = {
         "display_name": "Python (Pyodide)",
         "language": "python",
@@ -43,8 +44,8 @@ def for_browsers(page: Path) -> nbformat.NotebookNode:
     return notebook
 
 
-def linked(text: str) -> str:
-    """Text of a page whose links lead to notebooks."""
+def link_to_notebooks(text: str) -> str:
+    """Replace links to pages by links to notebooks."""
 
     def link(match: re.Match[str]) -> str:
         return f"]({match[1]}.ipynb)" if runs_in_a_browser(PAGES / f"{match[1]}.md") else match[0]
@@ -52,12 +53,12 @@ def linked(text: str) -> str:
     return re.sub(r"\]\(([\w-]+)\.md\)", link, text)
 
 
-def write(folder: Path) -> None:
-    """Write the notebooks, the tables that they read and the settings of the site."""
+def write_site(folder: Path) -> None:
+    """Write the notebooks, the tables that they read, and the settings of the site."""
     files = folder / "files"
     shutil.copytree(PAGES / "data", files / "data")
     for page in filter(runs_in_a_browser, sorted(PAGES.glob("*.md"))):
-        nbformat.write(for_browsers(page), files / f"{page.stem}.ipynb")
+        nbformat.write(browser_notebook(page), files / f"{page.stem}.ipynb")
     kernel = {"@jupyterlite/pyodide-kernel-extension:kernel": {"pyodideUrl": PYODIDE}}
     settings = {"appName": "discrim", "litePluginSettings": kernel}
     text = json.dumps({"jupyter-lite-schema-version": 0, "jupyter-config-data": settings}, indent=2)
@@ -65,4 +66,4 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write_site(Path(sys.argv[1]))

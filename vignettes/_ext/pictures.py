@@ -1,6 +1,6 @@
-"""Pictures of pages: files with names, texts for those who do not see them, and a grid of small ones.
+"""Pictures of pages: file names, alternative texts, and a gallery of small pictures.
 
-The kernel of a page draws them by `kernel.py`, as vectors that say what they show.
+The kernel of a page draws them as SVG with descriptions, see `kernel.py`.
 """
 
 from __future__ import annotations
@@ -17,52 +17,54 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 STARTUP = Path(__file__).with_name("startup.py")
-KIND = re.compile(r'\.plot\(\s*"(\w+)"')
-WORDS = re.compile("<svg [^>]*aria-label='([^']*)'")
+KIND_PATTERN = re.compile(r'\.plot\(\s*"(\w+)"')
+LABEL_PATTERN = re.compile("<svg [^>]*aria-label='([^']*)'")
 
 
-class Place(nodes.General, nodes.Element):
-    """The place of a grid of all pictures of a page."""
+class GalleryPlaceholder(nodes.General, nodes.Element):
+    """Placeholder of the gallery of a page."""
 
 
 class Gallery(SphinxDirective):
-    """The sections of a page as a grid of small pictures and the questions that they answer."""
+    """Directive for a grid of small pictures of the sections of a page, with their questions."""
 
     def run(self) -> list[nodes.Node]:
-        """Leave the place, which is filled when the page is read to its end."""
-        return [Place()]
+        """Return a placeholder, which is replaced when the whole page has been read."""
+        return [GalleryPlaceholder()]
 
 
 def name_pictures(app: Sphinx, tree: nodes.document) -> None:
-    """Give the pictures of a page's cells names and texts, before Sphinx collects them."""
-    page, taken = app.env.docname.replace("/", "-"), dict[str, int]()
+    """Name the pictures of a page's cells and add alternative texts before Sphinx collects them."""
+    page, counts = app.env.docname.replace("/", "-"), dict[str, int]()
     for cell in tree.findall(lambda node: isinstance(node, nodes.container) and "cell" in node["classes"]):
         code = "\n".join(each.astext() for each in cell.findall(nodes.literal_block))
         for image in cell.findall(nodes.image):
-            drawn = Path(app.srcdir, image["uri"].lstrip("/")).resolve()
-            words = WORDS.match(drawn.read_text(encoding="utf-8")) if drawn.suffix == ".svg" else None
-            if words is not None:
-                image["alt"] = unescape(words[1])
+            picture = Path(app.srcdir, image["uri"].lstrip("/")).resolve()
+            label = (
+                LABEL_PATTERN.match(picture.read_text(encoding="utf-8")) if picture.suffix == ".svg" else None
+            )
+            if label is not None:
+                image["alt"] = unescape(label[1])
                 image["classes"].append("dark-light")
-            kinds = "-".join(dict.fromkeys(KIND.findall(code))) or section_of(image)
-            taken[kinds] = taken.get(kinds, 0) + 1
-            count = f"-{taken[kinds]}" if taken[kinds] > 1 else ""
-            named = drawn.with_name(f"{page}-{kinds}{count}{drawn.suffix}")
-            shutil.copyfile(drawn, named)
-            image["uri"] = "/" + os.path.relpath(named, app.srcdir)
-    for place in list(tree.findall(Place)):
-        place.replace_self(grid(tree))
+            kinds = "-".join(dict.fromkeys(KIND_PATTERN.findall(code))) or section_id(image)
+            counts[kinds] = counts.get(kinds, 0) + 1
+            count = f"-{counts[kinds]}" if counts[kinds] > 1 else ""
+            named_copy = picture.with_name(f"{page}-{kinds}{count}{picture.suffix}")
+            shutil.copyfile(picture, named_copy)
+            image["uri"] = "/" + os.path.relpath(named_copy, app.srcdir)
+    for placeholder in list(tree.findall(GalleryPlaceholder)):
+        placeholder.replace_self(gallery_grid(tree))
 
 
-def section_of(node: nodes.Node) -> str:
-    """The name of the section that a node stands in."""
+def section_id(node: nodes.Node) -> str:
+    """Return the id of the section that contains a node."""
     while not isinstance(node, nodes.section):
         node = node.parent
     return node["ids"][0]
 
 
-def grid(tree: nodes.document) -> nodes.container:
-    """A link to each section of a section that has a picture: the picture, its title, its question."""
+def gallery_grid(tree: nodes.document) -> nodes.container:
+    """Return links to the subsections with a picture: the picture, its title and its question."""
     items = nodes.bullet_list()
     for section in tree.findall(nodes.section):
         image = next(section.findall(nodes.image), None)
@@ -81,9 +83,9 @@ def grid(tree: nodes.document) -> nodes.container:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Name pictures before they are collected; kernels run first what the variable names."""
+    """Connect the naming of pictures, and make kernels run the start-up script."""
     os.environ["PYTHONSTARTUP"] = str(STARTUP)
-    app.add_node(Place)
+    app.add_node(GalleryPlaceholder)
     app.add_directive("gallery", Gallery)
     app.connect("doctree-read", name_pictures, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

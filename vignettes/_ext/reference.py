@@ -1,8 +1,8 @@
-"""Write the pages of the API reference, one for each verb and its results, from the public names.
+"""Write the pages of the API reference, one for each function and its results.
 
-A page begins with lines that run and what they print. Attributes and methods are grouped by purpose
-(estimates, prediction, evaluation, tests, plots, export), each with a line that opens; then come the
-parameters in groups, and the notes.
+A page begins with example code and its output. Attributes and methods are grouped by purpose (estimates,
+prediction, evaluation, tests, plots, export); each has a line that opens on a click. The parameters, in
+groups, and the notes follow.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from discrim.report.result_table import ResultTable
 
 sys.path.insert(0, str(Path(__file__).parent))
 import docstrings as docs
-from docstrings import block, boxed, described, fold, section, titled
-from first_lines import first_lines, printed
+from docstrings import block, boxed_block, description_list, fold_block, heading, rubric_section
+from first_lines import example_code, printed_output
 
 FOLDER = "reference"
 GALLERY = Path(__file__).parents[1] / "gallery.md"
 README = Path(__file__).parents[2] / "README.md"
 FIT = "fit"
-"""Name of a fit whose class does not matter."""
+"""Name of a fit in the calls of methods that all fits have."""
 
-CALLED = {
+INSTANCE_NAMES = {
     "Assessment": "assessment",
     "BayesResults": "law",
     "Boundary": "plane",
@@ -67,9 +67,9 @@ CALLED = {
     "TermCanonicalResults": "variates",
     "TestResult": "test",
 }
-"""Names of what is no fit, in calls of its methods."""
+"""Names of instances that are not fits, in the calls of their methods."""
 
-GIVEN = (
+RESULT_CLASSES = (
     "models.selection.comparison:Comparison",
     "models.results.canonical:CanonicalResults",
     "models.results.assessed:Assessment",
@@ -94,7 +94,7 @@ GIVEN = (
     "models.linear_model.permanova:Dispersion",
     "models.selection.learning:LearningCurve",
 )
-"""Classes of what methods give, which nobody makes."""
+"""Classes of results that are returned by methods and not created by users."""
 
 ESTIMATES = "Estimates"
 PURPOSES = {
@@ -137,7 +137,7 @@ WITH_CRITERIA = (
     "LogisticResults",
     "MixtureResults",
 )
-ONLY = {
+CLASSES_WITH_MEMBER = {
     "typicality": ("LDAResults", "QDAResults"),
     "casewise": ("LDAResults", "QDAResults"),
     "relative_distances": ("LDAResults", "QDAResults"),
@@ -147,7 +147,7 @@ ONLY = {
     "llf": (*WITH_CRITERIA, "RDAResults"),
     "df_model": (*WITH_CRITERIA, "IndicatorResults", "PerceptronResults", "HyperplaneResults"),
 }
-"""Which fits answer what not every fit does."""
+"""Fits that have a member of `ClassifierResults` that not every fit has."""
 
 TABLE = "Formula, table and prior"
 MODEL = "Model"
@@ -161,12 +161,12 @@ GROUPS = {
     "Computation": ("tol", "maxiter", "starts", "draws", "seed"),
     "Data handling": ("levels", "na_action", "missing", "unseen", "collinear", "functions"),
 }  # fmt: skip
-"""Parameters as they are grouped, each in the first group that has it; others are the model's."""
+"""Parameters by group; a parameter is in the first group that lists it, or else in that of the model."""
 
-NEEDS = {
+REQUIRED_PARAMETERS = {
     "Tuning and cross-validation": "folds",
 }
-"""Groups of those verbs only that have a parameter."""
+"""Groups that are used only if the function has the given parameter."""
 
 CAPTIONS = {
     "Discriminant analysis": ("lda", "qda", "rda", "nearest_centroid", "mixture", "plda", "location"),
@@ -207,169 +207,191 @@ TITLES = {
     "datasets": "Datasets",
     "errors": "Errors and warnings",
 }
-"""Titles of pages that are of no verb."""
-OTHERS = {"PenalizedLogisticResults": "Penalized fits"}
-"""Titles of what a second class answers, otherwise than the first of its verb."""
+"""Titles of pages that do not describe a function."""
+SECOND_CLASS_TITLES = {"PenalizedLogisticResults": "Penalized fits"}
+"""Titles of the sections of a second result class of a function."""
 
-LINES = {
+PAGE_DESCRIPTIONS = {
     "fits": "Prediction, error rates, plots and export: methods that all fits have in common.",
     "given": "Objects returned by methods of fits: canonical variates, assessments, tests, summaries.",
 }
-"""What pages are that have no docstring."""
+"""Descriptions of pages without a docstring."""
 
 
-def unwrapped(held: Any) -> Any:
+def unwrap(attribute: Any) -> Any:
     """Return the function of a method or property, with or without a condition."""
-    held = getattr(held, "fget", None) or getattr(held, "__func__", held)
-    return held.function if isinstance(held, ConditionalAttribute) else held
+    attribute = getattr(attribute, "fget", None) or getattr(attribute, "__func__", attribute)
+    return attribute.function if isinstance(attribute, ConditionalAttribute) else attribute
 
 
-def members(kind: type, base: type) -> Iterator[str]:
-    """Public methods and properties of this package with a docstring, but those that a base has."""
+def public_members(kind: type, base: type) -> Iterator[str]:
+    """Yield the public methods and properties of a class with a docstring that differ from those of a base."""
     for name in dir(kind):
-        held = inspect.getattr_static(kind, name)
-        function = unwrapped(held)
+        attribute = inspect.getattr_static(kind, name)
+        function = unwrap(attribute)
         if name.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
             continue
-        if function.__module__.startswith("discrim") and inspect.getattr_static(base, name, None) is not held:
+        if (
+            function.__module__.startswith("discrim")
+            and inspect.getattr_static(base, name, None) is not attribute
+        ):
             yield name
 
 
 def listed_attributes(kind: type) -> dict[str, tuple[str, str]]:
     """Types and descriptions of the attributes in the docstring of a class, by name."""
     listed = {}
-    for each in docs.parsed(kind)["Attributes"]:
+    for each in docs.parse_docstring(kind)["Attributes"]:
         names = [name.strip() for name in each.name.split(",")]
-        said = " ".join(line.strip() for line in each.desc if line.strip())
-        # What is said of several together is said of each by its own docstring.
-        listed |= dict.fromkeys(names, (each.type, said if len(names) == 1 else ""))
+        description = " ".join(line.strip() for line in each.desc if line.strip())
+        # Attributes that are described together also have docstrings of their own.
+        listed |= dict.fromkeys(names, (each.type, description if len(names) == 1 else ""))
     return listed
 
 
-def entry(owner: str, kind: type, name: str, listed: Mapping[str, tuple[str, str]]) -> str:
-    """A method or attribute: its line, which opens where there is more."""
-    held = inspect.getattr_static(kind, name, None)
-    function = unwrapped(held)
-    if inspect.isfunction(function) and not isinstance(held, property):
-        line = docs.summary(docs.parsed(function))
-        called = "estimator" if owner.endswith("Classifier") else CALLED.get(owner, FIT)
-        return block(f"py:method:: {owner}.{name}()", fold(line, docs.rest(f"{called}.{name}", function)))
-    doc = docs.parsed(function if isinstance(held, property) else None)
-    form, said = listed.get(name, ("", ""))
-    line = " ".join(filter(None, [said or docs.summary(doc), form and f"*{form}*"]))
-    more = "\n".join(doc["Extended Summary"]) + "\n\n" + docs.notes(doc)
-    return block(f"py:attribute:: {owner}.{name}", fold(line, more + section("Examples", docs.examples(doc))))
+def member_entry(owner: str, kind: type, name: str, listed: Mapping[str, tuple[str, str]]) -> str:
+    """Format a method or attribute: a line that opens if there is more."""
+    attribute = inspect.getattr_static(kind, name, None)
+    function = unwrap(attribute)
+    if inspect.isfunction(function) and not isinstance(attribute, property):
+        line = docs.summary_line(docs.parse_docstring(function))
+        called = "estimator" if owner.endswith("Classifier") else INSTANCE_NAMES.get(owner, FIT)
+        return block(
+            f"py:method:: {owner}.{name}()",
+            fold_block(line, docs.format_details(f"{called}.{name}", function)),
+        )
+    doc = docs.parse_docstring(function if isinstance(attribute, property) else None)
+    form, description = listed.get(name, ("", ""))
+    line = " ".join(filter(None, [description or docs.summary_line(doc), form and f"*{form}*"]))
+    more = "\n".join(doc["Extended Summary"]) + "\n\n" + docs.format_notes(doc)
+    return block(
+        f"py:attribute:: {owner}.{name}",
+        fold_block(line, more + rubric_section("Examples", docs.format_examples(doc))),
+    )
 
 
 def is_method(name: str) -> bool:
-    """Whether a name of every fit is a method."""
+    """Return whether a name of `ClassifierResults` is a method."""
     return not isinstance(inspect.getattr_static(ClassifierResults, name), property)
 
 
-def row(left: str, right: str) -> str:
-    """A line that does not open, and is no description of a name."""
+def plain_row(left: str, right: str) -> str:
+    """Format a line that does not open and does not define a name."""
     return block("container:: answer", f"{left}\n\n{right}")
 
 
-def elsewhere(name: str) -> str:
-    """The line of what every fit answers, with a link to where it is described."""
-    held = inspect.getattr_static(ClassifierResults, name)
-    line = docs.summary(docs.parsed(unwrapped(held)))
-    return row(f":py:obj:`{name}{'()' if is_method(name) else ''} <{FIT}.{name}>`", line)
+def shared_entry(name: str) -> str:
+    """Format the line of a member that all fits have, with a link to its description."""
+    attribute = inspect.getattr_static(ClassifierResults, name)
+    line = docs.summary_line(docs.parse_docstring(unwrap(attribute)))
+    return plain_row(f":py:obj:`{name}{'()' if is_method(name) else ''} <{FIT}.{name}>`", line)
 
 
 def is_refused(kind: type, base: type, name: str) -> bool:
-    """Whether a class stands in for a name of its base only to say that there is no such thing."""
-    said = getattr(kind, name).__doc__ or ""
-    return said.startswith("Refused") or said == getattr(getattr(base, name, None), "__doc__", None)
+    """Return whether a class overrides a member of its base only to refuse it."""
+    doc = getattr(kind, name).__doc__ or ""
+    return doc.startswith("Refused") or doc == getattr(getattr(base, name, None), "__doc__", None)
 
 
 def is_model(kind: type) -> bool:
-    """Whether a class is of the fits of one model."""
+    """Return whether a class is the result class of one model."""
     return issubclass(kind, ClassifierResults) and kind is not ClassifierResults
 
 
-def own_names(kind: type) -> list[str]:
-    """What a class has of its own: listed attributes first, then what else has a docstring."""
+def own_members(kind: type) -> list[str]:
+    """Return the members of a class that not every fit has: listed attributes first."""
     base = (
         ClassifierResults if kind is not ClassifierResults and issubclass(kind, ClassifierResults) else object
     )
-    return list(dict.fromkeys([*listed_attributes(kind), *members(kind, base)]))
+    return list(dict.fromkeys([*listed_attributes(kind), *public_members(kind, base)]))
 
 
-def shared_names(kind: type) -> list[str]:
-    """What a class has as every fit does."""
+def shared_members(kind: type) -> list[str]:
+    """Return the members of a fit that every fit has."""
     if not is_model(kind):
         return []
-    own, every = own_names(kind), members(ClassifierResults, object)
-    return [n for n in every if n not in own and (n not in ONLY or kind.__name__ in ONLY[n])]
+    own, every = own_members(kind), public_members(ClassifierResults, object)
+    return [
+        n
+        for n in every
+        if n not in own and (n not in CLASSES_WITH_MEMBER or kind.__name__ in CLASSES_WITH_MEMBER[n])
+    ]
 
 
-def more_of(purpose: str, kind: type, shared: Iterable[str]) -> str:
-    """What a purpose has beside its names: attributes of every fit, or the kinds of plots."""
+def extra_row(purpose: str, kind: type, shared: Iterable[str]) -> str:
+    """Format an additional row of a purpose: the attributes of all fits, or the kinds of plots."""
     if purpose == "Plots":
         kinds = [each for model in MODELS if model.results == kind.__name__ for each in plot_kinds(model)]
-        there = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
-        words = ", ".join(
-            f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in there else f"``{each}``"
+        documented = set(re.findall(r"^### (\w+)$", GALLERY.read_text(encoding="utf-8"), re.MULTILINE))
+        links = ", ".join(
+            f"`{each} <../gallery.html#{each.replace('_', '-')}>`__" if each in documented else f"``{each}``"
             for each in kinds
         )
-        return row("Kinds", f"{words}; see the :doc:`gallery </gallery>`.") if kinds else ""
+        return plain_row("Kinds", f"{links}; see the :doc:`gallery </gallery>`.") if kinds else ""
     names = [name for name in shared if name not in ANSWERS]
     links = ", ".join(f":py:obj:`{name} <{FIT}.{name}>`" for name in names)
-    return row("Common to all fits", links) if purpose == ESTIMATES and names else ""
+    return plain_row("Common to all fits", links) if purpose == ESTIMATES and names else ""
 
 
-def answers(owner: str, kind: type) -> str:
-    """Attributes and methods of a class, by purpose."""
-    shared = shared_names(kind)
-    return by_purpose(owner, kind, own_names(kind), shared, "-")
+def member_sections(owner: str, kind: type) -> str:
+    """Format the attributes and methods of a class by purpose."""
+    shared = shared_members(kind)
+    return sections_by_purpose(owner, kind, own_members(kind), shared, "-")
 
 
-def by_purpose(owner: str, kind: type, own: list[str], shared: list[str], under: str) -> str:
-    """Names of a class and of every fit under the purposes that they serve."""
+def sections_by_purpose(owner: str, kind: type, own: list[str], shared: list[str], character: str) -> str:
+    """Format members of a class, and shared members, under headings of their purposes."""
     text, listed = "", listed_attributes(kind)
     for purpose, order in PURPOSES.items():
         others = [name for name in own if name not in ANSWERS] if purpose == ESTIMATES else []
         lines = "".join(
-            entry(owner, kind, name, listed) if name in own else elsewhere(name)
+            member_entry(owner, kind, name, listed) if name in own else shared_entry(name)
             for name in [*others, *order]
             if name in own or name in shared
         )
-        lines += more_of(purpose, kind, shared)
+        lines += extra_row(purpose, kind, shared)
         if lines:
-            text += titled(purpose, under) + block("container:: answers", lines)
+            text += heading(purpose, character) + block("container:: answers", lines)
     return text
 
 
-def otherwise(name: str, kind: type, beside: type) -> str:
-    """What a class answers otherwise than one that stands before it, and what it refuses."""
-    own = [n for n in own_names(kind) if getattr(kind, n, None) is not getattr(beside, n, None)]
-    refused = [n for n in own if is_refused(kind, beside, n)]
-    text = titled(OTHERS[name], "-") + of_class(name, kind)
-    text += block("container:: answers", row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
-    return text + by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
+def second_class_section(name: str, kind: type, first_kind: type) -> str:
+    """Format how a second result class of a function differs from the first: refused and own members."""
+    own = [n for n in own_members(kind) if getattr(kind, n, None) is not getattr(first_kind, n, None)]
+    refused = [n for n in own if is_refused(kind, first_kind, n)]
+    text = heading(SECOND_CLASS_TITLES[name], "-") + class_section(name, kind)
+    text += block("container:: answers", plain_row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
+    return text + sections_by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
 
 
-def prose(doc: Any) -> str:
-    """What is said before the parameters."""
-    return f"{docs.summary(doc)}\n\n" + "\n".join(doc["Extended Summary"]) + "\n\n"
+def description_text(doc: Any) -> str:
+    """Format the summary and the extended summary of a docstring."""
+    return f"{docs.summary_line(doc)}\n\n" + "\n".join(doc["Extended Summary"]) + "\n\n"
 
 
-def of_class(name: str, kind: type) -> str:
-    """What a class is, without what it answers."""
-    doc = docs.parsed(kind)
-    return block(f"py:class:: {name}", prose(doc) + docs.notes(doc) + section("Examples", docs.examples(doc)))
+def class_section(name: str, kind: type) -> str:
+    """Format the description of a class without its members."""
+    doc = docs.parse_docstring(kind)
+    return block(
+        f"py:class:: {name}",
+        description_text(doc)
+        + docs.format_notes(doc)
+        + rubric_section("Examples", docs.format_examples(doc)),
+    )
 
 
-def grouped(parts: Iterable[Any], *, of_model: bool) -> dict[str, list[Any]]:
-    """Parameters by group; those of what is no model are in no group where a model's would be in its own."""
+def group_parameters(parts: Iterable[Any], *, of_model: bool) -> dict[str, list[Any]]:
+    """Group parameters; functions that do not fit models have only the last group."""
     parts = list(parts)
     names = [part.name for part in parts]
     groups: dict[str, list[Any]] = {group: [] for group in ("", *GROUPS)}
     for part in parts:
-        there = (g for g, each in GROUPS.items() if part.name in each and NEEDS.get(g, part.name) in names)
-        group = next(there, MODEL)
+        groups_of_part = (
+            g
+            for g, each in GROUPS.items()
+            if part.name in each and REQUIRED_PARAMETERS.get(g, part.name) in names
+        )
+        group = next(groups_of_part, MODEL)
         groups[group if of_model or group == LAST else ""].append(part)
     for group in (COMPUTED, LAST):
         if len(groups[group]) == 1:
@@ -377,24 +399,24 @@ def grouped(parts: Iterable[Any], *, of_model: bool) -> dict[str, list[Any]]:
     return {group: each for group, each in groups.items() if each}
 
 
-def parameters(verb: str, function: Any) -> str:
-    """The parameters of a verb, of a model by group, with its signature and what it raises."""
-    doc, values = docs.parsed(function), docs.defaults(function)
-    text = titled("Parameters", "-")
-    text += boxed("Signature with all defaults", docs.python(docs.call(verb, function)))
-    for group, parts in grouped(doc["Parameters"], of_model=verb in VERBS).items():
-        words, content = ", ".join(f"``{part.name}``" for part in parts), described(parts, values)
+def parameters_section(verb: str, function: Any) -> str:
+    """Format the parameters of a function by group, with its signature, return value and errors."""
+    doc, values = docs.parse_docstring(function), docs.default_values(function)
+    text = heading("Parameters", "-")
+    text += boxed_block("Signature with all defaults", docs.code_block(docs.format_signature(verb, function)))
+    for group, parts in group_parameters(doc["Parameters"], of_model=verb in VERBS).items():
+        names, content = ", ".join(f"``{part.name}``" for part in parts), description_list(parts, values)
         if group in ("", TABLE, MODEL):
-            text += (titled(group, "~") if group else "") + content
+            text += (heading(group, "~") if group else "") + content
         else:
-            text += boxed(f"{group}: {words}", content)
-    returned = described(part for part in doc["Returns"] if part.desc)
-    text += titled("Returns", "-") + returned if returned else ""
-    return text + boxed("Errors and warnings", described([*doc["Raises"], *doc["Warns"]]))
+            text += boxed_block(f"{group}: {names}", content)
+    returned = description_list(part for part in doc["Returns"] if part.desc)
+    text += heading("Returns", "-") + returned if returned else ""
+    return text + boxed_block("Errors and warnings", description_list([*doc["Raises"], *doc["Warns"]]))
 
 
-def taught() -> dict[str, str]:
-    """Where each verb is taught, by the table of the README."""
+def tutorial_links() -> dict[str, str]:
+    """Return links to the pages that explain each function, from the table of the README."""
     places = {}
     for row in README.read_text(encoding="utf-8").splitlines():
         cells = row.split(" | ")
@@ -405,116 +427,152 @@ def taught() -> dict[str, str]:
     return places
 
 
-def of_verb(verb: str, kinds: Mapping[str, type], place: str, shown: Callable[[str], str]) -> str:
-    """The page of a verb, with the classes of what it gives and where it is taught."""
-    function, code = getattr(discrim, verb), first_lines(verb)
-    doc = docs.parsed(function)
-    text = titled(verb) + block("py:currentmodule:: discrim")
-    text += block(f"py:function:: {verb}({docs.first_parameters(function)})", prose(doc) + place)
-    text += docs.python(code) + block("code-block:: text", shown(code), ":class: printed")
+def verb_page(verb: str, kinds: Mapping[str, type], links: str, run_code: Callable[[str], str]) -> str:
+    """Return the page of a function with its result classes.
+
+    Parameters
+    ----------
+    verb : str
+        Name of the function.
+    kinds : dict of str to type
+        Result classes described on this page.
+    links : str
+        Links to pages that explain the function.
+    run_code : callable
+        Returns what code prints.
+    """
+    function, code = getattr(discrim, verb), example_code(verb)
+    doc = docs.parse_docstring(function)
+    text = heading(verb) + block("py:currentmodule:: discrim")
+    text += block(
+        f"py:function:: {verb}({docs.positional_parameters(function)})", description_text(doc) + links
+    )
+    text += docs.code_block(code) + block("code-block:: text", run_code(code), ":class: printed")
     first = next(iter(kinds), "")
     for name, kind in kinds.items():
         if name == first:
-            text += of_class(name, kind) + answers(name, kind)
+            text += class_section(name, kind) + member_sections(name, kind)
         else:
-            text += otherwise(name, kind, beside=kinds[first])
-    text += parameters(verb, function)
-    said = docs.notes(doc)
-    text += titled("Notes", "-") + said if said else ""
-    return text + boxed("More examples", docs.examples(doc))
+            text += second_class_section(name, kind, first_kind=kinds[first])
+    text += parameters_section(verb, function)
+    notes = docs.format_notes(doc)
+    text += heading("Notes", "-") + notes if notes else ""
+    return text + boxed_block("More examples", docs.format_examples(doc))
 
 
-def of_name(name: str, thing: Any) -> str:
-    """A function or class in a line that opens; nothing of a constant."""
+def name_entry(name: str, thing: Any) -> str:
+    """Format a function or class as a line that opens; empty for a constant."""
     if inspect.isfunction(thing):
         return block(
-            f"py:function:: {name}()", fold(docs.summary(docs.parsed(thing)), docs.rest(name, thing))
+            f"py:function:: {name}()",
+            fold_block(docs.summary_line(docs.parse_docstring(thing)), docs.format_details(name, thing)),
         )
     if not inspect.isclass(thing):
         return ""
     kind = "exception" if issubclass(thing, Exception) else "class"
-    return block(f"py:{kind}:: {name}", fold(docs.summary(docs.parsed(thing)), of_kind(name, thing)))
+    return block(
+        f"py:{kind}:: {name}",
+        fold_block(docs.summary_line(docs.parse_docstring(thing)), class_details(name, thing)),
+    )
 
 
-def of_module(module: Any) -> str:
-    """The functions and then the classes of a module, each a line that opens."""
+def module_section(module: Any) -> str:
+    """Format the functions and then the classes of a module, each as a line that opens."""
     names = sorted(module.__all__, key=lambda name: inspect.isclass(getattr(module, name)))
-    text = "".join(of_name(name, getattr(module, name)) for name in names)
-    said = block(f"py:currentmodule:: {module.__name__}") + prose(docs.parsed(module))
-    return said + block("container:: answers", text)
+    text = "".join(name_entry(name, getattr(module, name)) for name in names)
+    head = block(f"py:currentmodule:: {module.__name__}") + description_text(docs.parse_docstring(module))
+    return head + block("container:: answers", text)
 
 
-def of_kind(name: str, kind: type) -> str:
-    """A class with its parameters, attributes and methods."""
-    doc, listed = docs.parsed(kind), listed_attributes(kind)
+def class_details(name: str, kind: type) -> str:
+    """Format a class with its parameters, attributes and methods."""
+    doc, listed = docs.parse_docstring(kind), listed_attributes(kind)
     text = "\n".join(doc["Extended Summary"]) + "\n\n"
     if doc["Parameters"]:
-        text = docs.python(docs.call(name, kind)) + text
-        text += section("Parameters", described(doc["Parameters"], docs.defaults(kind)))
-    # What a table has of pandas is no news, nor is what an error has.
+        text = docs.code_block(docs.format_signature(name, kind)) + text
+        text += rubric_section("Parameters", description_list(doc["Parameters"], docs.default_values(kind)))
+    # Members inherited from pandas or Exception are not listed.
     base = ResultTable if issubclass(kind, ResultTable) else Exception
-    own = dict.fromkeys([*listed, *members(kind, base)])
-    lines = "".join(entry(name, kind, each, listed) for each in own)
+    own = dict.fromkeys([*listed, *public_members(kind, base)])
+    lines = "".join(member_entry(name, kind, each, listed) for each in own)
     text += block("container:: answers", lines) if lines else ""
-    return text + section("Notes", docs.notes(doc)) + section("Examples", docs.examples(doc))
+    return (
+        text
+        + rubric_section("Notes", docs.format_notes(doc))
+        + rubric_section("Examples", docs.format_examples(doc))
+    )
 
 
 def classes_by_verb() -> dict[str, dict[str, type]]:
-    """The public classes of what each verb gives, each at the first verb that gives it."""
+    """Return the public result classes by function, each at the first function that returns it."""
     kinds = {name: getattr(discrim, name) for name in discrim.__all__}
-    # What every fit is has a page of its own.
+    # ClassifierResults has its own page.
     kinds = {n: kind for n, kind in kinds.items() if inspect.isclass(kind) and kind is not ClassifierResults}
-    given: dict[str, dict[str, type]] = {}
+    classes: dict[str, dict[str, type]] = {}
     for verb in filter(lambda name: inspect.isfunction(getattr(discrim, name)), discrim.__all__):
         names = [model.results for model in MODELS if model.verb == verb]
         names += re.findall(r"\w+", str(inspect.signature(getattr(discrim, verb)).return_annotation))
-        given[verb] = {name: kinds.pop(name) for name in dict.fromkeys(names) if name in kinds}
+        classes[verb] = {name: kinds.pop(name) for name in dict.fromkeys(names) if name in kinds}
     if kinds:
-        raise LookupError(f"No verb gives {', '.join(kinds)}.")
-    return given
+        raise LookupError(f"No function returns {', '.join(kinds)}.")
+    return classes
 
 
-def pages(shown: Callable[[str], str] = printed) -> dict[str, str]:
-    """The text of each page by its name: each public name once; `shown` gives what lines of code print."""
-    given, places = classes_by_verb(), taught()
-    written = {verb: of_verb(verb, kinds, places.get(verb, ""), shown) for verb, kinds in given.items()}
-    # The names of a fit below it belong to no module.
+def reference_pages(run_code: Callable[[str], str] = printed_output) -> dict[str, str]:
+    """Return the text of each page by name; `run_code` returns what code prints."""
+    result_classes, links = classes_by_verb(), tutorial_links()
+    texts = {
+        verb: verb_page(verb, kinds, links.get(verb, ""), run_code) for verb, kinds in result_classes.items()
+    }
+    # The members of a fit below do not belong to a module.
     base = block("py:currentmodule:: discrim")
-    base += block("py:class:: ClassifierResults", docs.summary(docs.parsed(ClassifierResults)))
+    base += block("py:class:: ClassifierResults", docs.summary_line(docs.parse_docstring(ClassifierResults)))
     base += block("py:currentmodule:: None")
-    every = LINES["fits"] + "\n\n" + block("container:: answers", base) + answers(FIT, ClassifierResults)
-    written["fits"] = titled(TITLES["fits"]) + every
-    given = "".join(of_name(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in GIVEN))
-    written["given"] = titled(TITLES["given"]) + LINES["given"] + "\n\n" + block("container:: answers", given)
+    every = (
+        PAGE_DESCRIPTIONS["fits"]
+        + "\n\n"
+        + block("container:: answers", base)
+        + member_sections(FIT, ClassifierResults)
+    )
+    texts["fits"] = heading(TITLES["fits"]) + every
+    result_classes = "".join(
+        name_entry(kind.__name__, kind) for kind in (resolve(f"discrim.{each}") for each in RESULT_CLASSES)
+    )
+    texts["given"] = (
+        heading(TITLES["given"])
+        + PAGE_DESCRIPTIONS["given"]
+        + "\n\n"
+        + block("container:: answers", result_classes)
+    )
     for name, module in MODULES.items():
-        written[name] = titled(TITLES[name]) + of_module(module)
-    written["index"] = index()
-    return written
+        texts[name] = heading(TITLES[name]) + module_section(module)
+    texts["index"] = index_page()
+    return texts
 
 
-def index() -> str:
-    """The list of the pages, each with what it is in a line."""
-    text = titled("Reference")
+def index_page() -> str:
+    """Return the list of the pages with their descriptions."""
+    text = heading("Reference")
     for caption, names in CAPTIONS.items():
         lines = ""
         for name in names:
             thing = MODULES.get(name) or getattr(discrim, name, None)
-            said = docs.summary(docs.parsed(thing)) if thing else LINES[name]
+            description = docs.summary_line(docs.parse_docstring(thing)) if thing else PAGE_DESCRIPTIONS[name]
             link = f":doc:`{TITLES[name]} <{name}>`" if name in TITLES else f":doc:`{name}`"
-            lines += block("container:: answer", f"{link}\n\n{said}")
-        text += titled(caption, "-") + block("container:: answers", lines)
+            lines += block("container:: answer", f"{link}\n\n{description}")
+        text += heading(caption, "-") + block("container:: answers", lines)
         text += block("toctree::", "\n".join(names), ":hidden:")
     return text
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write them into a folder beside the others, with an index."""
+    """Write the pages into the folder of the reference, and delete pages that no longer exist."""
     folder = Path(app.srcdir) / FOLDER
     folder.mkdir(exist_ok=True)
-    written = pages()
+    written = reference_pages()
     for name, text in written.items():
         file = folder / f"{name}.rst"
-        # A page that is as it was is not read again.
+        # An unchanged file is not read again by Sphinx.
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             file.write_text(text, encoding="utf-8")
     for old in set(folder.glob("*.rst")) - {folder / f"{name}.rst" for name in written}:
@@ -522,37 +580,37 @@ def write_pages(app: Sphinx) -> None:
 
 
 def keep_quotes(app: Sphinx, page: str, source: list[str]) -> None:
-    """Quotes of docstrings stand around words of code, and stay as they are typed."""
+    """Turn off smart quotes on reference pages, whose quotes belong to code."""
     app.config.smartquotes = not page.startswith(f"{FOLDER}/")
 
 
-def without_owner(app: Sphinx, tree: nodes.document) -> None:
-    """What a class or a module answers has its name above it."""
+def remove_owner_names(app: Sphinx, tree: nodes.document) -> None:
+    """Remove the name of the class or module from the names of its members."""
     for box in tree.findall(lambda node: "answers" in getattr(node, "attributes", {}).get("classes", ())):
         for name in [*box.findall(addnodes.desc_addname), *box.findall(addnodes.desc_annotation)]:
             name.parent.remove(name)
 
 
-def linked(
-    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, said: nodes.Element
+def resolve_link(
+    app: Sphinx, env: BuildEnvironment, node: addnodes.pending_xref, content: nodes.Element
 ) -> nodes.Node | None:
-    """A link from a name in a docstring: to what a class on the same page has, or every fit."""
-    known, page = env.domains.python_domain.objects, node["refdoc"]
+    """Resolve a name in a docstring to a member of a class on the same page, or of every fit."""
+    objects, page = env.domains.python_domain.objects, node["refdoc"]
     name = str(node.get("reftarget", "")).removesuffix("()").removeprefix("ClassifierResults.")
-    owners = [full.rpartition(".")[0] for full, each in known.items() if each.docname == page]
+    owners = [full.rpartition(".")[0] for full, each in objects.items() if each.docname == page]
     for owner in dict.fromkeys([*owners, FIT, "discrim"]):
-        there = known.get(f"{owner}.{name}")
-        if there is not None:
-            return make_refnode(app.builder, page, there.docname, there.node_id, said, name)
+        target = objects.get(f"{owner}.{name}")
+        if target is not None:
+            return make_refnode(app.builder, page, target.docname, target.node_id, content, name)
     return None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write the pages before any is read."""
+    """Connect the writing of the pages and the resolution of links."""
     app.setup_extension("folded")
     app.connect("builder-inited", write_pages)
     app.connect("source-read", keep_quotes)
-    app.connect("doctree-read", without_owner)
-    app.connect("missing-reference", linked)
+    app.connect("doctree-read", remove_owner_names)
+    app.connect("missing-reference", resolve_link)
     app.add_css_file("reference.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Tables on which a method could be slow, one function a case; `__main__` times them."""
+"""Cases in which a method could be slow. Each case is a function; `__main__` times them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Case = Callable[[], Callable[[], object]]
 CASES: dict[str, Case] = {}
 
 
-def corner(name: str) -> Callable[[Case], Case]:
-    """Enter a case, a function that makes its data and gives what is timed."""
+def slow_case(name: str) -> Callable[[Case], Case]:
+    """Register a case: a function that makes its data and returns the call to be timed."""
 
     def enter(case: Case) -> Case:
         CASES[name] = case

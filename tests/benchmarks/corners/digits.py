@@ -1,4 +1,4 @@
-"""Near-dependent and constant columns, and leave-one-out of classes of few rows."""
+"""Nearly dependent and constant columns, and leave-one-out of classes with few rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from tests.benchmarks.corners import corner
-from tests.benchmarks.timing import made
+from tests.benchmarks.corners import slow_case
+from tests.benchmarks.timing import simulate_classes
 
 
-def _near_dependent(p: int) -> Callable[[], object]:
+def _fit_near_dependent(p: int) -> Callable[[], object]:
     from discrim import lda
 
     rng = np.random.default_rng(1)
@@ -21,38 +21,38 @@ def _near_dependent(p: int) -> Callable[[], object]:
     return lambda: lda("y ~ .", data=frame)
 
 
-@corner("lda of 400 near-dependent columns")
-def near_dependent() -> Callable[[], object]:
-    return _near_dependent(400)
+@slow_case("lda of 400 near-dependent columns")
+def lda_near_dependent_400() -> Callable[[], object]:
+    return _fit_near_dependent(400)
 
 
-@corner("lda of 600 near-dependent columns")
-def more_near_dependent() -> Callable[[], object]:
-    return _near_dependent(600)
+@slow_case("lda of 600 near-dependent columns")
+def lda_near_dependent_600() -> Callable[[], object]:
+    return _fit_near_dependent(600)
 
 
-@corner("lda 200,000 x 50 x 10, one column constant")
-def one_constant() -> Callable[[], object]:
+@slow_case("lda 200,000 x 50 x 10, one column constant")
+def lda_constant_column() -> Callable[[], object]:
     from discrim import lda
 
-    _, _, frame = made(200_000, 50, 10)
+    _, _, frame = simulate_classes(200_000, 50, 10)
     frame["x7"] = 0.1
     return lambda: lda("y ~ .", data=frame, collinear="drop")
 
 
-def _left_out(verb: str, n: int, p: int, k: int) -> Callable[[], object]:
+def _leave_one_out(verb: str, n: int, p: int, k: int) -> Callable[[], object]:
     import discrim
 
-    _, _, frame = made(n, p, k)
+    _, _, frame = simulate_classes(n, p, k)
     fit = getattr(discrim, verb)("y ~ .", data=frame.assign(y=np.arange(n) % k))
     return lambda: fit.leave_one_out()
 
 
-@corner("leave-one-out, qda 10 classes of 110 x 100")
-def quadratic_of_few() -> Callable[[], object]:
-    return _left_out("qda", 1_100, 100, 10)
+@slow_case("leave-one-out, qda 10 classes of 110 x 100")
+def qda_small_classes() -> Callable[[], object]:
+    return _leave_one_out("qda", 1_100, 100, 10)
 
 
-@corner("leave-one-out, lda 320 x 300 x 2")
-def linear_of_few() -> Callable[[], object]:
-    return _left_out("lda", 320, 300, 2)
+@slow_case("leave-one-out, lda 320 x 300 x 2")
+def lda_small_classes() -> Callable[[], object]:
+    return _leave_one_out("lda", 320, 300, 2)

@@ -1,4 +1,4 @@
-"""Known laws of many classes."""
+"""Bayes classifiers of many classes with known distributions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,35 @@ import numpy as np
 from scipy import stats
 
 import discrim
-from tests.benchmarks.corners import corner
+from tests.benchmarks.corners import slow_case
 
 
-def law(classes: int, of: Callable[[float], object]) -> Callable[[], object]:
+def bayes_error_rate(classes: int, make_distribution: Callable[[float], object]) -> Callable[[], object]:
+    """Return a call that computes the Bayes error of classes whose means are drawn at random."""
     means = np.random.default_rng(0).normal(scale=20, size=classes)
-    densities = {f"c{i}": of(float(m)) for i, m in enumerate(means)}
+    densities = {f"c{i}": make_distribution(float(m)) for i, m in enumerate(means)}
     prior = dict.fromkeys(densities, 1 / classes)
     return lambda: discrim.bayes(prior, densities).error_rate
 
 
-def _enter(classes: int, name: str, of: Callable[[float], object], what: str) -> None:
-    @corner(f"bayes of {classes} {name}, {what}")
+def _register(classes: int, name: str, make_distribution: Callable[[float], object], quantity: str) -> None:
+    """Register the case of computing the error or the summary of a Bayes classifier."""
+
+    @slow_case(f"bayes of {classes} {name}, {quantity}")
     def case() -> Callable[[], object]:
-        given = law(classes, of)
-        if what == "error":
-            return given
+        error_rate = bayes_error_rate(classes, make_distribution)
+        if quantity == "error":
+            return error_rate
         means = np.random.default_rng(0).normal(scale=20, size=classes)
-        densities = {f"c{i}": of(float(m)) for i, m in enumerate(means)}
+        densities = {f"c{i}": make_distribution(float(m)) for i, m in enumerate(means)}
         prior = dict.fromkeys(densities, 1 / classes)
         return lambda: discrim.bayes(prior, densities).summary().as_text()
 
 
-for _n, _name, _of in (
+for _n, _distribution_name, _make_distribution in (
     (300, "normals", lambda m: stats.norm(m, 1.0)),
     (100, "t distributions", lambda m: stats.t(5, m, 1.0)),
     (100, "normals of rows", lambda m: stats.multivariate_normal([m, -m, 0.0], np.eye(3))),
 ):
-    for _what in ("error", "summary"):
-        _enter(_n, _name, _of, _what)
+    for _quantity in ("error", "summary"):
+        _register(_n, _distribution_name, _make_distribution, _quantity)

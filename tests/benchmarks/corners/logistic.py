@@ -1,4 +1,4 @@
-"""Logistic regression where classes are many, nearly separated, or columns rare."""
+"""Logistic regression with many classes, nearly separated classes or rare indicators."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import numpy as np
 import pandas as pd
 
 from discrim.penalty import Lasso, Ridge
-from tests.benchmarks.corners import corner
+from tests.benchmarks.corners import slow_case
 
 
 def coded_answers(n: int, p: int, n_classes: int, noise: float) -> pd.DataFrame:
-    """Rows of small integers, typical of their class but for noise; every third pair of classes is mixed."""
+    """Simulate small integers that are typical of their class except for noise.
+
+    Every third pair of classes is mixed.
+    """
     rng = np.random.default_rng(2)
     codes = rng.permutation(np.arange(n) % n_classes)
     levels = rng.integers(2, 6, p)
@@ -24,22 +27,23 @@ def coded_answers(n: int, p: int, n_classes: int, noise: float) -> pd.DataFrame:
     return pd.DataFrame(x.astype(float)).add_prefix("x").assign(y=codes)
 
 
-def normal_classes(n: int, p: int, n_classes: int, apart: float) -> pd.DataFrame:
+def normal_classes(n: int, p: int, n_classes: int, separation: float) -> pd.DataFrame:
+    """Simulate normal classes whose means have the standard deviation `separation`."""
     rng = np.random.default_rng(0)
     codes = rng.permutation(np.arange(n) % n_classes)
-    x = rng.normal(size=(n, p)) + apart * rng.normal(size=(n_classes, p))[codes]
+    x = rng.normal(size=(n, p)) + separation * rng.normal(size=(n_classes, p))[codes]
     return pd.DataFrame(x).add_prefix("x").assign(y=codes)
 
 
-def rare_marks(n: int, p: int) -> pd.DataFrame:
-    """Two classes by indicators, half of which few rows have."""
+def rare_indicators(n: int, p: int) -> pd.DataFrame:
+    """Simulate two classes and their binary columns, half of which are 1 in few rows."""
     rng = np.random.default_rng(1)
     x = (rng.random((n, p)) < np.where(np.arange(p) % 2, 0.002, 0.2)).astype(float)
     odds = x @ rng.normal(size=p)
     return pd.DataFrame(x).add_prefix("x").assign(y=(odds + rng.logistic(size=n) > 0).astype(int))
 
 
-@corner("logistic: separation of 540 x 35 x 18")
+@slow_case("logistic: separation of 540 x 35 x 18")
 def separation_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
 
@@ -47,7 +51,7 @@ def separation_of_many_classes() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, separation="warn", collinear="drop")
 
 
-@corner("logistic: separation of 10,000 x 100 x 26")
+@slow_case("logistic: separation of 10,000 x 100 x 26")
 def separation_of_many_rows() -> Callable[[], object]:
     from discrim import logistic
 
@@ -55,20 +59,20 @@ def separation_of_many_rows() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, separation="warn")
 
 
-@corner("logistic: separation of 540 x 93 indicators x 18")
+@slow_case("logistic: separation of 540 x 93 indicators x 18")
 def separation_of_indicators() -> Callable[[], object]:
     from discrim import logistic
 
     answers = coded_answers(540, 35, 18, 0.4)
     columns = [f"x{j}" for j in range(35)]
     answers[columns] = "level " + answers[columns].astype(str)
-    # Some rows are of two classes at once, so that the separation is one in part.
-    again = answers.sample(120, random_state=0)
-    frame = pd.concat([answers, again.assign(y=(again["y"] + 1) % 18)])
+    # Some rows occur in two classes, so that the classes are only partly separated.
+    relabelled = answers.sample(120, random_state=0)
+    frame = pd.concat([answers, relabelled.assign(y=(relabelled["y"] + 1) % 18)])
     return lambda: logistic("y ~ .", frame, separation="warn", collinear="drop")
 
 
-@corner("logistic: bias reduction of 800 x 16 x 26")
+@slow_case("logistic: bias reduction of 800 x 16 x 26")
 def bias_reduction_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
 
@@ -76,15 +80,15 @@ def bias_reduction_of_many_classes() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, bias_reduction=True)
 
 
-@corner("logistic: bias reduction of 20,000 x 100")
-def bias_reduction_of_rare_marks() -> Callable[[], object]:
+@slow_case("logistic: bias reduction of 20,000 x 100")
+def bias_reduction_of_rare_indicators() -> Callable[[], object]:
     from discrim import logistic
 
-    frame = rare_marks(20_000, 100)
+    frame = rare_indicators(20_000, 100)
     return lambda: logistic("y ~ .", frame, bias_reduction=True, collinear="drop")
 
 
-@corner("logistic: tests by term of 20 classes x 100 columns")
+@slow_case("logistic: tests by term of 20 classes x 100 columns")
 def tests_of_many_terms() -> Callable[[], object]:
     from discrim import logistic
 
@@ -92,7 +96,7 @@ def tests_of_many_terms() -> Callable[[], object]:
     return lambda: fit.lr_test(by="term")
 
 
-@corner("logistic: fit of 50,000 x 20 with 5 classes")
+@slow_case("logistic: fit of 50,000 x 20 with 5 classes")
 def fit_of_many_rows() -> Callable[[], object]:
     from discrim import logistic
 
@@ -100,7 +104,7 @@ def fit_of_many_rows() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame).bse
 
 
-@corner("logistic: summary of 20 classes x 100 columns")
+@slow_case("logistic: summary of 20 classes x 100 columns")
 def summary_of_many_coefficients() -> Callable[[], object]:
     from discrim import logistic
 
@@ -108,7 +112,7 @@ def summary_of_many_coefficients() -> Callable[[], object]:
     return lambda: fit.summary().as_text()
 
 
-@corner("logistic: summary of 26 classes x 12 columns")
+@slow_case("logistic: summary of 26 classes x 12 columns")
 def summary_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
 
@@ -116,7 +120,7 @@ def summary_of_many_classes() -> Callable[[], object]:
     return lambda: fit.summary().as_text()
 
 
-@corner("logistic: fit of 5,000 x 200 with 20 classes")
+@slow_case("logistic: fit of 5,000 x 200 with 20 classes")
 def fit_of_many_coefficients() -> Callable[[], object]:
     from discrim import logistic
 
@@ -124,7 +128,7 @@ def fit_of_many_coefficients() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame)
 
 
-@corner("logistic: path of the lasso, 2,000 x 60 with 10 classes")
+@slow_case("logistic: path of the lasso, 2,000 x 60 with 10 classes")
 def path_of_many_classes() -> Callable[[], object]:
     from discrim import logistic
 
@@ -132,7 +136,7 @@ def path_of_many_classes() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, penalty=Lasso(0.01)).path
 
 
-@corner("logistic: choice of a lasso by folds, 72 x 5,000")
+@slow_case("logistic: choice of a lasso by folds, 72 x 5,000")
 def choice_of_few_rows() -> Callable[[], object]:
     from discrim import logistic
 
@@ -140,7 +144,7 @@ def choice_of_few_rows() -> Callable[[], object]:
     return lambda: logistic("y ~ .", frame, penalty=Lasso(seed=1))
 
 
-@corner("logistic: ridge of 5,000 x 100 with 20 classes")
+@slow_case("logistic: ridge of 5,000 x 100 with 20 classes")
 def ridge_of_many_coefficients() -> Callable[[], object]:
     from discrim import logistic
 

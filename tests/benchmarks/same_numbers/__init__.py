@@ -1,5 +1,5 @@
-"""The same numbers before and after: `__main__` records what every verb gives, `cases` says of which fits.
+"""Comparison of all results of two checkouts to the last bit.
 
-Nothing here is a golden value. Of two checkouts that should agree to the last bit it says where they do not.
-Only public names are asked for, so that it runs on any checkout of the package.
+`__main__` records digests of the results, `cases` lists the fits. Nothing here is a golden value. Only public
+names are used, so that it runs on any checkout of the package.
 """

@@ -1,10 +1,11 @@
-"""The tables, fits and refusals of which the numbers are recorded.
+"""Tables, fits and other calls whose results are recorded.
 
-Beside the tables of the package stand four of `../shared/data`, each of another kind: `fgl` has six classes,
-of which two are small, columns that are mostly zero, and ties; `votes` has categories only, with missing
-values in half of the rows; `alon` has more columns than rows, of which 150 are taken so that what is tried
-for each column takes no minutes; 6000 rows of `stars` (HTRU2) are read in several blocks, as those of no
-other table are.
+In addition to the tables of the package, four tables of `../shared/data` are used: `fgl` has six classes,
+two of
+them small, columns that are mostly zero, and ties; `votes` has only categories, with missing values in half
+of the
+rows; `alon` has more columns than rows, of which 150 are used so that it does not take minutes; 6000 rows of
+`stars` (HTRU2) are read in several blocks, unlike those of any other table.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from tests.support import TABLES
 
 Options = dict[str, Any]
 FittedModel = tuple[str, str, Options]
-"""Name of the verb, formula, options."""
+"""Name of the fitting function, formula, options."""
 
 
 @cache
 def tables() -> dict[str, pd.DataFrame]:
-    """The tables by name, without those of `../shared/data` that are not there."""
+    """Return the tables by name, without tables of `../shared/data` if this folder does not exist."""
     iris = datasets.load_iris()
-    held = {
+    result = {
         "iris": iris.assign(w=1.0 + np.arange(len(iris)) % 3),
         "counts": iris[["species"]].assign(
             length=iris["petal_length"] * 10 // 1, width=iris["petal_width"] * 10 // 1
@@ -48,12 +49,12 @@ def tables() -> dict[str, pd.DataFrame]:
     if TABLES.exists():
         genes = np.load(TABLES / "genes" / "dma_alon.npz", allow_pickle=True)
         columns = pd.DataFrame(np.asarray(genes["X"], float)[:, :150]).add_prefix("g")
-        held["fgl"] = pd.read_csv(TABLES / "classic" / "MASS_fgl.csv.gz")
-        held["votes"] = pd.read_csv(TABLES / "classic" / "mlbench_HouseVotes84.csv.gz")
+        result["fgl"] = pd.read_csv(TABLES / "classic" / "MASS_fgl.csv.gz")
+        result["votes"] = pd.read_csv(TABLES / "classic" / "mlbench_HouseVotes84.csv.gz")
         stars = pd.read_parquet(TABLES / "large" / "htru2.parquet")[:6000]
-        held["stars"] = stars.set_axis([*(f"x{j}" for j in range(8)), "pulsar"], axis=1)
-        held["alon"] = columns.assign(tissue=[str(each) for each in genes["y"]])
-    return held
+        result["stars"] = stars.set_axis([*(f"x{j}" for j in range(8)), "pulsar"], axis=1)
+        result["alon"] = columns.assign(tissue=[str(each) for each in genes["y"]])
+    return result
 
 
 RESPONSE = {"iris": "species", "wine": "cultivar", "fgl": "type"}
@@ -62,16 +63,16 @@ LOO: Options = {"covariance": Shrunk("loo")}
 BIRDS = "bill_length_mm + bill_depth_mm + flipper_length_mm + body_mass_g"
 
 
-def folds(verb: str, number: Any) -> Options:
-    """The folds that a verb chooses by, under the name that it has for them."""
-    known = inspect.signature(getattr(discrim, verb)).parameters
-    return {"folds" if "folds" in known else "cv": number}
+def folds_option(verb: str, value: Any) -> Options:
+    """Return the option for the number of folds, under the name that the fitting function has for it."""
+    parameters = inspect.signature(getattr(discrim, verb)).parameters
+    return {"folds" if "folds" in parameters else "cv": value}
 
 
-def of_iris() -> dict[str, FittedModel]:
-    """Every option of every verb, where a table is small."""
+def iris_fits() -> dict[str, FittedModel]:
+    """Return fits of a small table with every option of every fitting function."""
     every = "species ~ . - w"
-    made: dict[str, FittedModel] = {
+    fits: dict[str, FittedModel] = {
         "lda": ("lda", every, {}),
         "lda mle weights": ("lda", every, {"method": "mle", "weights": "w"}),
         "lda equal": ("lda", every, {"prior": "equal", "ncomp": 1}),
@@ -92,8 +93,9 @@ def of_iris() -> dict[str, FittedModel]:
             "rda", every,
             {"alpha": 0.5, "gamma": 0.2, "parametrization": Regularized("klar", standardize=True)},
         ),
-        "rda chosen": ("rda", every, folds("rda", 5) | {"seed": 1}),
-        "rda chosen loo": ("rda", every, folds("rda", "loo") | {"grid": [0.0, 0.5, 1.0], "alpha": "1se"}),
+        "rda chosen": ("rda", every, folds_option("rda", 5) | {"seed": 1}),
+        "rda chosen loo": ("rda", every, folds_option("rda", "loo") | {"grid": [0.0, 0.5, 1.0], "alpha":
+        "1se"}),
         "naive_bayes": ("naive_bayes", every, {}),
         "naive_bayes kernel": ("naive_bayes", every, {"kernel": True}),
         "naive_bayes part kernel": ("naive_bayes", every, {"kernel": ["petal_width"], "bandwidth": "nrd"}),
@@ -110,35 +112,35 @@ def of_iris() -> dict[str, FittedModel]:
         "knn unscaled": ("knn", every, {"k": 4, "scale": False}),
     }  # fmt: skip
     for metric in ("mahalanobis", "cityblock", "chebyshev", "cosine", "canberra", "hamming"):
-        made[f"knn {metric}"] = "knn", every, {"grid": [1, 3, 8], "metric": metric}
-    return made | of_iris_shrunk()
+        fits[f"knn {metric}"] = "knn", every, {"grid": [1, 3, 8], "metric": metric}
+    return fits | iris_covariance_fits()
 
 
-def of_iris_shrunk() -> dict[str, FittedModel]:
-    """Specifications of `covariance=`."""
-    every, few = "species ~ . - w", (0.0, 0.1, 0.5, 1.0)
-    made: dict[str, FittedModel] = {}
+def iris_covariance_fits() -> dict[str, FittedModel]:
+    """Return fits with different specifications of `covariance=`."""
+    every, grid = "species ~ . - w", (0.0, 0.1, 0.5, 1.0)
+    fits: dict[str, FittedModel] = {}
     for covariance in ("diagonal", "shrunk", "spherical"):
         for verb in ("lda", "qda"):
-            made[f"{verb} {covariance}"] = verb, every, {"covariance": covariance}
+            fits[f"{verb} {covariance}"] = verb, every, {"covariance": covariance}
     for form in ("AkjBkQkDk", "ABQkD", "AjBQD"):
-        made[f"qda factor {form}"] = "qda", every, {"covariance": FactorAnalytic(form=form)}
-    ways = {Shrunk: ("ledoit-wolf", "oas", "loo", 0.3), Diagonal: ("strimmer", "loo", 0.3)}
+        fits[f"qda factor {form}"] = "qda", every, {"covariance": FactorAnalytic(form=form)}
+    shrinkages_by_class = {Shrunk: ("ledoit-wolf", "oas", "loo", 0.3), Diagonal: ("strimmer", "loo", 0.3)}
     for verb in ("lda", "qda"):
-        for kind, shrinkages in ways.items():
+        for kind, shrinkages in shrinkages_by_class.items():
             for shrinkage in shrinkages:
-                covariance = kind(shrinkage, grid=few if shrinkage == "loo" else None)
-                made[f"{verb} {kind.word} {shrinkage}"] = verb, every, {"covariance": covariance}
-    made["lda correlation"] = "lda", every, {"covariance": "correlation"}
+                covariance = kind(shrinkage, grid=grid if shrinkage == "loo" else None)
+                fits[f"{verb} {kind.word} {shrinkage}"] = verb, every, {"covariance": covariance}
+    fits["lda correlation"] = "lda", every, {"covariance": "correlation"}
     for verb in ("lda", "qda"):
-        made[f"{verb} estimator"] = verb, every, {"covariance": LedoitWolf()}
-        chosen = {"covariance": Shrunk("loo", grid=few, standardize=True)}
-        made[f"{verb} shrunk standardized"] = verb, every, chosen | {"weights": "w"}
-    return made
+        fits[f"{verb} estimator"] = verb, every, {"covariance": LedoitWolf()}
+        chosen = {"covariance": Shrunk("loo", grid=grid, standardize=True)}
+        fits[f"{verb} shrunk standardized"] = verb, every, chosen | {"weights": "w"}
+    return fits
 
 
-def of_two_classes() -> dict[str, dict[str, FittedModel]]:
-    """Fits of two classes, one pair that overlaps and one with a plane between them."""
+def two_class_fits() -> dict[str, dict[str, FittedModel]]:
+    """Return fits of two classes, one pair that overlaps and one that is separable."""
     every = "species ~ ."
     return {
         "counts": {"naive_bayes": ("naive_bayes", every, {"counts": True, "laplace": 1.0})},
@@ -161,11 +163,11 @@ def of_two_classes() -> dict[str, dict[str, FittedModel]]:
     }
 
 
-def of_the_package() -> dict[str, dict[str, FittedModel]]:
-    """Fits of the other tables of the package."""
+def package_table_fits() -> dict[str, dict[str, FittedModel]]:
+    """Return fits of the other tables of the package."""
     birds, mixed = f"species ~ {BIRDS}", f"species ~ {BIRDS} + sex + island"
     wine, cancer = "cultivar ~ .", "diagnosis ~ ."
-    few = "diagnosis ~ radius_mean + texture_mean + smoothness_mean"
+    three_variables = "diagnosis ~ radius_mean + texture_mean + smoothness_mean"
     return {
         "penguins": {
             "lda": ("lda", f"species ~ {BIRDS} + sex", {}),
@@ -173,7 +175,7 @@ def of_the_package() -> dict[str, dict[str, FittedModel]]:
             "lda dropped": ("lda", mixed, {"collinear": "drop"}),
             "lda refused": ("lda", mixed, {"na_action": "raise"}),
             "qda": ("qda", birds, {}),
-            "rda chosen": ("rda", mixed, folds("rda", 4) | {"seed": 3, "grid": [0.0, 0.3, 1.0]}),
+            "rda chosen": ("rda", mixed, folds_option("rda", 4) | {"seed": 3, "grid": [0.0, 0.3, 1.0]}),
             "naive_bayes mixed": ("naive_bayes", mixed, {"kernel": ["body_mass_g"], "laplace": 1.0}),
             "naive_bayes unseen": ("naive_bayes", mixed, {"unseen": "missing", "laplace": 0.5}),
             "shrunken_centroids": ("shrunken_centroids", birds, {"seed": 2, "threshold": "1se"}),
@@ -202,10 +204,10 @@ def of_the_package() -> dict[str, dict[str, FittedModel]]:
             "lda strimmer": ("lda", cancer, {"covariance": Diagonal("strimmer")}),
             "qda": ("qda", cancer, {}),
             "qda shrunk": ("qda", cancer, {"covariance": Shrunk(standardize=True)}),
-            "rda chosen": ("rda", cancer, folds("rda", 3) | {"seed": 1, "grid": [0.0, 0.5, 1.0]}),
+            "rda chosen": ("rda", cancer, folds_option("rda", 3) | {"seed": 1, "grid": [0.0, 0.5, 1.0]}),
             "naive_bayes": ("naive_bayes", cancer, {}),
             "shrunken_centroids": ("shrunken_centroids", cancer, {"seed": 1}),
-            "logistic": ("logistic", few, {}),
+            "logistic": ("logistic", three_variables, {}),
             "logistic refused": ("logistic", cancer, {}),
             "hyperplane": ("hyperplane", cancer, {}),
             "indicator": ("indicator", cancer, {}),
@@ -214,8 +216,8 @@ def of_the_package() -> dict[str, dict[str, FittedModel]]:
     }
 
 
-def of_others() -> dict[str, dict[str, FittedModel]]:
-    """Fits of the tables that do not come with the package."""
+def external_table_fits() -> dict[str, dict[str, FittedModel]]:
+    """Return fits of the tables of `../shared/data`."""
     glass = "type ~ ."
     return {
         "fgl": {
@@ -225,7 +227,7 @@ def of_others() -> dict[str, dict[str, FittedModel]]:
             "rda chosen": (
                 "rda",
                 glass,
-                folds("rda", 5) | {"seed": 1, "parametrization": Regularized(standardize=True)},
+                folds_option("rda", 5) | {"seed": 1, "parametrization": Regularized(standardize=True)},
             ),
             "naive_bayes smoothed": ("naive_bayes", glass, {"smoothing": 1e-2}),
             "shrunken_centroids": ("shrunken_centroids", glass, {"seed": 1}),
@@ -257,7 +259,7 @@ def of_others() -> dict[str, dict[str, FittedModel]]:
             "lda diagonal": ("lda", "tissue ~ .", {"covariance": Diagonal("strimmer")}),
             "qda shrunk": ("qda", "tissue ~ .", {"covariance": "shrunk"}),
             "rda": ("rda", "tissue ~ .", {"alpha": 0.3, "gamma": 0.6}),
-            "rda chosen": ("rda", "tissue ~ .", folds("rda", 4) | {"seed": 1, "grid": [0.1, 0.9]}),
+            "rda chosen": ("rda", "tissue ~ .", folds_option("rda", 4) | {"seed": 1, "grid": [0.1, 0.9]}),
             "naive_bayes": ("naive_bayes", "tissue ~ .", {}),
             "shrunken_centroids": ("shrunken_centroids", "tissue ~ .", {"seed": 1}),
             "hyperplane": ("hyperplane", "tissue ~ .", {}),
@@ -266,16 +268,16 @@ def of_others() -> dict[str, dict[str, FittedModel]]:
     }
 
 
-def fits() -> Iterator[tuple[str, str, FittedModel]]:
-    """Table, name and the fit itself, of all fits of tables that are there."""
-    held = {"iris": of_iris()} | of_two_classes() | of_the_package() | of_others()
-    for table, made in held.items():
+def all_fits() -> Iterator[tuple[str, str, FittedModel]]:
+    """Yield table, name and specification of all fits whose tables exist."""
+    fits_by_table = {"iris": iris_fits()} | two_class_fits() | package_table_fits() | external_table_fits()
+    for table, table_fits in fits_by_table.items():
         if table in tables():
-            yield from ((table, name, fit) for name, fit in made.items())
+            yield from ((table, name, fit) for name, fit in table_fits.items())
 
 
-def laws() -> dict[str, Callable[[], Any]]:
-    """Known laws, of few points, of lines, and of two dimensions."""
+def known_distributions() -> dict[str, Callable[[], Any]]:
+    """Return Bayes classifiers of known distributions: discrete, univariate and bivariate."""
     normal = stats.multivariate_normal
     points = pd.DataFrame([[0.5, 0.3, 0.2], [0.1, 0.3, 0.6]], index=["a", "b"], columns=["x", "y", "z"])
     return {
@@ -289,12 +291,12 @@ def laws() -> dict[str, Callable[[], Any]]:
     }
 
 
-def verbs() -> dict[str, Callable[[], Any]]:
-    """Verbs over fits, and those that test or choose."""
-    held = tables()
-    iris, pair = held["iris"].drop(columns="w"), held["pair"]
+def other_calls() -> dict[str, Callable[[], Any]]:
+    """Return calls that combine fits, and calls that test or select."""
+    all_tables = tables()
+    iris, pair = all_tables["iris"].drop(columns="w"), all_tables["pair"]
     every, two = "species ~ .", "species ~ sepal_length + sepal_width"
-    made: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], Any]] = {
         "lr_test": lambda: discrim.lr_test(discrim.lda(every, iris), discrim.qda(every, iris)),
         "lr_test bootstrap": lambda: discrim.lr_test(
             discrim.lda(every, iris), discrim.qda(every, iris), bootstrap=20, permutations=20, seed=1
@@ -317,31 +319,31 @@ def verbs() -> dict[str, Callable[[], Any]]:
         "lda of moments": lambda: discrim.lda(moments=discrim.moments(every, iris)),
         "qda of moments": lambda: discrim.qda(moments=discrim.moments(every, iris), prior="equal"),
     }
-    return made | of_formulas() | judged()
+    return calls | formula_calls() | cross_validations()
 
 
-def of_formulas() -> dict[str, Callable[[], Any]]:
-    """Verbs that take a formula and give no classifier."""
-    held, made = tables(), {}
-    iris, birds, every = held["iris"].drop(columns="w"), held["penguins"], "species ~ ."
+def formula_calls() -> dict[str, Callable[[], Any]]:
+    """Return calls that take a formula and do not return a classifier."""
+    all_tables, calls = tables(), {}
+    iris, birds, every = all_tables["iris"].drop(columns="w"), all_tables["penguins"], "species ~ ."
     for table in ("iris", "wine", "fgl", "penguins"):
-        if table in held:
-            formula, data = f"{RESPONSE.get(table)} ~ .", held[table]
+        if table in all_tables:
+            formula, data = f"{RESPONSE.get(table)} ~ .", all_tables[table]
             if table == "penguins":
                 formula, data = f"species ~ {BIRDS}", birds
             for verb in ("box_m", "manova", "covariance_models"):
-                made[f"{verb} {table}"] = partial(getattr(discrim, verb), formula, data)
+                calls[f"{verb} {table}"] = partial(getattr(discrim, verb), formula, data)
             for rule in ("wilks", "mahalanobis", "rao"):
-                made[f"stepwise {rule} {table}"] = partial(discrim.stepwise, formula, data, criterion=rule)
-    made["stepwise cv"] = lambda: discrim.stepwise(every, iris, criterion="cv", folds=4, seed=1)
-    made["stepwise cv knn"] = lambda: discrim.stepwise(
+                calls[f"stepwise {rule} {table}"] = partial(discrim.stepwise, formula, data, criterion=rule)
+    calls["stepwise cv"] = lambda: discrim.stepwise(every, iris, criterion="cv", folds=4, seed=1)
+    calls["stepwise cv knn"] = lambda: discrim.stepwise(
         every, iris, criterion="cv", verb=partial(discrim.knn, k=5), direction="forward", folds=4, seed=1
     )
-    return made
+    return calls
 
 
-def judged() -> dict[str, Callable[[], Any]]:
-    """Fits cross-validated, those too that choose anew in each fold."""
+def cross_validations() -> dict[str, Callable[[], Any]]:
+    """Return cross-validations of fits, some of which choose their parameters in each fold."""
     iris = tables()["iris"].drop(columns="w")
     options: dict[str, Options] = {
         "lda": {},
@@ -353,8 +355,8 @@ def judged() -> dict[str, Callable[[], Any]]:
         "knn": {},
     }
 
-    def judge(verb: str) -> Any:
+    def validate(verb: str) -> Any:
         fit = getattr(discrim, verb)("species ~ .", iris, **options[verb])
         return discrim.cross_validate(fit, 4, repeats=2, seed=1)
 
-    return {f"cross_validate {verb}": partial(judge, verb) for verb in options}
+    return {f"cross_validate {verb}": partial(validate, verb) for verb in options}

@@ -1,4 +1,4 @@
-"""Calls that are refused, whose messages are recorded, and the other doors to the package."""
+"""Calls that raise errors, whose messages are recorded, and results of the command line and estimators."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from discrim.covariance import Shrunk
 from tests.benchmarks.same_numbers.cases import tables
 from tests.benchmarks.same_numbers.digests import Record
 
-FITTED = (
+VERBS = (
     "lda", "qda", "rda", "naive_bayes", "shrunken_centroids", "indicator", "knn", "logistic", "perceptron",
 )  # fmt: skip
 
 
-def refusals() -> dict[str, Callable[[], Any]]:
-    """Mistakes, a verb each and an argument each."""
+def refused_calls() -> dict[str, Callable[[], Any]]:
+    """Return calls with one wrong argument each."""
     iris = tables()["iris"].drop(columns="w")
     every = "species ~ ."
-    few = iris.groupby("species").head(3)
+    nine_rows = iris.groupby("species").head(3)
     flat, twice = iris.assign(flat=1.0), iris.assign(twice=iris["petal_width"] * 2)
     holes = iris.assign(petal_width=iris["petal_width"].where(iris.index != 7))
     fit = discrim.lda(every, iris)
-    made: dict[str, Callable[[], Any]] = {
+    calls: dict[str, Callable[[], Any]] = {
         "unknown column": lambda: discrim.lda("species ~ petal_lenght", iris),
         "no formula": lambda: discrim.lda("species petal_length", iris),
         "code": lambda: discrim.lda("species ~ __import__('os')", iris),
@@ -66,14 +66,14 @@ def refusals() -> dict[str, Callable[[], Any]]:
         "of the other kind": lambda: discrim.lda(every, iris, method="moments"),
         "an attribute": lambda: fit.covs,
     }
-    odd = {"few": few, "flat": flat, "twice": twice, "one class": iris[:50], "empty": iris[:0]}
-    for verb in FITTED:
+    odd_tables = {"few": nine_rows, "flat": flat, "twice": twice, "one class": iris[:50], "empty": iris[:0]}
+    for verb in VERBS:
         call = getattr(discrim, verb)
         seeded = {"seed": 1} if "seed" in inspect.signature(call).parameters else {}
-        for name, data in odd.items():
-            made[f"{verb} {name}"] = partial(_repr_of, call, every, data, seeded)
-        made[f"{verb} unknown option"] = lambda call=call: call(every, iris, covarianse="pooled")
-    return made
+        for name, data in odd_tables.items():
+            calls[f"{verb} {name}"] = partial(_repr_of, call, every, data, seeded)
+        calls[f"{verb} unknown option"] = lambda call=call: call(every, iris, covarianse="pooled")
+    return calls
 
 
 def _repr_of(call: Callable[..., Any], formula: str, data: pd.DataFrame, options: dict[str, Any]) -> str:
@@ -81,26 +81,26 @@ def _repr_of(call: Callable[..., Any], formula: str, data: pd.DataFrame, options
 
 
 def public_names(record: Record) -> None:
-    """Every public name, and every parameter of every public function and method with its default."""
+    """Record every public name, and every parameter of public functions and methods with its default."""
     for home in (discrim, estimators, discrim.errors, discrim.datasets):
         for name in sorted(home.__all__ if hasattr(home, "__all__") else dir(home)):
             thing, key = getattr(home, name, None), f"name {home.__name__}.{name}"
             if name.startswith("_"):
                 continue
-            record.put(key, type(thing).__name__)
+            record.add(key, type(thing).__name__)
             parts = {"": thing}
             if inspect.isclass(thing):
                 parts = {n: getattr(thing, n, None) for n in sorted(dir(thing)) if not n.startswith("_")}
                 parts["__init__"] = thing.__init__
             for part, function in parts.items():
-                record.put(f"{key}.{part}", "callable" if callable(function) else "no function")
+                record.add(f"{key}.{part}", "callable" if callable(function) else "no function")
                 if inspect.isroutine(function) and getattr(function, "__module__", "").startswith("discrim"):
                     for each in inspect.signature(function).parameters.values():
-                        record.put(f"{key}.{part}({each.name})", f"{each.kind.description}, {each.default!r}")
+                        record.add(f"{key}.{part}({each.name})", f"{each.kind.description}, {each.default!r}")
 
 
 def command_line(record: Record) -> None:
-    """What the command line prints, and the status that it ends with."""
+    """Record output and exit status of the command line."""
     folder = tempfile.mkdtemp()
     for line in (
         ["lda", "species ~ .", "iris"],
@@ -118,27 +118,27 @@ def command_line(record: Record) -> None:
                 status: Any = main(line)
             except SystemExit as stopped:
                 status = stopped.code
-        record.put(f"command {' '.join(line)}", [status, out.getvalue(), err.getvalue()])
+        record.add(f"command {' '.join(line)}", [status, out.getvalue(), err.getvalue()])
 
 
-def of_scikit_learn(record: Record) -> None:
-    """Labels and posteriors of the estimators."""
+def scikit_learn_results(record: Record) -> None:
+    """Record labels and posteriors of the scikit-learn estimators."""
     plane = tables()["plane"]
     x, y = plane.iloc[:, :4].to_numpy(), plane["species"].to_numpy()
     for name in sorted(estimators.__all__):
-        made = getattr(estimators, name)
-        if not inspect.isclass(made) or name in ("FDAClassifier", "FormulaClassifier"):
+        estimator = getattr(estimators, name)
+        if not inspect.isclass(estimator) or name in ("FDAClassifier", "FormulaClassifier"):
             continue
-        options = {"seed": 1} if "seed" in inspect.signature(made).parameters else {}
-        fit = record.ask(
-            f"sklearn {name} fitted", lambda made=made, options=options: made(**options).fit(x, y)
+        options = {"seed": 1} if "seed" in inspect.signature(estimator).parameters else {}
+        fit = record.call(
+            f"sklearn {name} fitted", lambda make=estimator, options=options: make(**options).fit(x, y)
         )
         if isinstance(fit, BaseException):
             continue
         for option, value in fit.get_params().items():
-            record.put(f"sklearn {name}({option})", repr(value))
+            record.add(f"sklearn {name}({option})", repr(value))
         for method in ("predict", "predict_proba", "decision_function", "transform"):
             if hasattr(fit, method):
-                record.ask(
+                record.call(
                     f"sklearn {name}.{method}()", lambda fit=fit, method=method: getattr(fit, method)(x)
                 )

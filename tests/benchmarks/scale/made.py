@@ -1,4 +1,4 @@
-"""The tables, written part by part."""
+"""Write the simulated Parquet tables chunk by chunk."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 FILE_ROWS, GROUP_ROWS = 4_000_000, 500_000
 
 
-GROUPS, GAPS = np.array(["north", "south", "east", "west"]), 0.001
-"""Texts of a predictor, and the share of the rows that miss a value."""
+TEXT_VALUES, MISSING_SHARE = np.array(["north", "south", "east", "west"]), 0.001
+"""Values of a text predictor, and the proportion of rows with a missing value."""
 
 
-def made_mixed(folder: Path, n: int, p: int, k: int) -> Path:
-    """As `made_folder`, with a predictor of text in the place of the last one, and gaps in the first."""
-    return made_folder(folder, n, p, k, mixed=True)
+def write_mixed_table(folder: Path, n: int, p: int, k: int) -> Path:
+    """Write a table as `write_table` does, but with text in the last predictor and gaps in the first."""
+    return write_table(folder, n, p, k, mixed=True)
 
 
-def made_folder(folder: Path, n: int, p: int, k: int, *, mixed: bool = False) -> Path:
-    """A folder of Parquet of n rows, p columns and a class of k as text; as it is where it is there."""
+def write_table(folder: Path, n: int, p: int, k: int, *, mixed: bool = False) -> Path:
+    """Write a folder of Parquet files with n rows, p columns and k classes as text, unless it exists."""
     path = folder / f"{n}x{p}x{k}{'mixed' if mixed else ''}"
     if path.is_dir():
         return path
-    being_made = path.with_suffix(".part")
-    being_made.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".part")
+    unfinished.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(20261122)
     mixing = np.eye(p) + rng.standard_normal((p, p)) / (2 * np.sqrt(p))
     means = 0.3 * rng.standard_normal((k, p))
     for number, start in enumerate(range(0, n, FILE_ROWS)):
-        _write(being_made / f"{number:03}.parquet", min(FILE_ROWS, n - start), mixing, means, rng, mixed)
-    return being_made.rename(path)
+        _write_file(unfinished / f"{number:03}.parquet", min(FILE_ROWS, n - start), mixing, means, rng, mixed)
+    return unfinished.rename(path)
 
 
-def _write(
+def _write_file(
     path: Path, rows: int, mixing: np.ndarray, means: np.ndarray, rng: np.random.Generator, mixed: bool
 ) -> None:
     import pyarrow as pa
@@ -51,6 +51,6 @@ def _write(
             x = rng.standard_normal((m, len(mixing))) @ mixing + means[codes]
             columns = [*(pa.array(x[:, j]) for j in range(len(names))), pa.array(labels[codes])]
             if mixed:
-                columns[0] = pa.array(x[:, 0], mask=rng.random(m) < GAPS)
-                columns[-2] = pa.array(GROUPS[rng.integers(0, len(GROUPS), m)])
+                columns[0] = pa.array(x[:, 0], mask=rng.random(m) < MISSING_SHARE)
+                columns[-2] = pa.array(TEXT_VALUES[rng.integers(0, len(TEXT_VALUES), m)])
             writer.write_table(pa.table(columns, schema=schema))

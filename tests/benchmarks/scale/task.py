@@ -1,8 +1,8 @@
-"""One task in a process of its own: its seconds, and the most memory that the process has held.
+"""Run one task in a process of its own and print its seconds and the peak memory of the process.
 
     python -m tests.benchmarks.scale.task NAME FOLDER SHORT TIMES
 
-SHORT is a folder of a few rows, whose run is not counted: it imports what there is to import.
+SHORT is a folder of few rows, whose run is not counted: it imports all modules.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from discrim.data.sources.parquet import BUFFER_BYTES
 Job = Callable[[Path], dict[str, Any] | None]
 
 
-def products(batches: Iterator[Any], names: list[str]) -> None:
-    """The response, and one product of the columns, of every batch."""
+def read_and_multiply(batches: Iterator[Any], names: list[str]) -> None:
+    """Read the response and compute one symmetric product of the numeric columns of every batch."""
     total = np.zeros((len(names), len(names)), order="F")
     for batch in batches:
         columns = np.empty((len(names), len(batch)))
@@ -38,16 +38,16 @@ def products(batches: Iterator[Any], names: list[str]) -> None:
         del batch
 
 
-def columns_of(folder: Path) -> list[str]:
+def column_names(folder: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     return pq.read_schema(next(iter(sorted(folder.glob("*.parquet"))))).names
 
 
-def base_of_pyarrow(folder: Path) -> None:
+def read_by_pyarrow(folder: Path) -> None:
     import pyarrow.parquet as pq
 
-    names = columns_of(folder)
+    names = column_names(folder)
     step = rows_per_chunk(len(names))
 
     def batches() -> Iterator[Any]:
@@ -56,37 +56,37 @@ def base_of_pyarrow(folder: Path) -> None:
                 yield from file.iter_batches(batch_size=step, columns=names)
 
     schema = pq.read_schema(next(iter(sorted(folder.glob("*.parquet")))))
-    products(batches(), [name for name in names if str(schema.field(name).type) == "double"])
+    read_and_multiply(batches(), [name for name in names if str(schema.field(name).type) == "double"])
 
 
-def base_of_polars(folder: Path) -> None:
+def read_by_polars(folder: Path) -> None:
     import polars as pl
 
-    names = columns_of(folder)
+    names = column_names(folder)
     frame = pl.scan_parquet(folder / "*.parquet").select(names)
     options = {"chunk_size": rows_per_chunk(len(names)), "maintain_order": True, "engine": "streaming"}
-    products(frame.collect_batches(lazy=True, **options), names[:-1])
+    read_and_multiply(frame.collect_batches(lazy=True, **options), names[:-1])
 
 
-def base_of_duckdb(folder: Path) -> None:
-    names = columns_of(folder)
-    products(iter(relation(folder).to_arrow_reader(rows_per_chunk(len(names)))), names[:-1])
+def read_by_duckdb(folder: Path) -> None:
+    names = column_names(folder)
+    read_and_multiply(iter(duckdb_relation(folder).to_arrow_reader(rows_per_chunk(len(names)))), names[:-1])
 
 
-def relation(folder: Path) -> Any:
+def duckdb_relation(folder: Path) -> Any:
     import duckdb
 
     return duckdb.read_parquet(str(folder / "*.parquet"))
 
 
-def lazy(folder: Path) -> Any:
+def polars_lazy_frame(folder: Path) -> Any:
     import polars as pl
 
     return pl.scan_parquet(folder / "*.parquet")
 
 
-def fitted(verb: str, data: Callable[[Path], Any] = str) -> Job:
-    """A fit of a verb to the rows of a folder, given as what data makes of it."""
+def fit_job(verb: str, data: Callable[[Path], Any] = str) -> Job:
+    """Return a job that fits a verb to a folder; `data` makes the source from the folder."""
 
     def job(folder: Path) -> None:
         import discrim
@@ -96,33 +96,33 @@ def fitted(verb: str, data: Callable[[Path], Any] = str) -> Job:
     return job
 
 
-def logistic(folder: Path) -> dict[str, Any]:
-    """A logistic fit, and how many passes over the columns it has made."""
+def logistic_job(folder: Path) -> dict[str, Any]:
+    """Fit a logistic regression and count the passes over the columns."""
     import discrim
     from discrim.data.sources.base import Source
 
     passes = []
-    parts = Source.chunks
+    original_chunks = Source.chunks
 
-    def counted(source: Source, columns: Any = None) -> Any:
-        found = parts(source, columns)
+    def counting_chunks(source: Source, columns: Any = None) -> Any:
+        chunks = original_chunks(source, columns)
 
-        def begun() -> Iterator[Any]:
-            # A look at the first part is no pass.
-            for number, part in enumerate(found):
+        def count_passes() -> Iterator[Any]:
+            # Reading only the first chunk is not a pass.
+            for number, part in enumerate(chunks):
                 if number == 2 and len(columns or source.names) > 1:
                     passes.append(1)
                 yield part
 
-        return begun()
+        return count_passes()
 
-    Source.chunks = counted
+    Source.chunks = counting_chunks
     discrim.logistic("y ~ .", data=str(folder))
     return {"passes": len(passes)}
 
 
-def dask(workers: int) -> Job:
-    """LDA on a local cluster of so many processes; the seconds are those of the fit alone."""
+def dask_job(workers: int) -> Job:
+    """Return a job that fits LDA on a local cluster; only the seconds of the fit are counted."""
 
     def job(folder: Path) -> dict[str, Any]:
         import dask.dataframe as dd
@@ -141,8 +141,8 @@ def dask(workers: int) -> Job:
     return job
 
 
-def scikit_learn(folder: Path) -> dict[str, Any]:
-    """The peer's fit to arrays in memory, and what it takes to read these."""
+def scikit_learn_job(folder: Path) -> dict[str, Any]:
+    """Fit scikit-learn's LDA to arrays in memory, and time the fit alone."""
     import pyarrow.parquet as pq
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as Peer
 
@@ -153,44 +153,47 @@ def scikit_learn(folder: Path) -> dict[str, Any]:
     return {"fit": time.perf_counter() - start}
 
 
-def mass(folder: Path) -> dict[str, Any]:
-    """MASS in R, which gets the numbers as a binary file."""
+def mass_job(folder: Path) -> dict[str, Any]:
+    """Fit MASS in R, which receives the numbers as a binary file."""
     import pyarrow.parquet as pq
 
     frame = pq.read_table(folder).to_pandas()
     n, p = len(frame), frame.shape[1] - 1
     with tempfile.TemporaryDirectory() as temporary:
-        held = Path(temporary)
-        np.asfortranarray(frame.drop(columns="y").to_numpy()).T.tofile(held / "x")
-        frame["y"].astype("category").cat.codes.to_numpy(np.int32).tofile(held / "y")
+        path = Path(temporary)
+        np.asfortranarray(frame.drop(columns="y").to_numpy()).T.tofile(path / "x")
+        frame["y"].astype("category").cat.codes.to_numpy(np.int32).tofile(path / "y")
         code = (
-            f"x <- matrix(readBin('{held}/x', 'double', {n * p}), {n}); y <- readBin('{held}/y', 'int', {n});"
+            f"x <- matrix(readBin('{path}/x', 'double', {n * p}), {n}); y <- readBin('{path}/y', 'int', {n});"
             "cat(system.time(MASS::lda(x, y))[['elapsed']])"
         )
-        said = subprocess.run(["Rscript", "-e", code], check=True, capture_output=True, text=True)
+        process = subprocess.run(["Rscript", "-e", code], check=True, capture_output=True, text=True)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return {"fit": float(said.stdout), "peak": peak}
+    return {"fit": float(process.stdout), "peak": peak}
 
 
 JOBS: dict[str, Job] = {
-    "base-pyarrow": base_of_pyarrow,
-    "base-polars": base_of_polars,
-    "base-duckdb": base_of_duckdb,
-    "lda": fitted("lda"),
-    "qda": fitted("qda"),
-    "lda-polars": fitted("lda", lazy),
-    "qda-polars": fitted("qda", lazy),
-    "lda-duckdb": fitted("lda", relation),
-    "logistic": logistic,
-    "dask-1": dask(1),
-    "dask-2": dask(2),
-    "scikit-learn": scikit_learn,
-    "mass": mass,
+    "base-pyarrow": read_by_pyarrow,
+    "base-polars": read_by_polars,
+    "base-duckdb": read_by_duckdb,
+    "lda": fit_job("lda"),
+    "qda": fit_job("qda"),
+    "lda-polars": fit_job("lda", polars_lazy_frame),
+    "qda-polars": fit_job("qda", polars_lazy_frame),
+    "lda-duckdb": fit_job("lda", duckdb_relation),
+    "logistic": logistic_job,
+    "dask-1": dask_job(1),
+    "dask-2": dask_job(2),
+    "scikit-learn": scikit_learn_job,
+    "mass": mass_job,
 }
 
 
-def peak() -> float:
-    """The most memory of this process, in MB; a child's usage begins with that of its parent."""
+def peak_memory() -> float:
+    """Return the peak memory of this process in MB.
+
+    `getrusage` would include that of the parent process.
+    """
     try:
         lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -199,15 +202,15 @@ def peak() -> float:
 
 
 def main() -> None:
-    name, folder, short, times = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
+    name, folder, short, n_runs = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4])
     job, runs = JOBS[name], []
     job(short)
-    before = peak()
-    for _ in range(times):
-        start, own = time.perf_counter(), time.process_time()
-        said = job(folder) or {}
-        taken = {"seconds": time.perf_counter() - start, "processor": time.process_time() - own}
-        runs.append({"peak": peak(), "before": before, **taken, **said})
+    before = peak_memory()
+    for _ in range(n_runs):
+        start, processor_start = time.perf_counter(), time.process_time()
+        figures = job(folder) or {}
+        times = {"seconds": time.perf_counter() - start, "processor": time.process_time() - processor_start}
+        runs.append({"peak": peak_memory(), "before": before, **times, **figures})
     print(json.dumps(runs))
 
 

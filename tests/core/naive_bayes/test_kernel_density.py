@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 import discrim
 from discrim.core.naive_bayes import kernel_density as kernel_boxes
 from discrim.core.naive_bayes.kernel_density import KernelDensity, KernelSums
-from tests.support import calls_of
+from tests.support import record_calls
 
 
 def exact_log(points, weights, x, h):
@@ -151,7 +151,7 @@ def test_scoring_in_blocks_evaluates_few_kernels_per_row():
     for kind in CROWDS:
         points = CROWDS[kind](40_000, rng)
         density = KernelDensity.from_values(points, None, "nrd0", 0.0)
-        with calls_of(kernel_boxes.concatenate_ranges) as evaluated:
+        with record_calls(kernel_boxes.concatenate_ranges) as evaluated:
             for part in np.array_split(points, 20):
                 density.log_density(part)
                 density.log_density_without(part, None, "nrd0", 0.0)
@@ -205,7 +205,7 @@ def test_scores_and_rows_left_out_show_a_bar_once_they_take_long(clock, bars):
     fit.predict()
     fit.leave_one_out()
     assert not bars
-    clock.each = 5.0
+    clock.seconds_per_read = 5.0
     fit.predict()
     fit._fit.cache.clear()
     fit.leave_one_out()

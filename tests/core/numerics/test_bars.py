@@ -61,7 +61,7 @@ class Terminal:
 @pytest.fixture
 def at_once(clock):
     """Tasks are shown whenever they tell of something: each time a second has gone by."""
-    clock.each = 1.0
+    clock.seconds_per_read = 1.0
 
 
 @pytest.fixture

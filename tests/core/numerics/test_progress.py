@@ -178,7 +178,7 @@ def test_without_a_terminal_it_is_looked_for_once_per_task(clock):
 def test_cross_validation_counts_each_fold_of_each_repeat(clock, bars, verb):
     options = {"k": 3} if verb == "knn" else {"bias_reduction": True} if verb == "logistic" else {}
     fit = getattr(discrim, verb)("species ~ .", load_iris(), **options)
-    clock.each = 1.0
+    clock.seconds_per_read = 1.0
     bars.clear()
     discrim.cross_validate(fit, folds=5, repeats=3, seed=1)
     (bar,) = bars

@@ -15,7 +15,7 @@ from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.rules.calibration import KINDS, Calibrator, Kind, fit_calibrator
 from discrim.core.rules.rules import CalibratedRule
-from tests.support import before
+from tests.support import is_older_than
 
 
 def sample(n: int, k: int, spread: float = 2.0, seed: int = 0) -> tuple[Floats, Codes]:
@@ -53,7 +53,7 @@ def test_vector_of_two_classes_is_statsmodels_logit_and_platts() -> None:
 def test_temperature_is_scikit_learns() -> None:
     import sklearn
 
-    if before(sklearn, 1, 8):
+    if is_older_than(sklearn, 1, 8):
         pytest.skip("scikit-learn scales temperatures since 1.8")
     from sklearn.calibration import _TemperatureScaling
 

@@ -65,14 +65,16 @@ def test_log_posteriors_lose_no_digits_to_a_class_that_is_far_away(gaps, p, meth
     prior = np.arange(1.0, len(gaps) + 1) / np.arange(1.0, len(gaps) + 1).sum()
 
     def run(values):
-        moments = ref.Moments.of(values, codes)
-        scores = ref.linear_scores(values, moments, moments.pooled("moment"), ref.exact(prior), method)
-        return {"logs": ref.normalise(scores)}
+        moments = ref.Moments.from_rows(values, codes)
+        scores = ref.linear_scores(
+            values, moments, moments.pooled_covariance("moment"), ref.exact(prior), method
+        )
+        return {"logs": ref.log_posteriors(scores)}
 
     value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
     fit = discrim.lda("y ~ .", frame, prior=prior.tolist())
     got = fit.predict_log_proba(method=method).to_numpy()
-    error = ref.relative(ref.exact(got) - value["logs"], value["logs"], 1.0)
+    error = ref.relative_change(ref.exact(got) - value["logs"], value["logs"], 1.0)
     assert (error <= 10 * np.maximum(loss["logs"], 10.0**-15.5)).all(), error.max()
     if method == "plugin":
         scores = fit.decision_function().to_numpy()
@@ -89,13 +91,17 @@ def test_log_posteriors_keep_their_digits_wherever_zero_lies(shift, gap):
     prior = np.full(3, 1 / 3)
 
     def run(values):
-        moments = ref.Moments.of(values, codes)
-        scores = ref.linear_scores(values, moments, moments.pooled("moment"), ref.exact(prior), "plugin")
-        return {"logs": ref.normalise(scores)}
+        moments = ref.Moments.from_rows(values, codes)
+        scores = ref.linear_scores(
+            values, moments, moments.pooled_covariance("moment"), ref.exact(prior), "plugin"
+        )
+        return {"logs": ref.log_posteriors(scores)}
 
     value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
     fit = discrim.lda("y ~ .", pd.DataFrame(x).add_prefix("x").assign(y=codes), prior="equal")
-    error = ref.relative(ref.exact(fit.predict_log_proba().to_numpy()) - value["logs"], value["logs"], 1.0)
+    error = ref.relative_change(
+        ref.exact(fit.predict_log_proba().to_numpy()) - value["logs"], value["logs"], 1.0
+    )
     assert (error <= 10 * np.maximum(loss["logs"], 10.0**-15.5)).all(), error.max()
 
 
@@ -157,7 +163,7 @@ def test_leave_one_out_loses_no_digits_to_a_class_that_is_far_away(gaps):
     which = [0, 3, 7, 10, 14]
 
     def run(values):
-        return {"logs": ref.leave_one_out(values, codes, False, which=which)}
+        return {"logs": ref.leave_one_out(values, codes, False, positions=which)}
 
     value, loss = ref.inherent_loss(run, x, draws=4, floors={"logs": 1.0})
     got = discrim.lda("y ~ .", frame).leave_one_out().drop(columns="label").to_numpy()[which]
@@ -232,9 +238,11 @@ def test_far_rows_have_posteriors(verb, method, size):
 def test_quadratic_posteriors_of_far_rows_against_mpmath():
     x, codes = IRIS[COLUMNS].to_numpy(), pd.factorize(IRIS["species"], sort=True)[0]
     rows = np.array([[1e90, 0, 0, 0], [1e75, -2e75, 3e74, 1e50], [-1e98, 1e98, 0, 1], [6, 3, 4e80, 1]])
-    moments = ref.Moments.of(ref.exact(x), codes)
-    exact = ref.quadratic_scores(ref.exact(rows), moments, moments.separate("moment"), moments.proportions())
-    wanted = ref.normalise(exact)
+    moments = ref.Moments.from_rows(ref.exact(x), codes)
+    exact = ref.quadratic_scores(
+        ref.exact(rows), moments, moments.class_covariances("moment"), moments.proportions()
+    )
+    wanted = ref.log_posteriors(exact)
     got = discrim.qda("species ~ .", IRIS).predict_log_proba(pd.DataFrame(rows, columns=COLUMNS)).to_numpy()
     for ours, theirs in zip(got.ravel(), wanted.ravel(), strict=True):
         if theirs < -(mpmath.mpf(2) ** 1024):

@@ -13,7 +13,7 @@ import pytest
 
 from discrim import lda
 from discrim.errors import DataError
-from tests.support import before
+from tests.support import is_older_than
 
 LABELS = {
     "whole": [1, 2, 2**60 + 1],
@@ -64,6 +64,6 @@ def test_nul_characters_raise(tmp_path, suffix):
     path = tmp_path / f"table.csv{suffix}"
     pd.DataFrame({"x": ["1", "5\x001", "7"], "g": ["a", "b", "a"]}).to_csv(path, index=False)
     # From 3.1 on pandas reads it as the text that it is.
-    says = r"Line 3 of .* holds a NUL" if before(pd, 3, 1) else r"row 1, '5.*x001', is text and not"
+    says = r"Line 3 of .* holds a NUL" if is_older_than(pd, 3, 1) else r"row 1, '5.*x001', is text and not"
     with pytest.raises(DataError, match=says):
         lda("g ~ x", str(path))

@@ -47,20 +47,20 @@ CALLS: dict[str, tuple[str, str, pd.DataFrame, dict[str, Any]]] = {
     "mixture": ("mixture", "species ~ petal_length + petal_width", IRIS, {"components": 2, "seed": 1}),
     "moments": ("moments", "species ~ sepal_length + log(petal_width)", IRIS, {}),
 }
-"""Verb, formula, table and options by model."""
+"""Function, formula, table and options by model."""
 
 
-def fitted(model: str) -> Any:
-    """Return the fit, or the moments, of which there is a file."""
+def fit_model(model: str) -> Any:
+    """Return the fit, or the moments, that the file of a model contains."""
     verb, formula, data, options = CALLS[model]
     return getattr(discrim, verb)(formula, data, **options)
 
 
-def path_of(model: str) -> Path:
+def file_path(model: str) -> Path:
     """Return the path of the file of a model."""
     return FOLDER / f"{model}.fit"
 
 
 if __name__ == "__main__":
     for name in CALLS:
-        fitted(name).save(path_of(name))
+        fit_model(name).save(file_path(name))

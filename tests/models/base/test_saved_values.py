@@ -16,7 +16,7 @@ import discrim
 from discrim import load
 from discrim.core.numerics.arrays import svd
 from discrim.errors import DataError, DiscrimError
-from tests.fuzz.saved_files import file_of, parts_of, saved, table
+from tests.fuzz.saved_files import join_file, overlapping_table, saved_fits, split_file
 
 
 def put(key, value, at=...):
@@ -173,9 +173,9 @@ CASES = {
 
 
 def written(path, name, change):
-    chunks = parts_of(saved()[name])
+    chunks = split_file(saved_fits()[name])
     change(chunks)
-    path.write_bytes(file_of(chunks))
+    path.write_bytes(join_file(chunks))
     return path
 
 
@@ -190,9 +190,9 @@ def test_inconsistent_contents_are_refused(tmp_path, case):
 @pytest.mark.parametrize("name", ["qda-diagonal plain", "naive_bayes plain"])
 @pytest.mark.parametrize("sunk", [1e-310, 1e-302])
 def test_variances_with_an_infinite_inverse_are_refused(tmp_path, name, sunk):
-    chunks = parts_of(saved()[name])
+    chunks = split_file(saved_fits()[name])
     chunks.buffers["scatters"][...] = sunk
-    (tmp_path / "fit").write_bytes(file_of(chunks))
+    (tmp_path / "fit").write_bytes(join_file(chunks))
     with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
     assert "range" in str(caught.value)
@@ -201,11 +201,11 @@ def test_variances_with_an_infinite_inverse_are_refused(tmp_path, name, sunk):
 @pytest.mark.parametrize("name", ["lda plain", "rda interactions", "knn plain", "naive_bayes mixed"])
 def test_unchanged_files_are_read(tmp_path, name):
     fit = load(written(tmp_path / "fit", name, lambda parts: None))
-    assert fit.predict_proba(table()).notna().all(axis=None)
+    assert fit.predict_proba(overlapping_table()).notna().all(axis=None)
 
 
 def test_lone_surrogates_in_a_header_are_refused(tmp_path):
-    data = saved()["lda plain"]
+    data = saved_fits()["lda plain"]
     length = int.from_bytes(data[:8], "little")
     header = json.loads(data[8 : 8 + length])
     header["__metadata__"]["fit"] += "\ud83d"
@@ -228,7 +228,7 @@ def test_non_finite_matrices_are_refused_before_a_decomposition(value):
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e100, 1e250])
 @pytest.mark.parametrize("shift", [0.0, 1e6])
 def test_fits_in_any_units_are_read_back(tmp_path, scale, shift):
-    data = table().assign(a=lambda d: (d["a"] + shift) * scale)
+    data = overlapping_table().assign(a=lambda d: (d["a"] + shift) * scale)
     for verb in (discrim.lda, discrim.qda, discrim.naive_bayes, discrim.knn, discrim.logistic):
         fit = verb("y ~ a + b", data, **({"k": 3} if verb is discrim.knn else {}))
         fit.save(tmp_path / "fit")

@@ -27,7 +27,7 @@ from discrim.errors import (
 )
 from discrim.sklearn import LDAClassifier
 from discrim.subspace import PrincipalComponents
-from tests.support import GOLDEN, beside
+from tests.support import GOLDEN, external_file
 
 DAPC = json.loads((GOLDEN / "dapc.json").read_text())
 IRIS, WINE = load_iris(), load_wine()
@@ -275,7 +275,7 @@ def test_summary_shows_number_and_share_of_axes():
 
 @pytest.mark.slow
 def test_wide_tables_agree_with_a_scikit_learn_pipeline():
-    with np.load(beside("genes/islr_Khan.npz"), allow_pickle=False) as archive:
+    with np.load(external_file("genes/islr_Khan.npz"), allow_pickle=False) as archive:
         x, y = archive["X"], archive["y"]
     table = pd.DataFrame(x).add_prefix("g").assign(y=y)
     fit = lda("y ~ .", table, components=20, method="mle")

@@ -14,7 +14,7 @@ from discrim.cli import main
 from discrim.core.covariance.em import maximize_likelihood, sufficient_statistics
 from discrim.datasets import load_iris, load_penguins
 from discrim.errors import CollinearError, DataError, DroppedColumnsWarning, NotSupportedError
-from tests.support import classic
+from tests.support import classic_table
 
 IRIS = load_iris()
 NUMBERS = list(IRIS.columns[:4])
@@ -273,7 +273,7 @@ def test_much_missing_takes_many_steps_and_is_accelerated():
 
 
 def test_pima_with_its_missing_values():
-    pima = classic("MASS_Pima.tr2")
+    pima = classic_table("MASS_Pima.tr2")
     for verb in VERBS.values():
         fit = verb("type ~ .", pima, missing="em", method="mle")
         assert (fit.nobs, fit.em.incomplete) == (300, 100)

@@ -6,14 +6,14 @@ import pytest
 from scipy.special import ndtr
 
 import discrim
-from tests.benchmarks.left_out_bias import errors
+from tests.benchmarks.left_out_bias import simulate_errors
 
 
 @pytest.mark.slow
 def test_leave_one_out_of_noise_errs_by_the_derived_shift_and_balanced_folds_do_not():
     """Log odds of the own class are p/(2 n (n - 1)) too small and have the standard deviation sqrt(2 p/n)."""
     n, p, samples = 10, 2000, 30
-    table = errors("diagonal", (n, n), p, 0.0, samples, seed=1)
+    table = simulate_errors("diagonal", (n, n), p, 0.0, samples, seed=1)
     sd = np.sqrt(0.25 / (2 * n * samples))
     assert abs(table["loo"].mean() - ndtr(p / (2 * n * (n - 1)) / np.sqrt(2 * p / n))) < 4 * sd
     assert abs(table["balanced"].mean() - 0.5) < 4 * sd

@@ -43,7 +43,7 @@ def digits():
 
 
 def classic(name, response, dropped=()):
-    return support.classic(name).drop(columns=list(dropped)).rename(columns={response: "y"})
+    return support.classic_table(name).drop(columns=list(dropped)).rename(columns={response: "y"})
 
 
 TABLES = {
@@ -54,7 +54,7 @@ TABLES = {
     "vehicle": lambda: classic("mlbench_Vehicle", "Class"),
     "sonar": lambda: classic("mlbench_Sonar", "Class"),
     "vowel": lambda: classic("ElemStatLearn_vowel.train", "y"),
-    "golub": lambda: support.leukemias()[0],
+    "golub": lambda: support.leukemia_table()[0],
 }
 
 

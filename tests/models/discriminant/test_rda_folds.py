@@ -13,7 +13,7 @@ from discrim.core.moments.row_sums import centred_roots
 from discrim.errors import CollinearError, DiscrimWarning
 from discrim.models.evaluation.validation import assign_folds
 from tests.models.discriminant.test_rda_choice import in_turn
-from tests.support import calls_of
+from tests.support import record_calls
 
 GRID = (0.0, 0.35, 0.999, 1.0)
 
@@ -88,9 +88,9 @@ def test_folds_compute_roots_if_a_pair_requires_them(table_kind, requires_roots)
     data = table(table_kind)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
-        with calls_of(centred_roots) as one:
+        with record_calls(centred_roots) as one:
             rda("y ~ .", data, alpha=0.5, gamma=0.5)
-        with calls_of(centred_roots) as calls:
+        with record_calls(centred_roots) as calls:
             rda("y ~ .", data, folds=5, seed=1)
     # Those of all folds are taken in one pass.
     assert (len(calls) == 2 * len(one)) == requires_roots

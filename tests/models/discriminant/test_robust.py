@@ -61,7 +61,9 @@ def table(name: str) -> tuple[str, pd.DataFrame]:
         return "species ~ .", data.set_axis([*columns, "species"], axis=1)
     if name == "penguins":
         return "species ~ .", load_penguins()[[*columns, "species"]].dropna()
-    return f"`{case['response']}` ~ .", support.classic(case["file"])[[*columns, case["response"]]].dropna()
+    return f"`{case['response']}` ~ .", support.classic_table(case["file"])[
+        [*columns, case["response"]]
+    ].dropna()
 
 
 def class_rows(name: str) -> list[np.ndarray]:

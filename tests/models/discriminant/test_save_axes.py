@@ -23,7 +23,7 @@ from discrim.errors import (
     TiedAxesWarning,
 )
 from discrim.sklearn import QDAClassifier
-from tests.fuzz.saved_files import file_of, parts_of
+from tests.fuzz.saved_files import join_file, split_file
 from tests.support import GOLDEN
 
 SAVE = json.loads((GOLDEN / "save_axes.json").read_text())
@@ -264,9 +264,9 @@ def test_errors_of_unavailable_methods_name_the_option():
 def test_files_that_contradict_the_axes_are_refused(tmp_path, change):
     path = tmp_path / "fit"
     qda("species ~ .", IRIS, ncomp=2).save(path)
-    contents = parts_of(path.read_bytes())
+    contents = split_file(path.read_bytes())
     contents.about["estimates"]["covariance_model"] |= change
-    path.write_bytes(file_of(contents))
+    path.write_bytes(join_file(contents))
     with pytest.raises(DataError) as caught:
         discrim.load(path)
     assert "saved" in str(caught.value)

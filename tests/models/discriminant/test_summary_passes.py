@@ -13,7 +13,7 @@ from discrim import lda, qda
 from discrim.datasets import load_iris
 from discrim.design.design_rows import DesignRows
 from discrim.errors import DataError
-from tests.support import calls_of
+from tests.support import record_calls
 
 IRIS = load_iris()
 
@@ -21,7 +21,7 @@ IRIS = load_iris()
 @pytest.fixture
 def readings() -> Iterator[list[dict[str, Any]]]:
     """Readings of a table, one entry each."""
-    with calls_of(DesignRows.__iter__, DesignRows.with_callback, DesignRows.iter_all_rows) as begun:
+    with record_calls(DesignRows.__iter__, DesignRows.with_callback, DesignRows.iter_all_rows) as begun:
         yield begun
 
 

@@ -479,7 +479,7 @@ def test_heavy_tails_of_counts_are_summed_to_their_visible_end():
 
 def test_random_points_show_a_bar_once_they_take_long(clock, bars):
     densities = {name: stats.multivariate_normal([0, 0], size) for name, size in (("a", 1), ("b", 9))}
-    clock.each = 5.0
+    clock.seconds_per_read = 5.0
     classifier = bayes({"a": 0.5, "b": 0.5}, densities, draws=2000)
     assert classifier.error_rate > 0
     assert (bars[0].desc, bars[0].n, bars[0].closed) == ("random points by class", bars[0].total, True)

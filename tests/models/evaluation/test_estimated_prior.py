@@ -13,7 +13,7 @@ from scipy import stats
 import discrim
 from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_wine
 from discrim.errors import ConvergenceWarning, DataError, NotSupportedError
-from tests.support import GOLDEN, classic
+from tests.support import GOLDEN, classic_table
 
 IRIS, WINE, CANCER = load_iris(), load_wine(), load_breast_cancer()
 LDA = discrim.lda("species ~ .", IRIS)
@@ -247,7 +247,7 @@ def overlapping():
     return pd.DataFrame(x, columns=list("uvw")).assign(lettr=np.array(list("abcdefghijkl"))[codes])
 
 
-MIXED = {"letters": lambda: classic("mlbench_LetterRecognition"), "normal": overlapping}
+MIXED = {"letters": lambda: classic_table("mlbench_LetterRecognition"), "normal": overlapping}
 
 
 @pytest.mark.parametrize("name", MIXED)

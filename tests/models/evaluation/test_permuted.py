@@ -17,7 +17,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DataError, NotSupportedError
 from discrim.models.discriminant.qda import QDASpec
 from discrim.models.evaluation.permuted import PermutationDesign, _permuted_hit_rate
-from tests.support import classic
+from tests.support import classic_table
 
 IRIS = load_iris()
 TWO = IRIS[50:].astype({"species": str}).assign(place=np.arange(100) % 5)
@@ -237,7 +237,7 @@ def test_weights_repeats_sources_and_learnt_transforms():
 
 
 def test_crab_species_are_permuted_within_each_sex():
-    crabs = classic("MASS_crabs")
+    crabs = classic_table("MASS_crabs")
     validation = cross_validate(
         lda("sp ~ FL + RW + CL + CW + BD", crabs), 200, permutations=99, within="sex", seed=1
     )

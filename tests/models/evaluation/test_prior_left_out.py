@@ -307,7 +307,7 @@ def test_a_refit_of_a_formula_writes_its_columns_a_few_times_and_not_once_a_pass
     data = IRIS.iloc[50::4].astype({"species": str})
     data = data.assign(wide=np.where(np.arange(len(data)) % 3, "no", "yes"))
     fit = logistic("species ~ sepal_width + wide", data, **options)
-    with support.calls_of(DesignMatrix.write) as written:
+    with support.record_calls(DesignMatrix.write) as written:
         got = fit.leave_one_out()
     assert 0 < len(written) <= 6 * len(data)
     for row in data.index[:3]:

@@ -262,7 +262,7 @@ SIZES = {
 @pytest.mark.parametrize(("distribution", "k"), SIZES)
 def test_mean_and_covariance_tests_keep_their_level(distribution: str, k: int) -> None:
     replicates = 600
-    result = many_columns.rejected(replicates, 10 * k, 40, 150, law=distribution, k=k)
+    result = many_columns.rejection_rates(replicates, 10 * k, 40, 150, distribution=distribution, k=k)
     # Three Monte Carlo errors, and two hundredths of asymptotics: the limits are those of n and p.
     off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
     for name in SIZES[distribution, k]:
@@ -273,12 +273,14 @@ def test_mean_and_covariance_tests_keep_their_level(distribution: str, k: int) -
 @pytest.mark.parametrize(("distribution", "k"), [("normal", 2), ("normal", 3), ("exponential", 3)])
 def test_sphericity_tests_keep_their_level(distribution: str, k: int) -> None:
     replicates = 600
-    result = many_columns.rejected(replicates, k, 40, 150, law=distribution, k=k, correlation=0.0)
+    result = many_columns.rejection_rates(
+        replicates, k, 40, 150, distribution=distribution, k=k, correlation=0.0
+    )
     off = 3 * np.sqrt(0.05 * 0.95 / replicates) + 0.02
-    for name in many_columns.SPHERES if distribution == "normal" else ("chen-zhang-zhong",):
+    for name in many_columns.SPHERICITY_TESTS if distribution == "normal" else ("chen-zhang-zhong",):
         assert abs(result[name] - 0.05) <= off, name
-    unlike = many_columns.rejected(20, 1, 40, 50, law=distribution, k=k, correlation=0.3)
-    assert (unlike[[*many_columns.SPHERES]] == 1).all()
+    unlike = many_columns.rejection_rates(20, 1, 40, 50, distribution=distribution, k=k, correlation=0.3)
+    assert (unlike[[*many_columns.SPHERICITY_TESTS]] == 1).all()
 
 
 @pytest.mark.slow
@@ -297,7 +299,7 @@ def test_only_chen_qin_keeps_its_level_under_unequal_covariances() -> None:
 @pytest.mark.slow
 def test_tests_have_power_against_alternatives() -> None:
     result = {
-        unlike: many_columns.rejected(100, 3, 40, 150, unlike=unlike)
+        unlike: many_columns.rejection_rates(100, 3, 40, 150, difference=unlike)
         for unlike in ("means, dense", "means, sparse", "covariances, dense", "covariances, sparse")
     }
     for name in ("dempster", "srivastava", "chen-qin"):

@@ -23,7 +23,7 @@ from discrim.errors import (
     WeightsWarning,
 )
 from discrim.models.linear_model.mlm_summary import ellipse_radius
-from tests.support import GOLDEN, classic
+from tests.support import GOLDEN, classic_table
 
 FOUND = json.loads((GOLDEN / "terms.json").read_text(encoding="utf-8"))
 PENGUINS = load_penguins()
@@ -52,7 +52,7 @@ ROWS = {
 def fitted(name):
     if name not in FILES:
         return mlm(CASES[name], SEXED)
-    return mlm(CASES[name], classic(FILES[name]))
+    return mlm(CASES[name], classic_table(FILES[name]))
 
 
 def expected_table(label):

@@ -36,7 +36,7 @@ FORMULA = "species ~ bill_length_mm + body_mass_g + sex + late"
 def table(name: str) -> pd.DataFrame:
     if name == "penguins":
         return FRAME
-    return support.classic("mlbench_HouseVotes84")
+    return support.classic_table("mlbench_HouseVotes84")
 
 
 @pytest.mark.parametrize("name", GOLDEN)

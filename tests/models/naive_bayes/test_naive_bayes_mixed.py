@@ -75,7 +75,7 @@ def answers(rows: int = 90, seed: int = 3) -> pd.DataFrame:
 def golden_table(name: str, case: dict) -> pd.DataFrame:
     if not name.startswith("votes"):
         return PENGUINS
-    return support.classic("mlbench_HouseVotes84")
+    return support.classic_table("mlbench_HouseVotes84")
 
 
 @pytest.mark.parametrize("name", GOLDEN["mixed"])

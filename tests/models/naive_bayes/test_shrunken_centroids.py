@@ -55,8 +55,8 @@ def golden_options(case):
 
 def genes(name):
     if name == "golub_leukemia":
-        return support.leukemias()
-    archive = np.load(support.beside(f"genes/{name}.npz"), allow_pickle=True)
+        return support.leukemia_table()
+    archive = np.load(support.external_file(f"genes/{name}.npz"), allow_pickle=True)
     data = pd.DataFrame(archive["X"], columns=[f"g{j}" for j in range(archive["X"].shape[1])])
     return data.assign(y=archive["y"].astype(str)), archive["split"] == "train"
 

@@ -254,7 +254,7 @@ def test_slow_leave_one_out_shows_a_progress_bar(clock, bars):
     rng = np.random.default_rng(15)
     table = pd.DataFrame(rng.normal(size=(300, 12))).add_prefix("x").assign(y=["a", "b"] * 150)
     fit = knn("y ~ .", table, k=3, metric="cityblock")
-    clock.each = 5.0
+    clock.seconds_per_read = 5.0
     fit._fit.refits.leave_one_out(fit._fit)
     assert [(bar.desc, bar.n, bar.total, bar.closed) for bar in bars] == [("rows left out", 300, 300, True)]
 

@@ -282,7 +282,7 @@ def test_rules_without_posteriors_have_values():
 
 @pytest.mark.slow
 def test_many_columns_take_seconds():
-    data, _ = support.leukemias()
+    data, _ = support.leukemia_table()
     fit = pls("y ~ .", data, ncomp=2)
     x, y = data.drop(columns="y").to_numpy(), np.equal(data["y"].to_numpy()[:, None], ["ALL", "AML"]) * 1.0
     z = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)

@@ -282,7 +282,7 @@ def test_plots_are_drawn(kind):
 
 
 def test_genes_are_found_as_r_finds_them():
-    data, train = support.leukemias()
+    data, train = support.leukemia_table()
     fit = sparse_lda("y ~ .", data[train], penalty=0.25)
     z, codes = standard(data[train], "y")
     b, theta = fit.standardized["LD1"].to_numpy(), fit.scores["LD1"].to_numpy()

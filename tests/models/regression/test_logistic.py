@@ -39,7 +39,7 @@ def table(file: str) -> pd.DataFrame:
         return load_penguins()
     if file == "datasets_iris":
         return IRIS.rename(columns=lambda name: ".".join(word.capitalize() for word in name.split("_")))
-    return support.classic(file)
+    return support.classic_table(file)
 
 
 def rows_of(case: dict[str, Any]) -> pd.DataFrame:
@@ -377,7 +377,7 @@ def test_groups_that_high_powers_separate_are_reported_from_those_on_the_plane(s
     )
     with pytest.raises((SeparationError, NotSupportedError)) as raised:
         logistic("y ~ poly(v, 9, raw=True) * g + x", data)
-    if support.before(scipy, 1, 17) and raised.type is NotSupportedError:
+    if support.is_older_than(scipy, 1, 17) and raised.type is NotSupportedError:
         # The solver of earlier versions gives up one of these, and the fit says so.
         assert raised.match("bring the columns to like units")
         return

@@ -32,7 +32,7 @@ TUMOURS = load_breast_cancer()[["diagnosis", "texture_mean", "smoothness_mean", 
 def table(file: str) -> pd.DataFrame:
     if file == "palmerpenguins_penguins":
         return PENGUINS
-    return support.classic(file)
+    return support.classic_table(file)
 
 
 def fit_of(case: dict[str, Any], **options: Any) -> Any:

@@ -24,7 +24,7 @@ from tests import support
 
 
 def table(file: str) -> pd.DataFrame:
-    return support.classic(file)
+    return support.classic_table(file)
 
 
 # ------------------------------------------------------------------ bias reduction

@@ -38,7 +38,7 @@ IRIS = load_iris()
 def table(file: str) -> pd.DataFrame:
     if file in BUNDLED:
         return BUNDLED[file]()
-    return support.classic(file)
+    return support.classic_table(file)
 
 
 def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, Any, dict[str, Any]]:
@@ -436,7 +436,7 @@ def test_plots():
 @pytest.mark.slow
 def test_gene_expressions_are_classified():
     """Of 1,500 columns and 72 rows: the fit is at a minimum, and of few columns."""
-    data = support.leukemias()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])
+    data = support.leukemia_table()[0].drop(columns=[f"g{j}" for j in range(1500, 7129)])
     fit = logistic("y ~ .", data, penalty=Lasso(0.05))
     z = (data[list(fit.terms)] - data[list(fit.terms)].mean()) / data[list(fit.terms)].std(ddof=0)
     beta = fit._estimates.beta[0]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.report.plots.style import new_axes
-from tests.pictures import MOST, difference, seen
+from tests.pictures import MAX_PIXEL_DIFFERENCE, picture_difference, render
 
 mpl.use("Agg")
 
@@ -20,19 +20,19 @@ def picture(colour: str = "#0072B2", size: float = 10.0, legend: bool = True, ro
     axes.set_xlabel("one", fontsize=size)
     if legend:
         axes.legend()
-    return seen(axes)
+    return render(axes)
 
 
 def test_a_font_a_little_larger_is_the_same_picture():
-    assert difference(picture(), picture(size=10.5)) <= MOST
+    assert picture_difference(picture(), picture(size=10.5)) <= MAX_PIXEL_DIFFERENCE
 
 
 @pytest.mark.parametrize("change", [{"colour": "#009E73"}, {"legend": False}, {"rows": 70}])
 def test_different_pictures_are_distinguished(change):
-    assert difference(picture(), picture(**change)) > MOST
+    assert picture_difference(picture(), picture(**change)) > MAX_PIXEL_DIFFERENCE
 
 
 def test_figures_are_closed_and_sizes_compared():
     others = plt.get_fignums()
-    assert difference(picture(), picture()[:-20]) == 255.0
+    assert picture_difference(picture(), picture()[:-20]) == 255.0
     assert plt.get_fignums() == others

@@ -13,7 +13,7 @@ from discrim.report.plots.points import (
     hollow_description,
 )
 from discrim.report.plots.style import Signs, add_legend, new_axes
-from tests.pictures import seen
+from tests.pictures import render
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,7 @@ def picture(n: int, shares: list[float]) -> np.ndarray:
     axes, _ = new_axes(None)
     draw_points(axes, x, y, codes, list("abc")[: len(shares)])
     axes.set_axis_off()
-    return seen(axes).astype(int).reshape(-1, 3)
+    return render(axes).astype(int).reshape(-1, 3)
 
 
 @pytest.mark.parametrize("n", [6_000, 60_000])
