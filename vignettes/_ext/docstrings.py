@@ -87,7 +87,7 @@ def positional_parameters(function: Any) -> str:
 
 
 def format_signature(name: str, function: Any) -> str:
-    """Format a call with all parameters, in one line if it fits and otherwise with a line for each parameter."""
+    """Format a call with all parameters, in one line if it fits and otherwise one line per parameter."""
     arguments, starred = [], False
     for each in inspect.signature(function).parameters.values():
         if each.name == "self":

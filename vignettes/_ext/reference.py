@@ -225,7 +225,7 @@ def unwrap(attribute: Any) -> Any:
 
 
 def public_members(kind: type, base: type) -> Iterator[str]:
-    """Yield the public methods and properties of a class with a docstring that differ from those of a base."""
+    """Yield the documented public methods and properties of a class that differ from those of a base."""
     for name in dir(kind):
         attribute = inspect.getattr_static(kind, name)
         function = unwrap(attribute)
