@@ -60,8 +60,8 @@ class Case:
         return None if self.prior is None else dict(zip(LABELS, self.prior, strict=True))
 
 
-def ordinary(seed: int = 7, separation: float = 1.5) -> Case:
-    """Three correlated normal columns in three classes, `separation` SD apart."""
+def correlated_classes(seed: int = 7, separation: float = 1.5) -> Case:
+    """Return three classes of three correlated normal columns, whose means differ by `separation` SD."""
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.arange(3), COUNTS)
     mixing = np.array([[1.0, 0.4, 0.3], [0.0, 0.9, -0.2], [0.0, 0.0, 0.8]])
@@ -71,32 +71,32 @@ def ordinary(seed: int = 7, separation: float = 1.5) -> Case:
     return Case(noise * np.array([1.0, 1.3, 0.8])[codes][:, None] @ mixing + centres[codes], codes)
 
 
-def shifted(offset: float) -> Case:
-    case = ordinary()
+def shifted_columns(offset: float) -> Case:
+    case = correlated_classes()
     return replace(case, x=case.x + offset * np.array([1.0, -0.7, 0.4]))
 
 
-def scaled(*factors: float) -> Case:
-    case = ordinary()
+def scaled_columns(*factors: float) -> Case:
+    case = correlated_classes()
     return replace(case, x=case.x * np.array(factors))
 
 
 def nearly_collinear(delta: float, offset: float = 0.0) -> Case:
     """x3 = x1 + x2 but for noise of SD delta: a correlation matrix of condition about 1 / delta^2."""
-    case = ordinary()
+    case = correlated_classes()
     first = case.x[:, :2] + offset
     noise = np.random.default_rng(11).standard_normal(len(first))
     return replace(case, x=np.column_stack([first, first.sum(axis=1) + delta * noise]))
 
 
 def far_rows(distance: float) -> Case:
-    case = ordinary()
+    case = correlated_classes()
     away = np.random.default_rng(5).standard_normal((8, 3))
     return replace(case, rows=distance * away)
 
 
 def with_outlying_cell(size: float) -> Case:
-    case = ordinary()
+    case = correlated_classes()
     x = case.x.copy()
     x[4, 1] = size
     return replace(case, x=x)
@@ -108,36 +108,39 @@ def with_outlying_row(size: float) -> Case:
     It drags its class mean to size / n, and the mean's own last bit is then far above that of the other rows;
     as means are reported in doubles, it is the last bit of the column that counts.
     """
-    case = ordinary()
+    case = correlated_classes()
     x = case.x.copy()
     x[4] += size * np.array([1.0, -0.5, 0.25])
     return replace(case, x=x, by_column=True)
 
 
 def single_precision() -> Case:
-    case = shifted(100.0)
+    case = shifted_columns(100.0)
     return replace(case, x=case.x.astype(np.float32).astype(np.float64), dtype="float32")
 
 
 CASES = {
-    "ordinary": ordinary(),
-    **{f"offset_{offset:.0e}": shifted(offset) for offset in (1e0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12, 1e13)},
-    "scaled_tiny": scaled(1e-160, 1e-160, 1e-160),
-    "scaled_huge": scaled(1e160, 1e160, 1e160),
-    "scaled_small": scaled(1e-140, 1e-140, 1e-140),
-    "scaled_large": scaled(1e140, 1e140, 1e140),
-    "scaled_apart": scaled(1e-160, 1.0, 1e160),
-    "scaled_mildly_apart": scaled(1e-9, 1.0, 1e9),
+    "ordinary": correlated_classes(),
+    **{
+        f"offset_{offset:.0e}": shifted_columns(offset)
+        for offset in (1e0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12, 1e13)
+    },
+    "scaled_tiny": scaled_columns(1e-160, 1e-160, 1e-160),
+    "scaled_huge": scaled_columns(1e160, 1e160, 1e160),
+    "scaled_small": scaled_columns(1e-140, 1e-140, 1e-140),
+    "scaled_large": scaled_columns(1e140, 1e140, 1e140),
+    "scaled_apart": scaled_columns(1e-160, 1.0, 1e160),
+    "scaled_mildly_apart": scaled_columns(1e-9, 1.0, 1e9),
     **{f"collinear_to_{delta:.0e}": nearly_collinear(delta) for delta in (1e-3, 1e-6, 1e-9, 1e-12)},
     "collinear_to_1e-06_offset_1e+04": nearly_collinear(1e-6, 1e4),
     "collinear_to_1e-09_scaled_apart": replace(
         nearly_collinear(1e-9), x=nearly_collinear(1e-9).x * np.array([2.0**-500, 1.0, 2.0**500])
     ),
-    **{f"means_{gap:.0e}_apart": ordinary(separation=gap) for gap in (1e2, 1e4, 1e6)},
+    **{f"means_{gap:.0e}_apart": correlated_classes(separation=gap) for gap in (1e2, 1e4, 1e6)},
     "rows_1e+08_away": far_rows(1e8),
     "rows_1e+02_away": far_rows(1e2),
-    "prior_1e-300": replace(ordinary(), prior=(1e-300, 0.25, 0.75)),
-    "prior_1e-10": replace(ordinary(), prior=(0.5, 0.5 - 1e-10, 1e-10)),
+    "prior_1e-300": replace(correlated_classes(), prior=(1e-300, 0.25, 0.75)),
+    "prior_1e-10": replace(correlated_classes(), prior=(0.5, 0.5 - 1e-10, 1e-10)),
     "outlying_cell_1e+04": with_outlying_cell(1e4),
     "outlying_cell_1e+08": with_outlying_cell(1e8),
     "outlying_row_1e+04": with_outlying_row(1e4),
@@ -192,7 +195,7 @@ def fitted(name: str, model: str):
 # ------------------------------------------------------------------ what a fit says, as plain arrays
 
 
-def answer(name: str, model: str, quantity: str) -> np.ndarray:
+def estimate(name: str, model: str, quantity: str) -> np.ndarray:
     case, fit = CASES[name], fitted(name, model)
     match quantity:
         case "means" | "cov":
@@ -216,9 +219,9 @@ def answer(name: str, model: str, quantity: str) -> np.ndarray:
     raise KeyError(quantity)
 
 
-def check(name: str, model: str, quantity: str) -> None:
-    """Each number that a double can hold is within a decimal digit of its inherent loss."""
-    got = answer(name, model, quantity)
+def check_digits(name: str, model: str, quantity: str) -> None:
+    """Check that the error of each number is at most ten times its inherent loss."""
+    got = estimate(name, model, quantity)
     value, loss = (result[quantity] for result in reference(name, model))
     floor = FLOORS.get(quantity, 0.0)
     doubles = np.abs(ref.to_float(value))
@@ -245,27 +248,27 @@ NO_COVARIANCE = ("scaled_tiny", "scaled_huge")
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in NO_COVARIANCE])
 def test_covariances_keep_their_digits(name: str) -> None:
-    check(name, "lda", "cov")
-    check(name, "qda", "covs")
+    check_digits(name, "lda", "cov")
+    check_digits(name, "qda", "covs")
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_lda_keeps_its_digits(name: str) -> None:
     for quantity in ("means", "coef", "contrast", "se", "log_proba", "llf", "wilks"):
-        check(name, "lda", quantity)
+        check_digits(name, "lda", quantity)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_qda_keeps_its_digits(name: str) -> None:
     for quantity in ("logdet", "log_proba", "llf"):
-        check(name, "qda", quantity)
+        check_digits(name, "qda", quantity)
 
 
 # At an offset the constant is a small difference of huge terms, so it is held to its inherent loss there; the
 # prior's own logarithm is in it, too.
 @pytest.mark.parametrize("name", ["ordinary", "offset_1e+04", "offset_1e+08", "scaled_apart", "prior_1e-300"])
 def test_lda_intercept_keeps_its_digits(name: str) -> None:
-    check(name, "lda", "intercept")
+    check_digits(name, "lda", "intercept")
 
 
 @pytest.mark.parametrize("model", ["lda", "qda"])
@@ -287,7 +290,7 @@ def test_leave_one_out_is_accurate(name: str, model: str) -> None:
 # ------------------------------------------------------------------ what has no answer
 
 
-def refused(case: Case, verb: str, *columns: str, error: type[Exception] = CollinearError) -> str:
+def assert_refused(case: Case, verb: str, *columns: str, error: type[Exception] = CollinearError) -> str:
     with pytest.raises(error) as caught:
         getattr(discrim, verb)("y ~ .", data=case.frame())
     message = str(caught.value)
@@ -296,36 +299,36 @@ def refused(case: Case, verb: str, *columns: str, error: type[Exception] = Colli
     return message
 
 
-def x3_from(case: Case, third: np.ndarray) -> Case:
+def with_third_column(case: Case, third: np.ndarray) -> Case:
     return replace(case, x=np.column_stack([case.x[:, :2], third]))
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e4, 1e8])
 def test_exact_collinearity_raises_and_names_columns(verb: str, offset: float) -> None:
-    case = shifted(offset) if offset else ordinary()
-    refused(x3_from(case, case.x[:, 0] + case.x[:, 1]), verb, "x3")
+    case = shifted_columns(offset) if offset else correlated_classes()
+    assert_refused(with_third_column(case, case.x[:, 0] + case.x[:, 1]), verb, "x3")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("factor", [1e-160, 1e-9, 3.0, 1e160])
 def test_rescaled_copy_of_a_column_raises(verb: str, factor: float) -> None:
-    case = ordinary()
-    refused(x3_from(case, case.x[:, 0] * factor), verb, "x3")
+    case = correlated_classes()
+    assert_refused(with_third_column(case, case.x[:, 0] * factor), verb, "x3")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 def test_collinearity_up_to_rounding_raises(verb: str) -> None:
-    case = ordinary()
+    case = correlated_classes()
     third = (case.x[:, 0] / 3 + case.x[:, 1] / 7) * 1.1
-    refused(x3_from(case, third), verb, "x3")
+    assert_refused(with_third_column(case, third), verb, "x3")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1, 1e8 / 3])
 def test_constant_column_is_dropped_and_named(verb: str, value: float) -> None:
-    case = ordinary()
-    still = x3_from(case, np.full(len(case.x), value))
+    case = correlated_classes()
+    still = with_third_column(case, np.full(len(case.x), value))
     with pytest.warns(DroppedColumnsWarning, match="'x3'"):
         fit = getattr(discrim, verb)("y ~ .", still.frame())
     less = getattr(discrim, verb)("y ~ . - x3", still.frame())
@@ -335,30 +338,32 @@ def test_constant_column_is_dropped_and_named(verb: str, value: float) -> None:
 @pytest.mark.parametrize("verb", ["lda", "qda"])
 @pytest.mark.parametrize("values", [(0.0, 1.0, 2.0), (0.1, 0.2, 0.7), (1e8 / 3, 1e8 / 7, 0.0)])
 def test_column_constant_within_classes_raises_and_is_named(verb: str, values: tuple[float, ...]) -> None:
-    case = ordinary()
-    refused(x3_from(case, np.array(values)[case.codes]), verb, "x3", error=(CollinearError, DataError))
+    case = correlated_classes()
+    assert_refused(
+        with_third_column(case, np.array(values)[case.codes]), verb, "x3", error=(CollinearError, DataError)
+    )
 
 
 def test_qda_raises_for_a_column_constant_in_one_class() -> None:
-    case = ordinary()
+    case = correlated_classes()
     x = case.x.copy()
     x[case.codes == 1, 1] = 0.3
-    refused(replace(case, x=x), "qda", "x2", "b", error=(CollinearError, DataError))
+    assert_refused(replace(case, x=x), "qda", "x2", "b", error=(CollinearError, DataError))
 
 
 def test_lda_raises_for_fewer_rows_than_columns() -> None:
     rng = np.random.default_rng(2)
     case = Case(rng.standard_normal((9, 12)), np.repeat(np.arange(3), 3))
-    message = refused(case, "lda", error=(CollinearError, DataError))
+    message = assert_refused(case, "lda", error=(CollinearError, DataError))
     assert re.search(r"\b9\b", message)
     assert re.search(r"\b12\b", message)
 
 
 @pytest.mark.parametrize("rows_in_class", [2, 3])
 def test_qda_raises_for_a_class_with_no_more_rows_than_columns(rows_in_class: int) -> None:
-    case = ordinary()
+    case = correlated_classes()
     keep = (case.codes != 1) | (np.cumsum(case.codes == 1) <= rows_in_class)
-    message = refused(
+    message = assert_refused(
         replace(case, x=case.x[keep], codes=case.codes[keep]), "qda", "b", error=(CollinearError, DataError)
     )
     assert re.search(rf"\b{rows_in_class}\b", message), message
@@ -385,7 +390,7 @@ NIST = {
 }
 
 
-def nist(name: str) -> tuple[pd.DataFrame, float]:
+def nist_table(name: str) -> tuple[pd.DataFrame, float]:
     """The data and the certified F of one of NIST's one-way sets, from the copy in SciPy's wheel."""
     tests = pytest.importorskip("scipy.stats.tests", reason="this SciPy came without its tests")
     path = Path(tests.__file__).parent / "data" / "nist_anova" / f"{name}.dat"
@@ -399,7 +404,7 @@ def nist(name: str) -> tuple[pd.DataFrame, float]:
 
 @pytest.mark.parametrize("name", NIST)
 def test_wilks_f_agrees_with_nist(name: str) -> None:
-    frame, certified = nist(name)
+    frame, certified = nist_table(name)
     fit = discrim.lda("y ~ x", data=frame)
     asked = [fit.wilks.table.loc["F", "statistic"], *fit.manova()["F"], fit.anova(levene=None)["F"].iloc[0]]
     for f in [*asked, fit.partial_tests()["F"].iloc[0]]:
@@ -409,7 +414,7 @@ def test_wilks_f_agrees_with_nist(name: str) -> None:
 
 @pytest.mark.parametrize("name", NIST)
 def test_merged_chunks_agree_with_nist(name: str) -> None:
-    frame, certified = nist(name)
+    frame, certified = nist_table(name)
     codes, k = np.unique(frame["y"], return_inverse=True)[1], frame["y"].nunique()
     x = frame[["x"]].to_numpy()
     chunks = [

@@ -22,8 +22,8 @@ SAVED = [name for name in MODELLED if name not in ("bayes", "fda")]
 TABLES = "classes", "nobs", "prior", "llf", "aic", "bic", "df_model"
 
 
-def others():
-    """Fits without rows: loaded ones, and those of moments."""
+def fits_without_rows():
+    """Return fits without rows: loaded ones, and those to moments."""
     held = discrim.moments("species ~ .", IRIS)
     yield "lda of moments", discrim.lda(moments=held)
     yield "qda of moments", discrim.qda(moments=held)
@@ -37,8 +37,8 @@ def loaded(name, tmp_path):
     return discrim.load(tmp_path / "fit")
 
 
-def check(fit) -> None:
-    """Every name that dir() lists is there or is missing; nothing else is raised."""
+def check_attributes(fit) -> None:
+    """Check that every name that dir() lists can be read or raises an AttributeError."""
     # Before Python 3.11.3 the weak reference of a class with slots is that of another class.
     names = [name for name in dir(fit) if name != "__weakref__" or sys.version_info >= (3, 11, 3)]
     for name in names:
@@ -55,19 +55,19 @@ def check(fit) -> None:
 
 @pytest.mark.parametrize("name", FITS)
 def test_every_listed_attribute_can_be_read(name):
-    check(fitted(name))
+    check_attributes(fitted(name))
 
 
 @pytest.mark.parametrize("name", SAVED)
 def test_so_can_loaded_ones(name, tmp_path):
-    check(loaded(name, tmp_path))
+    check_attributes(loaded(name, tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("name", "fit"), list(others()), ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "fit"), list(fits_without_rows()), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_every_listed_attribute_can_be_read_without_rows(name, fit):
-    check(fit)
+    check_attributes(fit)
 
 
 @pytest.mark.parametrize("name", MODELLED)

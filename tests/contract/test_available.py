@@ -73,12 +73,12 @@ CALLS_LEFT_OUT = ("plot", "update", "learning_curve", "posterior_intervals", "pe
 
 
 @cache
-def made(name: str) -> Any:
+def fit_of_model(name: str) -> Any:
     return OPTIONS[name]() if name in OPTIONS else fitted(name)
 
 
 def loaded(name: str, folder: Any) -> Any:
-    made(name).save(folder / "fit")
+    fit_of_model(name).save(folder / "fit")
     return discrim.load(folder / "fit")
 
 
@@ -104,7 +104,7 @@ def check_attributes(fit: Any) -> None:
 
 @pytest.mark.parametrize("name", [*FITS, *OPTIONS])
 def test_all_listed_attributes_can_be_read(name):
-    fit = made(name)
+    fit = fit_of_model(name)
     if isinstance(fit, PublicAttributes):
         check_attributes(fit)
 
@@ -139,7 +139,7 @@ def check_methods(fit: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*MODELLED, *OPTIONS])
 def test_listed_methods_do_not_raise(name):
-    check_methods(made(name))
+    check_methods(fit_of_model(name))
 
 
 @pytest.mark.slow
@@ -150,14 +150,17 @@ def test_listed_methods_of_a_loaded_fit_do_not_raise(name, tmp_path):
 
 @pytest.mark.parametrize("name", ["lda", *(name for name in OPTIONS if name.startswith("lda"))])
 def test_a_linear_fit_has_at_most_65_public_names(name):
-    assert len(public_names(made(name))) <= 65
+    assert len(public_names(fit_of_model(name))) <= 65
 
 
 @pytest.mark.parametrize("name", ["lda", "qda", *(name for name in OPTIONS if name[:3] in ("lda", "qda"))])
 def test_a_suggested_attribute_exists(name):
-    fit = made(name)
+    fit = fit_of_model(name)
     options = (
-        getattr(made(each), kind) for each in OPTIONS for kind in COMPONENTS if hasattr(made(each), kind)
+        getattr(fit_of_model(each), kind)
+        for each in OPTIONS
+        for kind in COMPONENTS
+        if hasattr(fit_of_model(each), kind)
     )
     for attribute in {each for option in options for each in public_names(option)} - set(dir(fit)):
         with pytest.raises(NotSupportedError) as caught:
@@ -168,17 +171,19 @@ def test_a_suggested_attribute_exists(name):
 
 
 def test_attributes_of_one_option_are_reached_through_one_attribute():
-    found = {name: [each for each in COMPONENTS if hasattr(made(name), each)] for name in OPTIONS}
+    found = {name: [each for each in COMPONENTS if hasattr(fit_of_model(name), each)] for name in OPTIONS}
     assert found["lda, shrunk"] == found["lda, mcd"] == found["qda, factor"] == ["covariance_model"]
     assert found["lda, components"] == found["qda, ncomp"] == found["rda, components"] == ["subspace"]
     assert found["lda, covariates"] == ["covariate_model"]
     assert found["lda, moments"] == found["lda, diagonal"] == found["lda, em"] == []
-    assert hasattr(made("lda, em"), "em")
-    assert "path" in dir(made("lda, components chosen").subspace)
-    assert "path" not in dir(made("lda, components").subspace)
-    assert isinstance(made("qda, shrunk").shrinkage, pd.Series)
-    assert made("qda, shrunk").covariance_model.shrinkage.equals(made("qda, shrunk").shrinkage)
-    assert "dimensions" in repr(made("qda, factor").covariance_model)
+    assert hasattr(fit_of_model("lda, em"), "em")
+    assert "path" in dir(fit_of_model("lda, components chosen").subspace)
+    assert "path" not in dir(fit_of_model("lda, components").subspace)
+    assert isinstance(fit_of_model("qda, shrunk").shrinkage, pd.Series)
+    assert fit_of_model("qda, shrunk").covariance_model.shrinkage.equals(
+        fit_of_model("qda, shrunk").shrinkage
+    )
+    assert "dimensions" in repr(fit_of_model("qda, factor").covariance_model)
 
 
 @pytest.mark.parametrize(
@@ -199,5 +204,5 @@ def test_attributes_of_one_option_are_reached_through_one_attribute():
 )
 def test_error_for_a_component_attribute_names_the_component(name, attribute, hint):
     with pytest.raises(NotSupportedError) as caught:
-        getattr(made(name), attribute)
+        getattr(fit_of_model(name), attribute)
     assert hint in str(caught.value)

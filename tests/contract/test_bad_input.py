@@ -27,7 +27,7 @@ FIT = lda("species ~ .", IRIS)
 both = pytest.mark.parametrize("verb", [lda, qda], ids=["lda", "qda"])
 
 
-def changed(column: str, row: int, value: object) -> pd.DataFrame:
+def with_value(column: str, row: int, value: object) -> pd.DataFrame:
     data = IRIS.astype({column: object}) if isinstance(value, str) else IRIS.copy()
     data.loc[row, column] = value
     return data
@@ -50,12 +50,12 @@ BAD = {
         r"Duplicate.*sepal_width",
     ),
     "text among numbers": (
-        lambda v: v("species ~ .", changed("sepal_width", 17, "wide")),
+        lambda v: v("species ~ .", with_value("sepal_width", 17, "wide")),
         DataError,
         r"sepal_width.*'wide' at row 17",
     ),
     "infinite": (
-        lambda v: v("species ~ .", changed("petal_width", 5, np.inf)),
+        lambda v: v("species ~ .", with_value("petal_width", 5, np.inf)),
         DataError,
         r"petal_width.*row 5",
     ),
@@ -102,7 +102,7 @@ BAD = {
         r"'total'.*'sepal_width', 'petal_width'",
     ),
     "missing, refused": (
-        lambda v: v("species ~ .", changed("petal_width", 5, np.nan), na_action="raise"),
+        lambda v: v("species ~ .", with_value("petal_width", 5, np.nan), na_action="raise"),
         DataError,
         r"petal_width.*row 5",
     ),
@@ -179,7 +179,7 @@ def test_class_without_complete_rows_is_dropped_with_a_warning():
     np.testing.assert_allclose(fit.coef, lda("species ~ .", data.iloc[50:]).coef, rtol=1e-12)
 
 
-def labelled(labels: list[object]) -> pd.DataFrame:
+def with_labels(labels: list[object]) -> pd.DataFrame:
     rng = np.random.default_rng(0)
     rows = 30 * len(labels)
     return pd.DataFrame({"x": rng.standard_normal(rows), "y": labels * 30})
@@ -188,7 +188,7 @@ def labelled(labels: list[object]) -> pd.DataFrame:
 @pytest.mark.parametrize("as_category", [False, True])
 @pytest.mark.parametrize("verb", [lda, qda, logistic, box_m], ids=lambda verb: verb.__name__)
 def test_labels_that_differ_by_case_or_blanks_are_classes_with_a_warning(verb, as_category):
-    data = labelled(["Yes", "yes ", "no", " YES", "none at  all", "None at all"])
+    data = with_labels(["Yes", "yes ", "no", " YES", "none at  all", "None at all"])
     data = data.astype({"y": "category"}) if as_category else data
     with pytest.warns(LabelWarning, match=r"'y'.*' YES'.*'yes '.*'none at  all'") as seen:
         fit = verb("y ~ x", data)
@@ -207,11 +207,11 @@ def test_labels_that_differ_by_case_or_blanks_are_classes_with_a_warning(verb, a
 def test_other_labels_do_not_warn(labels):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        lda("y ~ x", labelled(labels))
+        lda("y ~ x", with_labels(labels))
 
 
 def test_unused_label_does_not_count_as_a_similar_label():
-    data = labelled(["no", "yes"])
+    data = with_labels(["no", "yes"])
     data["y"] = pd.Categorical(data["y"], categories=["no", "yes", "Yes"])
     with pytest.warns(DroppedColumnsWarning) as seen:
         lda("y ~ x", data)
@@ -224,7 +224,7 @@ def test_new_rows():
         FIT.predict(IRIS.drop(columns="petal_width"))
     assert "petal_width" in str(caught.value)
     with pytest.raises(DataError) as caught:
-        FIT.predict(changed("sepal_width", 7, np.inf))
+        FIT.predict(with_value("sepal_width", 7, np.inf))
     assert caught.value.columns == ("sepal_width",)
     assert caught.value.rows == (7,)
     with pytest.raises(DataError) as caught:

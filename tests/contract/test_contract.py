@@ -138,7 +138,7 @@ SLOW = ("lda-mcd", "qda-mcd")
 """A fit is several searches of many starts: fewer refits judge them."""
 
 
-def synthetic() -> pd.DataFrame:
+def simulate_table() -> pd.DataFrame:
     rng = np.random.default_rng(7)
     y = np.repeat([3, 1, 2, 8], [30, 25, 40, 20])
     x = rng.standard_normal((len(y), 3)) @ rng.standard_normal((3, 3)) + rng.standard_normal((9, 3))[y] * 2
@@ -147,20 +147,20 @@ def synthetic() -> pd.DataFrame:
     return frame.sample(frac=1, random_state=1)
 
 
-def overlapping(data: pd.DataFrame, response: str) -> pd.DataFrame:
-    """The table with every twelfth label exchanged for another, so that no hyperplane separates classes."""
+def with_swapped_labels(data: pd.DataFrame, response: str) -> pd.DataFrame:
+    """Exchange every twelfth label for another, so that no hyperplane separates the classes."""
     classes = data[response].dropna().unique()
     turned = data[response].map(dict(zip(classes, np.roll(classes, 1), strict=True)))
     return data.assign(**{response: data[response].where(np.arange(len(data)) % 12 != 7, turned)})
 
 
 TABLES = {
-    "iris": ("species ~ . - w", overlapping(load_iris(), "species")),
+    "iris": ("species ~ . - w", with_swapped_labels(load_iris(), "species")),
     "penguins": (
         "species ~ bill_length_mm + bill_depth_mm + log(body_mass_g) + sex",
-        overlapping(load_penguins(), "species"),
+        with_swapped_labels(load_penguins(), "species"),
     ),
-    "synthetic": ("`class` ~ . - w", overlapping(synthetic(), "class")),
+    "synthetic": ("`class` ~ . - w", with_swapped_labels(simulate_table(), "class")),
 }
 
 
@@ -176,8 +176,8 @@ def fitted(verb: str, name: str, data: pd.DataFrame | None = None, formula: str 
 
 
 @cache
-def held(verb: str, name: str):
-    """The one fit of tests that only ask."""
+def cached_fit(verb: str, name: str):
+    """Return one fit for all tests that do not change it."""
     return fitted(verb, name)
 
 
@@ -192,8 +192,8 @@ PAIRS = [(verb, name) for k, verb in enumerate(VERBS) for name in ("iris", ("pen
 cases = pytest.mark.parametrize(("verb", "name"), PAIRS)
 
 
-def with_refits(pairs, is_long):
-    """Cases of which some are slow."""
+def cases_with_slow(pairs, is_long):
+    """Return pairs of model and table as cases, of which some are slow."""
     marked = [pytest.param(*pair, marks=pytest.mark.slow) if is_long(*pair) else pair for pair in pairs]
     return pytest.mark.parametrize(("verb", "name"), marked)
 
@@ -201,13 +201,13 @@ def with_refits(pairs, is_long):
 BY_ROW = [(verb, name) for verb, name in PAIRS if name == "iris" or not verb.startswith("logistic")]
 """Of logistic regressions, which are fitted for each row left out, one table."""
 
-judged_cases = with_refits(PAIRS, lambda verb, name: name != "iris" or verb in SLOW)
+judged_cases = cases_with_slow(PAIRS, lambda verb, name: name != "iris" or verb in SLOW)
 """Cases of what fits a model again and again: on one table, and on another where slow tests run."""
 
 
 @cases
 def test_posteriors_sum_to_one_and_agree_with_log_posteriors_and_labels(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     proba, logs = fit.predict_proba(), fit.predict_log_proba()
     known = proba.notna().all(axis=1)
     assert known.sum() == len(proba) - (0 if verb in INTEGRATES else fit._fit.dropped)
@@ -220,7 +220,7 @@ def test_posteriors_sum_to_one_and_agree_with_log_posteriors_and_labels(verb, na
 @cases
 def test_order_of_rows_does_not_matter(verb, name):
     _, data = table(name)
-    fit, shuffled = held(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
+    fit, shuffled = cached_fit(verb, name), fitted(verb, name, data.sample(frac=1, random_state=3))
     ours, theirs = fit.predict_log_proba(), shuffled.predict_log_proba(data)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
     assert shuffled.predict().index.equals(data.sample(frac=1, random_state=3).index)
@@ -230,14 +230,14 @@ def test_order_of_rows_does_not_matter(verb, name):
 def test_order_of_columns_does_not_matter(verb):
     _, data = table("iris")
     turned = data[["petal_width", "species", "w", "sepal_length", "petal_length", "sepal_width"]]
-    fit, other = held(verb, "iris"), fitted(verb, "iris", turned)
+    fit, other = cached_fit(verb, "iris"), fitted(verb, "iris", turned)
     np.testing.assert_allclose(fit.predict_log_proba(), other.predict_log_proba(), rtol=1e-9, atol=1e-9)
     assert list(other.terms) == ["petal_width", "sepal_length", "petal_length", "sepal_width"]
 
 
 @cases
 def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     _, data = table(name)
     again = pickle.loads(pickle.dumps(fit))
     pd.testing.assert_frame_equal(again.predict_proba(data), fit.predict_proba(data), check_exact=True)
@@ -255,7 +255,7 @@ def test_pickle_and_file_keep_every_bit(verb, name, tmp_path):
 def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
     _, data = table(name)
     before = data.copy(deep=True)
-    one, two = fitted(verb, name, data), held(verb, name)
+    one, two = fitted(verb, name, data), cached_fit(verb, name)
     one.leave_one_out() if verb not in WITHOUT_LOO + REFITTED else None
     pd.testing.assert_frame_equal(one.predict_proba(), two.predict_proba(), check_exact=True)
     pd.testing.assert_frame_equal(data, before, check_exact=True)
@@ -263,7 +263,7 @@ def test_twice_is_bitwise_the_same_and_inputs_stay(verb, name):
 
 @cases
 def test_one_block_equals_many_blocks(verb, name, short_blocks):
-    whole = held(verb, name).predict_log_proba()
+    whole = cached_fit(verb, name).predict_log_proba()
     short_blocks()
     parts = fitted(verb, name).predict_log_proba()
     np.testing.assert_allclose(whole, parts, rtol=1e-9, atol=1e-9)
@@ -271,7 +271,7 @@ def test_one_block_equals_many_blocks(verb, name, short_blocks):
 
 @cases
 def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[:6].copy()
     column = fit._fit.design_rows.design.columns[0]
@@ -290,7 +290,7 @@ def test_a_row_with_a_missing_value_keeps_its_place(verb, name):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_unseen_level_of_a_predictor_is_named(verb):
-    fit = held(verb, "penguins")
+    fit = cached_fit(verb, "penguins")
     new = table("penguins")[1].head(4).assign(sex="unknown")
     with pytest.raises(discrim.errors.DataError) as caught:
         fit.predict(new)
@@ -299,7 +299,7 @@ def test_unseen_level_of_a_predictor_is_named(verb):
 
 @cases
 def test_the_response_may_be_missing_from_new_data(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     _, data = table(name)
     bare = data.drop(columns=fit._fit.design_rows.design.response_columns[0])
     pd.testing.assert_series_equal(fit.predict(bare), fit.predict(data))
@@ -309,12 +309,12 @@ def test_the_response_may_be_missing_from_new_data(verb, name):
 @pytest.mark.parametrize("index", [list("aabbcc"), pd.MultiIndex.from_product([[1, 2], ["x", "y", "z"]])])
 def test_labels_come_back_on_the_data_s_index(verb, index):
     new = table("iris")[1].iloc[[0, 1, 60, 61, 120, 121]].set_axis(index)
-    fit = held(verb, "iris")
+    fit = cached_fit(verb, "iris")
     assert fit.predict(new).index.equals(new.index)
     assert fit.predict_proba(new).index.equals(new.index)
 
 
-@with_refits(
+@cases_with_slow(
     [
         (verb, name)
         for verb in VERBS
@@ -324,7 +324,7 @@ def test_labels_come_back_on_the_data_s_index(verb, index):
     lambda verb, name: verb in REFITTED,
 )
 def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     formula, data = table(name)
     left = fit.leave_one_out()
     verb_, options = VERBS[verb]
@@ -339,9 +339,9 @@ def test_leaving_a_row_out_equals_a_refit_without_it(verb, name):
         assert left["label"].iloc[row] == refit.predict(data.iloc[[row]]).iloc[0]
 
 
-@with_refits(PAIRS, lambda verb, name: (verb, name) not in BY_ROW)
+@cases_with_slow(PAIRS, lambda verb, name: (verb, name) not in BY_ROW)
 def test_confusions_count_every_row_used(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     methods = ["apparent"] if verb in WITHOUT_LOO + REFITTED else ["apparent", "loo"]
     for method in methods:
         counted = fit.confusion(method=method)
@@ -355,7 +355,7 @@ def test_confusions_count_every_row_used(verb, name):
     [pair for pair in PAIRS if "weights" in VERBS[pair[0]][1] and pair in BY_ROW],
 )
 def test_weights_equal_repeated_rows(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     formula, data = table(name)
     repeated = data.loc[data.index.repeat(data["w"].astype(int))].reset_index(drop=True)
     options = {key: value for key, value in VERBS[verb][1].items() if key != "weights"}
@@ -426,39 +426,39 @@ def test_every_form_of_prior_shifts_the_log_odds(verb, prior):
     np.testing.assert_allclose(moved.sub(moved.iloc[:, 0], axis=0), 0, atol=1e-9)
 
 
-def judged_by(verb: str) -> dict[str, int]:
-    """The folds of all tests of a verb, so that they share what was refitted, and their seed."""
+def evaluation_options(verb: str) -> dict[str, int]:
+    """Return folds and seed of a model for all tests, so that they share refits."""
     return {"folds": 2 if verb in SLOW else 4, "seed": 1}
 
 
 @cache
-def rates_of(verb: str, name: str) -> pd.DataFrame:
+def cached_error_rates(verb: str, name: str) -> pd.DataFrame:
     methods = ["apparent", "cv", "posterior", "posterior-stratified"]
     methods += [] if "weights" in VERBS[verb][1] else ["632+"]
     replicates = 2 if verb in SLOW else 5
-    fit = held(verb, name)
-    rates = fit.error_rates(methods, **judged_by(verb), replicates=replicates, by_class=True)
+    fit = cached_fit(verb, name)
+    rates = fit.error_rates(methods, **evaluation_options(verb), replicates=replicates, by_class=True)
     assert rates.index.tolist() == methods
-    again = fit.error_rates(methods, **judged_by(verb), replicates=replicates, by_class=True)
+    again = fit.error_rates(methods, **evaluation_options(verb), replicates=replicates, by_class=True)
     pd.testing.assert_frame_equal(rates, again)
     return rates
 
 
 @cache
-def confusion_by_folds(verb: str, name: str) -> pd.DataFrame:
-    return held(verb, name).confusion(method="cv", **judged_by(verb))
+def cached_fold_confusion(verb: str, name: str) -> pd.DataFrame:
+    return cached_fit(verb, name).confusion(method="cv", **evaluation_options(verb))
 
 
 @judged_cases
 def test_folds_bootstrap_and_posteriors_judge_every_verb(verb, name):
-    assert rates_of(verb, name)["estimate"].between(0, 1).all()
-    counted = confusion_by_folds(verb, name).sum(axis=1)
-    np.testing.assert_allclose(counted, held(verb, name).counts)
+    assert cached_error_rates(verb, name)["estimate"].between(0, 1).all()
+    counted = cached_fold_confusion(verb, name).sum(axis=1)
+    np.testing.assert_allclose(counted, cached_fit(verb, name).counts)
 
 
 @cache
-def folds_of(name: str, count: int) -> pd.Series:
-    """The folds that another model of the table gets."""
+def folds_from_lda(name: str, count: int) -> pd.Series:
+    """Return the folds that cross-validation of another model of the table uses."""
     formula, data = table(name)
     other = discrim.lda(formula.partition("~")[0] + "~ w", data)
     return discrim.cross_validate(other, count, seed=1).folds[1]
@@ -466,13 +466,13 @@ def folds_of(name: str, count: int) -> pd.Series:
 
 @judged_cases
 def test_cross_validate_and_error_rates_agree_on_given_folds(verb, name):
-    fit, count = held(verb, name), judged_by(verb)["folds"]
-    dealt, found = folds_of(name, count), discrim.cross_validate(fit, count, seed=1)
+    fit, count = cached_fit(verb, name), evaluation_options(verb)["folds"]
+    dealt, found = folds_from_lda(name, count), discrim.cross_validate(fit, count, seed=1)
     used = found.folds[1].notna()
     assert used.sum() == len(dealt) - fit._fit.dropped
     assert (found.folds[1][used] == dealt[used]).all()
-    pd.testing.assert_frame_equal(found.confusion, confusion_by_folds(verb, name))
-    rates = rates_of(verb, name).loc["cv"]
+    pd.testing.assert_frame_equal(found.confusion, cached_fold_confusion(verb, name))
+    rates = cached_error_rates(verb, name).loc["cv"]
     names = ["estimate", "se", "low", "high"]
     np.testing.assert_allclose(found.table().loc["error", names].astype(float), rates[names].astype(float))
     assert found.posteriors().notna().all(axis=1).sum() == used.sum()
@@ -481,11 +481,11 @@ def test_cross_validate_and_error_rates_agree_on_given_folds(verb, name):
 
 @judged_cases
 def test_a_classification_is_its_confusion(verb, name):
-    fit = held(verb, name)
-    by_folds = {"method": "cv"} | judged_by(verb)
+    fit = cached_fit(verb, name)
+    by_folds = {"method": "cv"} | evaluation_options(verb)
     for options, counted in (
         ({"method": "apparent"}, fit.confusion()),
-        (by_folds, confusion_by_folds(verb, name)),
+        (by_folds, cached_fold_confusion(verb, name)),
     ):
         result = fit.assess(**options).classification()
         pd.testing.assert_frame_equal(result.confusion, counted)
@@ -496,7 +496,7 @@ def test_a_classification_is_its_confusion(verb, name):
 
 @cases
 def test_equal_costs_and_expensive_rejection_leave_labels_unchanged(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     k = len(fit.classes)
     pd.testing.assert_series_equal(fit.predict(costs=1 - np.eye(k)), fit.predict())
     pd.testing.assert_series_equal(fit.predict(reject=1.0), fit.predict())
@@ -505,7 +505,7 @@ def test_equal_costs_and_expensive_rejection_leave_labels_unchanged(verb, name):
 
 @judged_cases
 def test_intervals_contain_the_posterior(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     _, data = table(name)
     new = data.dropna().iloc[::9]
     methods = ["delta", "bootstrap"] if fit._fit.estimates.has_distances else ["bootstrap"]
@@ -521,7 +521,7 @@ def test_intervals_contain_the_posterior(verb, name):
 
 @cases
 def test_typicality_is_a_probability_and_selects_the_class(verb, name):
-    fit = held(verb, name)
+    fit = cached_fit(verb, name)
     if not fit._fit.estimates.has_distances:
         with pytest.raises(discrim.errors.NotSupportedError) as caught:
             fit.typicality()

@@ -91,7 +91,7 @@ def plain_fit(name: str):
     return fitted(name, table(name))
 
 
-def answers(name: str, fit, data: pd.DataFrame):
+def collect_answers(name: str, fit, data: pd.DataFrame):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         if name in WITHOUT_POSTERIORS:
@@ -104,8 +104,8 @@ def answers(name: str, fit, data: pd.DataFrame):
 def test_predictions_do_not_depend_on_the_unit(name, factor):
     data = table(name)
     scaled = data.assign(**{column: data[column] * factor for column in "xyz"})
-    found = answers(name, fitted(name, scaled), scaled)
-    np.testing.assert_allclose(found, answers(name, plain_fit(name), data), rtol=1e-6, atol=1e-8)
+    found = collect_answers(name, fitted(name, scaled), scaled)
+    np.testing.assert_allclose(found, collect_answers(name, plain_fit(name), data), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("value", [1e130, -1e300, 1.7e308])
@@ -147,7 +147,7 @@ def test_class_out_of_range_raises(name, gap):
 @pytest.mark.parametrize("distance", [1e90, -1e99])
 @pytest.mark.parametrize("name", MODELS)
 def test_values_just_inside_the_range_have_finite_answers(name, distance):
-    found = np.asarray(answers(name, plain_fit(name), table(name).iloc[:1].assign(y=distance)))
+    found = np.asarray(collect_answers(name, plain_fit(name), table(name).iloc[:1].assign(y=distance)))
     # None of the nearest rows may be of a class.
     assert not np.isnan(found).any() if name.startswith("knn") else np.isfinite(found).all()
 

@@ -85,8 +85,8 @@ def test_test_repr_names_approximations_and_never_prints_p_zero(results):
         assert "p <1e-300" in shown
 
 
-def every_test():
-    """One of each test that the package returns as a `TestResult`, with the distribution of its number."""
+def all_test_results():
+    """Return one of each test that the package returns as a `TestResult`, with its distribution."""
     rows = load_penguins().dropna()
     small = logistic("sex ~ bill_depth_mm", rows)
     large = logistic("sex ~ bill_depth_mm + bill_length_mm", rows)
@@ -107,7 +107,7 @@ def every_test():
 
 
 def test_the_word_on_a_line_names_the_number_that_has_the_p_value():
-    for name, (found, word) in every_test().items():
+    for name, (found, word) in all_test_results().items():
         line = str(found).splitlines()[0]
         number = float(re.search(rf"{word} (-?[\d.e+-]+),", line).group(1))
         shown = re.search(r", df (.+), p", line)
@@ -122,7 +122,7 @@ def test_the_word_on_a_line_names_the_number_that_has_the_p_value():
 
 
 def test_numbers_that_have_names_of_their_own_stand_under_them():
-    tests = every_test()
+    tests = all_test_results()
     rows = load_penguins().dropna()[["species", "bill_depth_mm", "bill_length_mm"]]
     groups = [group.drop(columns="species") for _, group in rows.groupby("species", observed=True)]
     free = np.array([len(group) - 1 for group in groups])

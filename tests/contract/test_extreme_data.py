@@ -12,7 +12,7 @@ from discrim.datasets import load_iris
 from discrim.errors import DiscrimError, DroppedColumnsWarning
 
 
-def three(gap=0.0, column="x"):
+def three_classes(gap=0.0, column="x"):
     """Three classes of 20 rows, the first of them far away in one column."""
     rng = np.random.default_rng(0)
     table = pd.DataFrame(
@@ -23,9 +23,9 @@ def three(gap=0.0, column="x"):
 
 
 def test_columns_of_very_different_scale_are_fitted_for_close_classes():
-    table = three(3.0).assign(x=lambda frame: frame["x"] * 1e200)
+    table = three_classes(3.0).assign(x=lambda frame: frame["x"] * 1e200)
     fit = discrim.lda("g ~ x + y", table)
-    want = discrim.lda("g ~ x + y", three(3.0)).predict_proba(three(3.0))
+    want = discrim.lda("g ~ x + y", three_classes(3.0)).predict_proba(three_classes(3.0))
     assert np.allclose(fit.predict_proba(table), want, rtol=1e-9, atol=0)
 
 
@@ -108,7 +108,7 @@ def test_options_of_invalid_types_and_sizes_raise(call, said):
 
 
 def test_long_list_of_knots_is_abbreviated_in_the_message():
-    table = three()
+    table = three_classes()
     knots = ", ".join(["'a'"] * 1000)
     with pytest.raises(DiscrimError) as caught:
         discrim.lda(f"g ~ bs(x, knots=[{knots}])", table)

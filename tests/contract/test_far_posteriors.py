@@ -17,11 +17,11 @@ TERMS = IRIS.columns[:4]
 DIRECTIONS = np.array([[1, 1, 1, 1], [-1, -1, -1, -1], [1, 0, 0, 0], [0, -1, 0, 1], [1, -1, 0.5, 2]]) / 2
 
 
-def rows(size):
+def simulate_rows(size):
     return pd.DataFrame(size * DIRECTIONS, columns=TERMS)
 
 
-def want(row, divisor, *, pooled=False, diagonal=False):
+def exact_posteriors(row, divisor, *, pooled=False, diagonal=False):
     """Posteriors of normal classes of equal priors, in 1,000 digits."""
     with mpmath.workdps(1000):
         scores, covs, means = [], [], []
@@ -57,8 +57,8 @@ def test_posteriors_of_distant_rows_agree_with_mpmath(verb, size):
     fit = fitted("species ~ .", IRIS)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        found = fit.predict_proba(rows(size)).to_numpy()
-    expected = [want(row, 1, **options) for row in rows(size).to_numpy()]
+        found = fit.predict_proba(simulate_rows(size)).to_numpy()
+    expected = [exact_posteriors(row, 1, **options) for row in simulate_rows(size).to_numpy()]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -67,4 +67,4 @@ def test_posteriors_of_distant_rows_agree_with_mpmath(verb, size):
 def test_typicality_of_distant_rows_is_zero(verb, size):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        assert (verb("species ~ .", IRIS).typicality(rows(size)) == 0).all(axis=None)
+        assert (verb("species ~ .", IRIS).typicality(simulate_rows(size)) == 0).all(axis=None)

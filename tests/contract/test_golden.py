@@ -36,7 +36,7 @@ every_quadratic_case = pytest.mark.parametrize("name", [name for name in GOLDEN 
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    """The table R read, response in `group` as text; rows with missing values still in it."""
+    """Return the table that R read, with the response in `group` as text and with missing values."""
     case = GOLDEN[name]
     if name in ("iris", "penguins"):
         loaded = getattr(discrim.datasets, f"load_{name}")()
@@ -47,8 +47,8 @@ def table(name: str) -> pd.DataFrame:
 
 
 @cache
-def complete(name: str) -> pd.DataFrame:
-    """The rows R used, in its order."""
+def complete_rows(name: str) -> pd.DataFrame:
+    """Return the rows that R used, in its order."""
     return table(name).dropna(subset=GOLDEN[name]["columns"]).reset_index(drop=True)
 
 
@@ -59,7 +59,7 @@ def fitted(name: str, model: str, method: str, other_prior: bool = False, ncomp:
     options: dict[str, Any] = {} if ncomp is None else {"ncomp": ncomp}
     return getattr(discrim, model)(
         f"group ~ {columns}",
-        data=complete(name),
+        data=complete_rows(name),
         method=method,
         levels=case["classes"],
         prior=case["other_prior"] if other_prior else None,
@@ -74,8 +74,8 @@ def golden(name: str, model: str, method: str) -> dict[str, Any]:
 # ------------------------------------------------------------------ comparisons
 
 
-def close(got: Any, wanted: Any, scale: Any = 1.0) -> None:
-    """Within 1e-10 of `scale`: 1 for probabilities, an SD, a norm, or the value itself."""
+def assert_close(got: Any, wanted: Any, scale: Any = 1.0) -> None:
+    """Check agreement within 1e-10 of `scale`: 1 for probabilities, an SD, a norm, or the value itself."""
     got, wanted = np.asarray(got, dtype=float), np.asarray(wanted, dtype=float)
     assert got.shape == wanted.shape
     assert np.isfinite(got).all()
@@ -83,30 +83,30 @@ def close(got: Any, wanted: Any, scale: Any = 1.0) -> None:
     assert worst <= TOLERANCE, worst
 
 
-def close_relative(got: Any, wanted: Any) -> None:
-    close(got, wanted, np.maximum(np.abs(np.asarray(wanted, dtype=float)), np.finfo(float).tiny))
+def assert_relatively_close(got: Any, wanted: Any) -> None:
+    assert_close(got, wanted, np.maximum(np.abs(np.asarray(wanted, dtype=float)), np.finfo(float).tiny))
 
 
-def close_posterior(frame: pd.DataFrame, name: str, wanted: dict[str, Any]) -> None:
-    """The rows R wrote out, and the sum over all rows."""
+def assert_posteriors_close(frame: pd.DataFrame, name: str, wanted: dict[str, Any]) -> None:
+    """Check the rows that R wrote, and the sum over all rows."""
     case = GOLDEN[name]
     assert list(frame.columns) == case["classes"]
-    close(frame.to_numpy()[case["rows"]], wanted["rows"])
-    close(frame.to_numpy().sum(axis=0), wanted["sum"], case["nobs"])
+    assert_close(frame.to_numpy()[case["rows"]], wanted["rows"])
+    assert_close(frame.to_numpy().sum(axis=0), wanted["sum"], case["nobs"])
 
 
 def within_sd(name: str) -> np.ndarray:
-    """(p,) pooled within-class SD, in which the scaling's rows have a common unit."""
-    case, data = GOLDEN[name], complete(name)
+    """Return the pooled within-class standard deviations (p,)."""
+    case, data = GOLDEN[name], complete_rows(name)
     deviations = data[case["columns"]] - data.groupby("group")[case["columns"]].transform("mean")
     return np.sqrt((deviations**2).sum().to_numpy() / (case["nobs"] - len(case["classes"])))
 
 
-def close_scaling(got: Any, wanted: Any, name: str) -> None:
-    """Equal up to the sign of each column, each entry in units of one over its variable's SD."""
+def assert_scaling_close(got: Any, wanted: Any, name: str) -> None:
+    """Check scalings up to the sign of each column, with variables divided by their SD."""
     got, wanted = (np.asarray(values, dtype=float) * within_sd(name)[:, None] for values in (got, wanted))
     signs = np.sign(np.sum(got * wanted, axis=0))
-    close(got * signs, wanted, np.abs(wanted).max(axis=0))
+    assert_close(got * signs, wanted, np.abs(wanted).max(axis=0))
 
 
 # ------------------------------------------------------------------ the numbers of a fit
@@ -130,41 +130,41 @@ def _check_prior_counts_and_means(name: str, model: str, method: str) -> None:
     assert list(fit.classes) == GOLDEN[name]["classes"]
     assert fit.nobs == GOLDEN[name]["nobs"]
     assert list(fit.counts) == wanted["counts"]
-    close(fit.prior, wanted["prior"])
-    close(fit.means, wanted["means"], within_sd(name))
+    assert_close(fit.prior, wanted["prior"])
+    assert_close(fit.means, wanted["means"], within_sd(name))
 
 
 @every_case
 @both_methods
 def test_scaling_and_svd(name: str, method: str) -> None:
     fit, wanted = fitted(name, "lda", method), golden(name, "lda", method)
-    close_relative(fit.svd, wanted["svd"])
-    close_scaling(fit.scaling, wanted["scaling"], name)
+    assert_relatively_close(fit.svd, wanted["svd"])
+    assert_scaling_close(fit.scaling, wanted["scaling"], name)
     square = np.square(wanted["svd"])
-    close(fit.explained, square / square.sum())
+    assert_close(fit.explained, square / square.sum())
 
 
 @every_case
 @both_methods
 def test_scaling_and_svd_turn_with_the_prior(name: str, method: str) -> None:
     fit, wanted = fitted(name, "lda", method, other_prior=True), golden(name, "lda", method)["other_prior"]
-    close_relative(fit.svd, wanted["svd"])
-    close_scaling(fit.scaling, wanted["scaling"], name)
+    assert_relatively_close(fit.svd, wanted["svd"])
+    assert_scaling_close(fit.scaling, wanted["scaling"], name)
 
 
 @every_case
 @both_methods
 def test_transform(name: str, method: str) -> None:
     """Scores on the discriminants, centred at the prior-weighted mean, up to sign."""
-    scores = fitted(name, "lda", method).transform(complete(name)).to_numpy()[GOLDEN[name]["rows"]]
+    scores = fitted(name, "lda", method).transform(complete_rows(name)).to_numpy()[GOLDEN[name]["rows"]]
     wanted = np.array(golden(name, "lda", method)["x"])
-    close(scores * np.sign(np.sum(scores * wanted, axis=0)), wanted, np.abs(wanted).max(axis=0))
+    assert_close(scores * np.sign(np.sum(scores * wanted, axis=0)), wanted, np.abs(wanted).max(axis=0))
 
 
 @every_quadratic_case
 @both_methods
 def test_qda_logdet(name: str, method: str) -> None:
-    close(fitted(name, "qda", method).logdet, golden(name, "qda", method)["logdet"])
+    assert_close(fitted(name, "qda", method).logdet, golden(name, "qda", method)["logdet"])
 
 
 @both_methods
@@ -201,9 +201,9 @@ def test_qda_predictions(name: str, method: str) -> None:
 
 def _check_predictions(name: str, model: str, method: str) -> None:
     fit, wanted, case = fitted(name, model, method), golden(name, model, method), GOLDEN[name]
-    close_posterior(fit.predict_proba(), name, wanted["plugin"])
-    other = fit.predict_proba(complete(name), prior=case["other_prior"])
-    close_posterior(other, name, wanted["plugin_other_prior"])
+    assert_posteriors_close(fit.predict_proba(), name, wanted["plugin"])
+    other = fit.predict_proba(complete_rows(name), prior=case["other_prior"])
+    assert_posteriors_close(other, name, wanted["plugin_other_prior"])
     assert list(fit.predict()) == [case["classes"][code] for code in wanted["class"]]
 
 
@@ -211,7 +211,7 @@ def _check_predictions(name: str, model: str, method: str) -> None:
 @both_methods
 def test_lda_fitted_with_another_prior(name: str, method: str) -> None:
     fit = fitted(name, "lda", method, other_prior=True)
-    close_posterior(fit.predict_proba(), name, golden(name, "lda", method)["other_prior"]["plugin"])
+    assert_posteriors_close(fit.predict_proba(), name, golden(name, "lda", method)["other_prior"]["plugin"])
 
 
 @every_case
@@ -222,14 +222,14 @@ def test_reduced_rank(name: str, method: str, ncomp: int) -> None:
     if wanted is None:
         assert len(GOLDEN[name]["classes"]) <= ncomp
         return
-    close_posterior(fitted(name, "lda", method, ncomp=ncomp).predict_proba(), name, wanted)
+    assert_posteriors_close(fitted(name, "lda", method, ncomp=ncomp).predict_proba(), name, wanted)
 
 
 @every_case
 @both_methods
 def test_reduced_rank_with_another_prior(name: str, method: str) -> None:
     fit = fitted(name, "lda", method, other_prior=True, ncomp=1)
-    close_posterior(fit.predict_proba(), name, golden(name, "lda", method)["other_prior"]["dimen_1"])
+    assert_posteriors_close(fit.predict_proba(), name, golden(name, "lda", method)["other_prior"]["dimen_1"])
 
 
 @every_case
@@ -237,7 +237,7 @@ def test_reduced_rank_with_another_prior(name: str, method: str) -> None:
 @pytest.mark.parametrize("rule", ["predictive", "debiased"])
 def test_lda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
     posterior = fitted(name, "lda", method).predict_proba(method=rule, convention="MASS")
-    close_posterior(posterior, name, golden(name, "lda", method)[rule])
+    assert_posteriors_close(posterior, name, golden(name, "lda", method)[rule])
 
 
 @every_quadratic_case
@@ -245,7 +245,7 @@ def test_lda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
 @pytest.mark.parametrize("rule", ["predictive", "debiased"])
 def test_qda_rules_agree_with_mass(name: str, method: str, rule: str) -> None:
     posterior = fitted(name, "qda", method).predict_proba(method=rule, convention="MASS")
-    close_posterior(posterior, name, golden(name, "qda", method)[rule])
+    assert_posteriors_close(posterior, name, golden(name, "qda", method)[rule])
 
 
 @pytest.mark.parametrize("rule", ["plugin", "predictive", "debiased"])
@@ -261,7 +261,7 @@ def test_exact_rules_in_eighty_digits(name: str, model: str, rule: str) -> None:
     else:
         scores = ref.quadratic_scores(x[rows], moments, moments.class_covariances("moment"), prior, rule)
     got = fitted(name, model, "moment").predict_proba(method=rule).to_numpy()[rows]
-    close(got, ref.to_float(ref.exp(ref.log_posteriors(scores))))
+    assert_close(got, ref.to_float(ref.exp(ref.log_posteriors(scores))))
 
 
 # ------------------------------------------------------------------ leave-one-out
@@ -283,7 +283,7 @@ def _check_leave_one_out(name: str, model: str, method: str) -> None:
     case, wanted = GOLDEN[name], golden(name, model, method)["leave_one_out"]
     assert wanted["not_finite"] == []
     got = fitted(name, model, method).leave_one_out()
-    close(got.loc[:, case["classes"]].to_numpy()[case["rows"]], wanted["rows"])
+    assert_close(got.loc[:, case["classes"]].to_numpy()[case["rows"]], wanted["rows"])
     assert list(got["label"]) == [case["classes"][code] for code in wanted["class"]]
 
 
@@ -293,9 +293,9 @@ def _check_leave_one_out(name: str, model: str, method: str) -> None:
 @every_case
 def test_wilks_agrees_with_manova(name: str) -> None:
     wilks, wanted = fitted(name, "lda", "moment").wilks, GOLDEN[name]["manova"]["wilks"]
-    close_relative(wilks.statistic, wanted["statistic"])
-    close_relative(wilks.table.loc["F", "statistic"], wanted["f"])
-    close_relative(wilks.df, [wanted["df1"], wanted["df2"]])
+    assert_relatively_close(wilks.statistic, wanted["statistic"])
+    assert_relatively_close(wilks.table.loc["F", "statistic"], wanted["f"])
+    assert_relatively_close(wilks.df, [wanted["df1"], wanted["df2"]])
     # R's upper tail underflows to 0 where ours does; elsewhere the tail multiplies F's error by about df1.
     assert wilks.pvalue == pytest.approx(wanted["pvalue"], rel=1e-8)
 
@@ -303,32 +303,32 @@ def test_wilks_agrees_with_manova(name: str) -> None:
 @every_case
 def test_likelihoods(name: str) -> None:
     wanted = GOLDEN[name]["equal_covariances"]
-    close_relative(fitted(name, "lda", "moment").llf, wanted["llf_lda"])
-    close_relative(fitted(name, "lda", "mle").llf, wanted["llf_lda"])
+    assert_relatively_close(fitted(name, "lda", "moment").llf, wanted["llf_lda"])
+    assert_relatively_close(fitted(name, "lda", "mle").llf, wanted["llf_lda"])
     if "llf_qda" in wanted:
-        close_relative(fitted(name, "qda", "moment").llf, wanted["llf_qda"])
+        assert_relatively_close(fitted(name, "qda", "moment").llf, wanted["llf_qda"])
 
 
 @every_quadratic_case
 def test_equal_covariances(name: str) -> None:
     wanted, lda = GOLDEN[name]["equal_covariances"], fitted(name, "lda", "moment")
     ratio = discrim.lr_test(lda, fitted(name, "qda", "moment"))
-    close_relative(ratio.statistic, wanted["likelihood_ratio"])
+    assert_relatively_close(ratio.statistic, wanted["likelihood_ratio"])
     assert ratio.df == wanted["df"]
     assert ratio.pvalue == pytest.approx(wanted["likelihood_ratio_pvalue"], rel=1e-8)
     box = lda.box_m().table
-    close_relative(box.loc["Box's M", "statistic"], wanted["box_m"])
+    assert_relatively_close(box.loc["Box's M", "statistic"], wanted["box_m"])
     chi2, f = box.loc["Box's M, chi-square"], box.loc["Box's M, F"]
-    close_relative([chi2["statistic"], chi2["df"]], [wanted["chi2"], wanted["df"]])
-    close_relative([f["statistic"], f["df"], f["df2"]], [wanted["f"], wanted["df"], wanted["df2"]])
+    assert_relatively_close([chi2["statistic"], chi2["df"]], [wanted["chi2"], wanted["df"]])
+    assert_relatively_close([f["statistic"], f["df"], f["df2"]], [wanted["f"], wanted["df"], wanted["df2"]])
     assert chi2["p"] == pytest.approx(wanted["chi2_pvalue"], rel=1e-8)
     assert f["p"] == pytest.approx(wanted["f_pvalue"], rel=1e-8)
 
 
 def test_aic_and_bic_of_iris_count_means_covariance_and_priors() -> None:
     fit, llf = fitted("iris", "lda", "moment"), GOLDEN["iris"]["equal_covariances"]["llf_lda"]
-    close_relative(fit.aic, -2 * llf + 2 * 24)
-    close_relative(fit.bic, -2 * llf + 24 * np.log(150))
+    assert_relatively_close(fit.aic, -2 * llf + 2 * 24)
+    assert_relatively_close(fit.bic, -2 * llf + 24 * np.log(150))
 
 
 @every_case
@@ -336,7 +336,7 @@ def test_two_class_slopes_are_the_regression_of_the_indicator(name: str) -> None
     """Two classes: the exact test of a slope is its t in the least-squares regression of the indicator."""
     case = GOLDEN[name]
     wanted, classes = case["indicator_regression"], case["indicator_regression"]["classes"]
-    data = complete(name)
+    data = complete_rows(name)
     pair = data[data["group"].isin(classes)]
     formula = "group ~ " + " + ".join(f"`{column}`" for column in case["columns"])
     fit = discrim.lda(formula, data=pair.assign(group=pair["group"].astype(str)), levels=classes)
@@ -348,14 +348,14 @@ def test_two_class_slopes_are_the_regression_of_the_indicator(name: str) -> None
     c = n.prod() / n.sum()
     inverse = np.diag(np.linalg.inv(fit.cov.to_numpy()))
     variance = (nu + c * d2) * inverse / c - slopes**2
-    close(slopes * np.sqrt(wanted["df"] / variance), wanted["t"], np.abs(wanted["t"]).max())
+    assert_close(slopes * np.sqrt(wanted["df"] / variance), wanted["t"], np.abs(wanted["t"]).max())
 
 
 # ------------------------------------------------------------------ the references themselves
 
 
 def _arrays(name: str) -> tuple[ref.Exact, np.ndarray, list[int]]:
-    case, data = GOLDEN[name], complete(name)
+    case, data = GOLDEN[name], complete_rows(name)
     codes = pd.Categorical(data["group"], categories=case["classes"]).codes
     return ref.exact(data[case["columns"]].to_numpy(dtype=float)), np.asarray(codes), case["rows"]
 
@@ -371,15 +371,15 @@ def test_references_agree_with_r(name: str, method: str) -> None:
     more = len(moments.counts) - 1 if method == "moment" else len(moments.counts)
     case = GOLDEN[name]
     svd = [float((root * (moments.nobs - less) / more) ** 0.5) for root in ref.canonical_eigenvalues(moments)]
-    close_relative(svd, case["lda"][method]["svd"])
-    close(ref.to_float(quadratic["logdet"]), case["qda"][method]["logdet"])
+    assert_relatively_close(svd, case["lda"][method]["svd"])
+    assert_close(ref.to_float(quadratic["logdet"]), case["qda"][method]["logdet"])
     for model, fit in (("lda", linear), ("qda", quadratic)):
-        close(ref.to_float(ref.exp(fit["log_proba"]))[rows], case[model][method]["plugin"]["rows"])
+        assert_close(ref.to_float(ref.exp(fit["log_proba"]))[rows], case[model][method]["plugin"]["rows"])
         left_out = ref.leave_one_out(x, codes, model == "qda", method, positions=rows[::5])
-        close(ref.to_float(ref.exp(left_out)), case[model][method]["leave_one_out"]["rows"][::5])
+        assert_close(ref.to_float(ref.exp(left_out)), case[model][method]["leave_one_out"]["rows"][::5])
     wilks = case["manova"]["wilks"]
     p, q, v = len(case["columns"]), len(moments.counts) - 1, moments.nobs - len(moments.counts)
     f = np.array(ref.rao_f(linear["wilks"][0], p, q, v), dtype=object)
-    close_relative(ref.to_float(f), [wilks["f"], wilks["df1"], wilks["df2"]])
-    close_relative(float(linear["llf"][0]), case["equal_covariances"]["llf_lda"])
-    close_relative(float(quadratic["llf"][0]), case["equal_covariances"]["llf_qda"])
+    assert_relatively_close(ref.to_float(f), [wilks["f"], wilks["df1"], wilks["df2"]])
+    assert_relatively_close(float(linear["llf"][0]), case["equal_covariances"]["llf_lda"])
+    assert_relatively_close(float(quadratic["llf"][0]), case["equal_covariances"]["llf_qda"])

@@ -18,13 +18,13 @@ from discrim.errors import DiscrimError, DiscrimWarning
 RNG = np.random.default_rng(21)
 
 
-def plain(n_rows: int = 60, n_columns: int = 4) -> pd.DataFrame:
+def simulate_table(n_rows: int = 60, n_columns: int = 4) -> pd.DataFrame:
     y = np.repeat(list("abc"), n_rows // 3)
     x = RNG.normal(size=(n_rows, n_columns)) + 0.5 * (y == "a")[:, None]
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(n_columns)]).assign(y=y)
 
 
-PLAIN = plain()
+PLAIN = simulate_table()
 IS_A = PLAIN["y"] == "a"
 TABLES = {
     "sum": PLAIN.assign(z=PLAIN["x0"] + PLAIN["x1"]),
@@ -34,7 +34,7 @@ TABLES = {
     "sum in a class": PLAIN.assign(z=(PLAIN["x0"] + PLAIN["x1"]).where(IS_A, RNG.normal(size=60))),
     "class of one row": pd.concat([PLAIN, PLAIN.tail(1).assign(y="z")], ignore_index=True),
     "class of two rows": pd.concat([PLAIN, PLAIN.tail(2).assign(y="z")], ignore_index=True),
-    "more columns than rows": plain(12, 30),
+    "more columns than rows": simulate_table(12, 30),
     "two rows of each class": PLAIN.groupby("y").head(2).reset_index(drop=True),
     "one row of each class": PLAIN.groupby("y").head(1).reset_index(drop=True),
     "one class": PLAIN[IS_A],

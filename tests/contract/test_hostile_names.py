@@ -27,37 +27,37 @@ FEW = ("lda", "qda", "logistic, ridge", "sparse_lda", "compare, log odds", "cros
 """Fits whose tables are, between them, all that have a name beside those of the classes."""
 
 
-def iris_of(names: tuple[str, ...]) -> pd.DataFrame:
+def iris_with_names(names: tuple[str, ...]) -> pd.DataFrame:
     iris = load_iris()
     return iris.assign(species=iris["species"].astype(str).map(dict(zip(FLOWERS, names, strict=True))))
 
 
-def tables_of(made: Any, iris: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """What a result gives when it is asked, and of new rows."""
-    found = dict(test_names.tables_of(made))
+def result_tables(result: Any, iris: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the tables that a result returns for its own rows and for new rows."""
+    found = dict(test_names.result_tables(result))
     for name, options in {
         "predict_set": {}, "augment": {}, "typicality": {}, "posterior_intervals": {}, "predict_proba": {},
     }.items():  # fmt: skip
         with suppress(AttributeError, ValueError):
-            found[f"new {name}"] = getattr(made, name)(iris[::15], **options)
+            found[f"new {name}"] = getattr(result, name)(iris[::15], **options)
     with suppress(AttributeError, ValueError):
-        found["loo"] = made.leave_one_out()
+        found["loo"] = result.leave_one_out()
     with suppress(AttributeError, ValueError):
-        found["log_determinants"] = made.log_determinants()
+        found["log_determinants"] = result.log_determinants()
     return found
 
 
-def twice(table: pd.DataFrame) -> list[Any]:
+def repeat_rows(table: pd.DataFrame) -> list[Any]:
     return table.columns[table.columns.duplicated()].tolist() + table.index[table.index.duplicated()].tolist()
 
 
 @cache
 def names_beside_classes() -> frozenset[str]:
-    """The words that stand beside names of classes in some table."""
+    """Return the labels that stand next to names of classes in some table."""
     plain = ("kla", "klb", "klc")
-    iris, found = iris_of(plain), set()
+    iris, found = iris_with_names(plain), set()
     for name in FEW:
-        for table in tables_of(test_names.MADE[name](iris, iris[50:]), iris).values():
+        for table in result_tables(test_names.MADE[name](iris, iris[50:]), iris).values():
             for axis in (table.columns, table.index):
                 for level in range(axis.nlevels):
                     words = {str(each) for each in axis.get_level_values(level)}
@@ -85,10 +85,10 @@ CASES += [
     ids=str,
 )
 def test_names_in_tables_are_distinct(name, names):
-    iris = iris_of(names)
+    iris = iris_with_names(names)
     made = test_names.MADE[name](iris, iris[50:])
-    for path, table in tables_of(made, iris).items():
-        assert path.endswith("tidy") or not twice(table), path
+    for path, table in result_tables(made, iris).items():
+        assert path.endswith("tidy") or not repeat_rows(table), path
     if hasattr(made, "summary"):
         summary = made.summary()
         for text in (summary.as_text(), summary.as_html(), summary.as_latex(), summary.as_markdown()):
@@ -100,7 +100,7 @@ def test_the_rule_is_that_classes_keep_their_names():
     assert make_unique_name("total", ["total", 3, None]) == "total_"
     assert make_unique_name("total", ["total_", "total"]) == "total__"
     names = ("label", "set", "total")
-    iris, plain = iris_of(names), load_iris().astype({"species": str})
+    iris, plain = iris_with_names(names), load_iris().astype({"species": str})
     fit, usual = discrim.lda("species ~ .", iris), discrim.lda("species ~ .", plain)
     left_out = fit.leave_one_out()
     assert left_out.columns.tolist() == ["label_", "label", "set", "total"]

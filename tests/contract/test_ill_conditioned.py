@@ -84,8 +84,8 @@ def reference(name: str, verb: str) -> tuple[dict[str, ref.Exact], dict[str, np.
     )
 
 
-def within_a_digit(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
-    """No further off than ten times what last bits do to the results of this kind, relative to each."""
+def assert_within_a_digit(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
+    """Check that errors are at most ten times the effect of the last bits of the input."""
     value, loss = (result[quantity] for result in reference(name, verb))
     error = ref.relative_change(ref.exact(got) - value, value, FLOORS.get(quantity, 0.0))
     allowed = 10 * max(float(loss.max()), FLOOR)
@@ -104,19 +104,19 @@ def test_simulated_tables_are_ill_conditioned(name: str) -> None:
 def test_lda_keeps_its_digits_on_ill_conditioned_tables(name: str) -> None:
     fit = fitted(name, "lda")
     odds, p = fit.log_odds(), TABLES[name][1]
-    within_a_digit(np.array([fit.wilks.statistic]), name, "lda", "wilks")
-    within_a_digit(np.array([fit.llf]), name, "lda", "llf")
-    within_a_digit(odds["coef"].to_numpy()[-p:, None], name, "lda", "contrast")
-    within_a_digit(odds["se"].to_numpy()[-p:, None], name, "lda", "se")
-    within_a_digit(fit.predict_log_proba().to_numpy(), name, "lda", "log_proba")
+    assert_within_a_digit(np.array([fit.wilks.statistic]), name, "lda", "wilks")
+    assert_within_a_digit(np.array([fit.llf]), name, "lda", "llf")
+    assert_within_a_digit(odds["coef"].to_numpy()[-p:, None], name, "lda", "contrast")
+    assert_within_a_digit(odds["se"].to_numpy()[-p:, None], name, "lda", "se")
+    assert_within_a_digit(fit.predict_log_proba().to_numpy(), name, "lda", "log_proba")
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_qda_keeps_its_digits_on_ill_conditioned_tables(name: str) -> None:
     fit = fitted(name, "qda")
-    within_a_digit(fit.logdet.to_numpy(), name, "qda", "logdet")
-    within_a_digit(np.array([fit.llf]), name, "qda", "llf")
-    within_a_digit(fit.predict_log_proba().to_numpy(), name, "qda", "log_proba")
+    assert_within_a_digit(fit.logdet.to_numpy(), name, "qda", "logdet")
+    assert_within_a_digit(np.array([fit.llf]), name, "qda", "llf")
+    assert_within_a_digit(fit.predict_log_proba().to_numpy(), name, "qda", "log_proba")
 
 
 # ------------------------------------------------------------------ two tables, against sixty digits
@@ -136,18 +136,14 @@ def written_fit(name: str, verb: str):
 
 
 def largest_error(got: np.ndarray, name: str, verb: str, quantity: str) -> float:
-    """Relative to the largest entry, as the losses that were written."""
+    """Return the largest error relative to the largest entry, as in the written losses."""
     value = np.array(WRITTEN[name][verb]["values"][quantity])
     return float(np.abs(np.ravel(got) - value).max() / np.abs(value).max())
 
 
 @cache
 def textbook_loss(name: str) -> dict[str, float]:
-    """The largest errors of LDA by one QR decomposition of the deviations, over thirty orders of the rows.
-
-    Its p reflections round one after the other, which costs up to twenty times what last bits of the table
-    do, by the order of the rows and by the processor; no order is better than another.
-    """
+    """Return the largest errors of LDA by one QR decomposition, over thirty orders of the rows."""
     table = written_table(name)
     codes = (table["target"] == "c1").to_numpy(dtype=int)
     columns, rng = table.drop(columns="target").to_numpy(), np.random.default_rng(20261126)
@@ -173,8 +169,8 @@ def textbook_loss(name: str) -> dict[str, float]:
     return losses
 
 
-def near_golden(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
-    """Within a digit of what last bits do, or twice the error of the textbook's computation in doubles."""
+def assert_near_golden(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
+    """Check that errors are at most ten times the effect of last bits, or twice those of the textbook."""
     error, loss = largest_error(got, name, verb, quantity), WRITTEN[name][verb]["loss"][quantity]
     textbook = textbook_loss(name).get(quantity, 0.0) if verb == "lda" else 0.0
     assert error <= max(10 * loss, 10 * FLOOR, 2 * textbook), (error, loss, textbook)
@@ -184,14 +180,14 @@ def near_golden(got: np.ndarray, name: str, verb: str, quantity: str) -> None:
 def test_lda_of_a_table_of_condition_1e10_or_more(name: str) -> None:
     fit = written_fit(name, "lda")
     odds, p = fit.log_odds(), len(fit.terms)
-    near_golden(np.array(fit.wilks.statistic), name, "lda", "wilks")
-    near_golden(fit.wilks.table.loc["F", "statistic"], name, "lda", "F")
-    near_golden(fit.distances()["D2"].to_numpy(), name, "lda", "D2")
-    near_golden(odds["coef"].to_numpy()[-p:], name, "lda", "slopes")
-    near_golden(odds["se"].to_numpy()[-p:], name, "lda", "se")
+    assert_near_golden(np.array(fit.wilks.statistic), name, "lda", "wilks")
+    assert_near_golden(fit.wilks.table.loc["F", "statistic"], name, "lda", "F")
+    assert_near_golden(fit.distances()["D2"].to_numpy(), name, "lda", "D2")
+    assert_near_golden(odds["coef"].to_numpy()[-p:], name, "lda", "slopes")
+    assert_near_golden(odds["se"].to_numpy()[-p:], name, "lda", "se")
     axis = fit.scaling.to_numpy()[:, 0]
     sign = np.sign(axis @ np.array(WRITTEN[name]["lda"]["values"]["axis"]))
-    near_golden(axis * sign, name, "lda", "axis")
+    assert_near_golden(axis * sign, name, "lda", "axis")
 
 
 @pytest.mark.parametrize("verb", ["lda", "qda"])
@@ -201,7 +197,7 @@ def test_rows_of_a_table_of_condition_1e10_or_more(name: str, verb: str) -> None
     scores = fit.predict_log_proba().to_numpy()
     without = fit.leave_one_out()[["c0", "c1"]].to_numpy()
     truth = written_table(name)["target"].to_numpy()
-    near_golden((scores[:, 1] - scores[:, 0])[wanted["rows"]], name, verb, "log_odds")
+    assert_near_golden((scores[:, 1] - scores[:, 0])[wanted["rows"]], name, verb, "log_odds")
     assert ((scores[:, 1] > scores[:, 0]) != (truth == "c1")).sum() == wanted[verb]["wrong"]
     assert ((without[:, 1] > without[:, 0]) != (truth == "c1")).sum() == wanted[verb]["wrong_left_out"]
 
@@ -214,7 +210,7 @@ def test_the_indicator_regression_agrees_with_two_class_lda_on_it(name: str) -> 
     got = discrim.indicator("target ~ .", data=written_table(name)).coef.to_numpy()
     got = got[-len(slopes) :, 1] if got.shape[0] > got.shape[1] else got[1, -len(slopes) :]
     factor = (got @ slopes) / (slopes @ slopes)
-    near_golden(got / factor, name, "lda", "slopes")
+    assert_near_golden(got / factor, name, "lda", "slopes")
 
 
 # ------------------------------------------------------------------ rows left out of few degrees of freedom
@@ -263,15 +259,15 @@ def test_rows_that_determine_the_rank_have_no_leave_one_out_score() -> None:
 # ------------------------------------------------------------------ what is collinear
 
 
-def dealt() -> pd.DataFrame:
-    """Twelve pieces on the 42 squares of each of 800 boards, as on those of the public table."""
+def board_table() -> pd.DataFrame:
+    """Return boards of 42 squares with twelve pieces each, similar to the public table of connect-4."""
     squares = [f"{letter}{number}" for letter in "abcdefg" for number in range(1, 7)]
     rng = np.random.default_rng(12)
     pieces = (rng.random((800, 42)).argsort(axis=1) < 12).astype(float)
     return pd.DataFrame(pieces, columns=squares).assign(target=rng.choice(["c0", "c1"], 800))
 
 
-BOARDS = {"dealt": dealt, "connect_4": lambda: hard_table("connect_4")}
+BOARDS = {"dealt": board_table, "connect_4": lambda: hard_table("connect_4")}
 boards = pytest.mark.parametrize("name", BOARDS)
 
 
@@ -306,7 +302,9 @@ def moments_of(x: np.ndarray, codes: np.ndarray, chunks: int) -> ClassMoments:
     return gather(blocks, n_classes=int(codes.max()) + 1, n_columns=x.shape[1])
 
 
-def of_condition(rng: np.random.Generator, n: int, p: int, condition: float, shape: str) -> np.ndarray:
+def with_condition_number(
+    rng: np.random.Generator, n: int, p: int, condition: float, shape: str
+) -> np.ndarray:
     left = np.linalg.qr(rng.standard_normal((n, p)))[0]
     right = np.linalg.qr(rng.standard_normal((p, p)))[0]
     lengths = {
@@ -330,7 +328,7 @@ def test_full_rank_does_not_raise(seed: int, p: int, spare: int, digits: float, 
     rng = np.random.default_rng(seed)
     n = p + 3 + spare
     codes = np.r_[0, 1, 2, rng.integers(0, 3, n - 3)]
-    x = of_condition(rng, n, p, 10**digits, shape)
+    x = with_condition_number(rng, n, p, 10**digits, shape)
     deviations = x - np.stack([x[codes == k].mean(axis=0) for k in range(3)])[codes]
     if np.linalg.matrix_rank(deviations / np.linalg.norm(deviations, axis=0)) == p:
         assert not dependencies(moments_of(x, codes, 1 + seed % 4))
@@ -340,7 +338,7 @@ KINDS = ("indicators", "counts", "large slopes", "decimals", "shares", "nearly e
 
 
 def collinear(rng: np.random.Generator, n: int, p: int, kind: str) -> np.ndarray:
-    """Columns (n, p) that are collinear but for the rounding of the doubles, in any order."""
+    """Return columns (n, p) that are collinear up to rounding, in any order."""
     if kind == "indicators":
         x = (rng.integers(0, p, n)[:, None] == np.arange(p)).astype(float)
     elif kind == "counts":

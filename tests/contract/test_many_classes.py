@@ -15,7 +15,7 @@ from discrim.errors import NotSupportedError
 from discrim.inference.resampling import RunningInterval
 
 
-def table_of(n: int, p: int, k: int) -> pd.DataFrame:
+def simulate_table(n: int, p: int, k: int) -> pd.DataFrame:
     rng = np.random.default_rng(k)
     codes = np.arange(n) % k
     x = rng.normal(size=(n, p)) + 0.2 * rng.normal(size=(k, p))[codes]
@@ -25,7 +25,7 @@ def table_of(n: int, p: int, k: int) -> pd.DataFrame:
 @pytest.mark.parametrize("covariance", ["pooled", "diagonal"])
 def test_log_odds_of_a_class_do_not_depend_on_other_requested_classes(covariance):
     """The formulas in the module's head, written out class by class."""
-    table = table_of(300, 4, 7)
+    table = simulate_table(300, 4, 7)
     fit = discrim.lda("y ~ .", table, covariance=covariance)
     found = fit.log_odds("c003")
     nu = len(table) - 7
@@ -48,7 +48,7 @@ def test_log_odds_of_a_class_do_not_depend_on_other_requested_classes(covariance
 
 
 def test_summary_of_many_classes_and_columns_is_short_with_complete_tables():
-    table = table_of(1500, 100, 150)
+    table = simulate_table(1500, 100, 150)
     fit = discrim.lda("y ~ .", table)
     tracemalloc.start()
     summary = fit.summary()
@@ -90,7 +90,7 @@ def half_widths(fit, x: np.ndarray, level: float) -> np.ndarray:
 
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 def test_delta_intervals_allocate_no_matrix_per_row(spread):
-    table = table_of(400, 3, 9)
+    table = simulate_table(400, 3, 9)
     table.iloc[:, :3] += spread * np.arange(9)[np.arange(400) % 9][:, None] / 9
     fit = discrim.lda("y ~ .", table)
     x = np.concatenate([table.iloc[:40, :3].to_numpy(float), np.random.default_rng(0).normal(0, 8, (20, 3))])
@@ -118,7 +118,7 @@ def test_running_intervals_equal_quantiles_of_all_replicates(replicates, level):
 
 def test_bootstrap_intervals_keep_no_rule_of_an_earlier_sample():
     """Each rule of nearest neighbours holds its rows, .6 MB of them."""
-    table = table_of(4000, 20, 2)
+    table = simulate_table(4000, 20, 2)
     fit = discrim.knn("y ~ .", table, k=5)
     peaks = []
     for replicates in (5, 40):
@@ -170,7 +170,7 @@ def test_bayes_error_is_one_minus_the_integral_of_the_largest_density(of):
 
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 def test_mcd_with_huge_frequency_weights_raises_and_its_hint_works(verb):
-    table = table_of(150, 4, 3)
+    table = simulate_table(150, 4, 3)
     table["w"] = 1e10 * (1 + np.arange(150) % 2)
     with pytest.raises(NotSupportedError) as caught:
         verb("y ~ . - w", table, weights="w", covariance="mcd")

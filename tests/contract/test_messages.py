@@ -109,7 +109,7 @@ def test_reasons_of_the_core_have_a_message_and_a_hint():
     assert {reason for reason, hint in hints.items() if not hint} == CAUGHT
 
 
-def _two(**columns: Any) -> pd.DataFrame:
+def _two_class_table(**columns: Any) -> pd.DataFrame:
     return pd.DataFrame({"y": ["a", "b"] * 10, "x": np.arange(20.0) ** 1.5, **columns})
 
 
@@ -121,7 +121,7 @@ FAULTS: list[Case] = [
     ("no formula", lambda: discrim.lda("species", IRIS), FormulaError, {}),
     (
         "collinear",
-        lambda: discrim.lda("y ~ x + twice", _two(twice=2 * np.arange(20.0) ** 1.5)),
+        lambda: discrim.lda("y ~ x + twice", _two_class_table(twice=2 * np.arange(20.0) ** 1.5)),
         CollinearError,
         {"columns": ("twice",)},
     ),
@@ -146,25 +146,25 @@ FAULTS: list[Case] = [
     ),
     (
         "missing",
-        lambda: discrim.lda("y ~ x + z", _two(z=[1.0, np.nan] * 10), na_action="raise"),
+        lambda: discrim.lda("y ~ x + z", _two_class_table(z=[1.0, np.nan] * 10), na_action="raise"),
         DataError,
         {"columns": ("z",), "rows": (1,)},
     ),
     (
         "no values",
-        lambda: discrim.lda("y ~ x + z", _two(z=np.nan)),
+        lambda: discrim.lda("y ~ x + z", _two_class_table(z=np.nan)),
         DataError,
         {"columns": ("z",)},
     ),
     (
         "out of range",
-        lambda: discrim.lda("y ~ x + z", _two(z=[1e200, *range(19)])),
+        lambda: discrim.lda("y ~ x + z", _two_class_table(z=[1e200, *range(19)])),
         OutOfRangeError,
         {"columns": ("z",), "rows": (0,)},
     ),
     (
         "infinite",
-        lambda: discrim.lda("y ~ x + z", _two(z=[np.inf, *range(19)])),
+        lambda: discrim.lda("y ~ x + z", _two_class_table(z=[np.inf, *range(19)])),
         DataError,
         {"columns": ("z",), "rows": (0,)},
     ),
@@ -195,7 +195,7 @@ FAULTS: list[Case] = [
     ),
     (
         "collinear in each class",
-        lambda: discrim.qda("y ~ x + twice", _two(twice=2 * np.arange(20.0) ** 1.5)),
+        lambda: discrim.qda("y ~ x + twice", _two_class_table(twice=2 * np.arange(20.0) ** 1.5)),
         CollinearError,
         {"columns": ("twice",), "classes": ("a", "b")},
     ),
@@ -260,8 +260,8 @@ PUBLIC = [
     (lambda: discrim.qda("species ~ .", IRIS, covariance=FactorAnalytic({"setosa": 1})), DataError),
     (lambda: discrim.kernel_lda("species ~ .", IRIS, width=1e-300), DataError),
     (lambda: discrim.lda("species ~ .", IRIS.iloc[[0, 1, 50, 100]]), CollinearError),
-    (lambda: discrim.lda("y ~ x + z", _two(z=np.arange(20.0) ** 1.5)), CollinearError),
-    (lambda: discrim.manova("y ~ x + z", _two(z=np.arange(20.0) ** 1.5)), CollinearError),
+    (lambda: discrim.lda("y ~ x + z", _two_class_table(z=np.arange(20.0) ** 1.5)), CollinearError),
+    (lambda: discrim.manova("y ~ x + z", _two_class_table(z=np.arange(20.0) ** 1.5)), CollinearError),
     (lambda: discrim.lda("species ~ .", IRIS, ncomp=1).leave_one_out(), NotSupportedError),
     (lambda: discrim.lda("species ~ .", IRIS, covariance="shrunk").llf, NotSupportedError),
     (lambda: discrim.naive_bayes("species ~ .", IRIS, kernel=True).aic, NotSupportedError),

@@ -73,11 +73,11 @@ MADE = {
     "plan": lambda iris, alike: discrim.plan(2, 3, rows=[10, 20], draws=1000),
     "learning_curve": lambda iris, alike: discrim.lda("species ~ .", iris).learning_curve(repeats=1, seed=1),
     "covariance_models": lambda iris, alike: discrim.covariance_models("species ~ .", iris),
-    "hausman": lambda iris, alike: discrim.hausman(*_pair(alike)),
-    "compare": lambda iris, alike: discrim.compare(*_pair(alike)),
-    "compare, log odds": lambda iris, alike: discrim.compare(*_pair(alike)).log_odds(),
-    "compare, pairs": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1).pairs(),
-    "compare, folds": lambda iris, alike: discrim.compare(*_pair(alike), folds=3, seed=1),
+    "hausman": lambda iris, alike: discrim.hausman(*_fit_pair(alike)),
+    "compare": lambda iris, alike: discrim.compare(*_fit_pair(alike)),
+    "compare, log odds": lambda iris, alike: discrim.compare(*_fit_pair(alike)).log_odds(),
+    "compare, pairs": lambda iris, alike: discrim.compare(*_fit_pair(alike), folds=3, seed=1).pairs(),
+    "compare, folds": lambda iris, alike: discrim.compare(*_fit_pair(alike), folds=3, seed=1),
 }
 """Fits and what is made of them, of irises of three classes and of the two that are alike."""
 
@@ -104,7 +104,7 @@ FOLDS = {"cv", "n_folds", "nfolds", "kfold", "k_folds", "random_state", "confide
 """Other names of folds=, seed= and level=."""
 
 
-def _pair(alike: pd.DataFrame) -> tuple[Any, Any]:
+def _fit_pair(alike: pd.DataFrame) -> tuple[Any, Any]:
     formula = "species ~ sepal_length + sepal_width"
     return discrim.lda(formula, alike), discrim.logistic(formula, alike)
 
@@ -114,16 +114,16 @@ def fitted(name: str) -> Any:
     return FITS[name]()
 
 
-def tables_of(made: Any, depth: int = 2) -> Iterator[tuple[str, pd.DataFrame]]:
-    """All tables that an object gives when it is asked without arguments, and those of what it gives."""
-    if isinstance(made, (pd.DataFrame, pd.Series)):
-        yield "", made.to_frame() if isinstance(made, pd.Series) else made
+def result_tables(result: Any, depth: int = 2) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Return all tables that an object and its parts return without arguments."""
+    if isinstance(result, (pd.DataFrame, pd.Series)):
+        yield "", result.to_frame() if isinstance(result, pd.Series) else result
         return
-    for name in dir(made):
+    for name in dir(result):
         if name.startswith("_") or name in ("plot", "save", "predict_set", "learning_curve"):
             continue
         try:
-            part = getattr(made, name)
+            part = getattr(result, name)
             part = part() if callable(part) else part
         except (ValueError, TypeError):
             continue
@@ -132,25 +132,25 @@ def tables_of(made: Any, depth: int = 2) -> Iterator[tuple[str, pd.DataFrame]]:
         elif isinstance(part, (pd.DataFrame, pd.Series)) or (
             depth > 1 and type(part).__module__.startswith("discrim")
         ):
-            for path, table in tables_of(part, depth - 1):
+            for path, table in result_tables(part, depth - 1):
                 yield f"{name}.{path}".strip("."), table
 
 
 def names_in(table: pd.DataFrame) -> set[str]:
-    """The names of columns, of whatever level."""
+    """Return the names of columns at all levels."""
     levels = [table.columns.get_level_values(i) for i in range(table.columns.nlevels)]
     return {str(name) for level in levels for name in level}
 
 
-def walks(names: Iterable[str]) -> list[Any]:
-    """Names as cases, of which those whose tables take seconds are slow."""
+def cases_with_slow(names: Iterable[str]) -> list[Any]:
+    """Return names as cases, of which those whose tables take seconds are slow."""
     slow = ("lda, robust", "logistic, ridge", "pls", "sparse_lda", "stepwise, cv")
     return [pytest.param(name, marks=[pytest.mark.slow] * (name in slow)) for name in names]
 
 
-@pytest.mark.parametrize("name", walks(FITS))
+@pytest.mark.parametrize("name", cases_with_slow(FITS))
 def test_tables_use_no_synonyms(name):
-    found = list(tables_of(fitted(name)))
+    found = list(result_tables(fitted(name)))
     assert found
     for path, table in found:
         last = path.rpartition(".")[2]
@@ -191,7 +191,7 @@ def test_the_walk_sees_tables_that_were_wrong():
         "compare, folds",
     }
     names = {path.split(".")[0] for path in wrong}
-    seen = {f"{name}.{path}".strip(".") for name in names for path, _ in tables_of(fitted(name))}
+    seen = {f"{name}.{path}".strip(".") for name in names for path, _ in result_tables(fitted(name))}
     assert len(seen) > 100
     assert wrong <= seen
 

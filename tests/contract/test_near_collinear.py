@@ -15,7 +15,7 @@ from discrim.errors import CollinearWarning
 from discrim.models.base.reading import class_moments
 
 
-def twins(gap: float) -> pd.DataFrame:
+def nearly_equal_columns(gap: float) -> pd.DataFrame:
     rng = np.random.default_rng(21)
     y = np.repeat(["a", "b", "c"], 60)
     x = rng.normal(size=180) + np.repeat([0, 0.5, 1], 60)
@@ -25,7 +25,7 @@ def twins(gap: float) -> pd.DataFrame:
 @pytest.mark.parametrize("verb", [lda, qda, logistic, indicator])
 def test_near_collinear_pair_is_named(verb):
     with pytest.warns(CollinearWarning) as said:
-        verb("y ~ .", twins(1e-9))
+        verb("y ~ .", nearly_equal_columns(1e-9))
     text = str(said[0].message)
     assert "'z' is a linear combination of 'x' except for" in text
     assert "e-10 of its" in text or "e-09 of its" in text
@@ -35,12 +35,12 @@ def test_near_collinear_pair_is_named(verb):
 def test_moderately_correlated_columns_do_not_warn(verb):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        verb("y ~ .", twins(1e-4))
+        verb("y ~ .", nearly_equal_columns(1e-4))
 
 
 def test_unexplained_share_equals_one_minus_r_squared():
     """By least squares of the deviations from the class means, in 80 bits."""
-    data = twins(1e-8)
+    data = nearly_equal_columns(1e-8)
     with pytest.warns(CollinearWarning):
         fit = lda("y ~ .", data)
     (found,) = near_dependencies(class_moments(fit._fit.design_rows, "pooled"))

@@ -61,7 +61,7 @@ def overlapping(seed: int = 0, rows: int = 120) -> tuple[np.ndarray, np.ndarray]
 
 
 def shared(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
-    """A frame over the array itself."""
+    """Return a frame that shares the memory of the array."""
     data = pd.DataFrame(x, columns=list("pqrs"), copy=False)
     data["y"] = y  # assign() makes a copy before pandas 3.0.
     return data
@@ -74,20 +74,20 @@ def fitted(verb: str, data: Any, formula: str = "y ~ p + q + r + s"):
     return made(formula, data, **options)
 
 
-def asked(fit: Any) -> dict[str, Any]:
-    """What a fit says of its own rows and of itself."""
-    said: dict[str, Any] = {"repr": repr(fit), "predict": fit.predict()}
-    said["summary"] = fit.summary().as_text()
-    said["confusion"] = fit.confusion()
+def collect_answers(fit: Any) -> dict[str, Any]:
+    """Return what a fit reports about itself and its own rows, by name."""
+    answers: dict[str, Any] = {"repr": repr(fit), "predict": fit.predict()}
+    answers["summary"] = fit.summary().as_text()
+    answers["confusion"] = fit.confusion()
     with suppress(DiscrimError):
-        said["loo"] = fit.confusion(method="loo")
+        answers["loo"] = fit.confusion(method="loo")
     with suppress(DiscrimError):
-        said["posteriors"] = fit.predict_proba()
-    said["errors"] = fit.error_rates(["apparent"])
-    return said
+        answers["posteriors"] = fit.predict_proba()
+    answers["errors"] = fit.error_rates(["apparent"])
+    return answers
 
 
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def assert_equal_answers(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert one.keys() == other.keys()
     for name, before in one.items():
         after = other[name]
@@ -140,9 +140,9 @@ def test_changes_of_the_caller_s_frame_do_not_reach_the_fit(verb, changes):
     if earlier(pd, 3, 0) and "a part overwritten" in changes:
         # Frames and their shallow copies share memory there, unless pandas is told to copy on write.
         with pytest.raises(DataError, match=r"changed after the fit.*column 'q' at row"):
-            asked(fit)
+            collect_answers(fit)
         return
-    same(asked(still), asked(fit))
+    assert_equal_answers(collect_answers(still), collect_answers(fit))
 
 
 @pytest.mark.parametrize(
@@ -222,13 +222,13 @@ def test_every_kind_of_table(kind):
         values.sort()
     codes.sort()
     try:
-        found = asked(fit)
+        found = collect_answers(fit)
     except DataError as error:
         found = {"error": str(error)}
     if "error" in found:
         assert "changed after the fit" in found["error"]
     else:
-        same(asked(still), found)
+        assert_equal_answers(collect_answers(still), found)
 
 
 def test_estimators_do_not_change_with_the_array():
@@ -257,7 +257,7 @@ def test_weights_priors_and_functions_are_the_fit_s_own(verb):
     )
     weights[:], prior[:] = 0, 99
     own["f"] = np.sin
-    same(asked(still), asked(fit))
+    assert_equal_answers(collect_answers(still), collect_answers(fit))
 
 
 def test_a_law_and_published_statistics_are_the_fit_s_own():
@@ -283,9 +283,9 @@ def test_a_law_and_published_statistics_are_the_fit_s_own():
 # What a fit hands out ------------------------------------------------------------------------------------
 
 
-def scribble(value: Any, depth: int = 3) -> int:
-    """Write into everything that can be written to; how much was."""
-    done = 0
+def overwrite_everything(value: Any, depth: int = 3) -> int:
+    """Overwrite everything in a value that is writeable; return the number of overwritten parts."""
+    n_overwritten = 0
     if isinstance(value, pd.DataFrame):
         for j in range(value.shape[1]):
             with suppress(Exception):
@@ -293,14 +293,14 @@ def scribble(value: Any, depth: int = 3) -> int:
                 value.iloc[:, j] = value.iloc[:, j].dtype.type(99)
             with suppress(Exception):
                 value.isetitem(j, 99)
-                done += 1
+                n_overwritten += 1
         with suppress(Exception):
             value.iloc[:, :] = 98
     elif isinstance(value, pd.Series):
         with suppress(Exception):
             value.iloc[:] = 99 if value.dtype.kind in "if" else value.iloc[0]
             value[...] = 99
-            done += 1
+            n_overwritten += 1
         with suppress(Exception):
             array = value.to_numpy()
             array.flags.writeable = True
@@ -308,9 +308,9 @@ def scribble(value: Any, depth: int = 3) -> int:
     elif isinstance(value, np.ndarray):
         with suppress(ValueError):
             value[...] = 99
-            done += 1
+            n_overwritten += 1
     elif isinstance(value, dict):
-        done = sum(scribble(each, depth - 1) for each in value.values())
+        n_overwritten = sum(overwrite_everything(each, depth - 1) for each in value.values())
         value.clear()
     elif isinstance(value, list):
         value.clear()
@@ -320,37 +320,37 @@ def scribble(value: Any, depth: int = 3) -> int:
             if name not in SKIPPED:
                 with suppress(Exception):
                     part = getattr(value, name)
-                    done += scribble(part() if callable(part) else part, depth - 1)
-    return done
+                    n_overwritten += overwrite_everything(part() if callable(part) else part, depth - 1)
+    return n_overwritten
 
 
-def looked_at(made: Any) -> dict[str, Any]:
-    """All that an object gives without arguments, but what takes long."""
-    found = {}
-    for name in dir(made):
+def public_values(result: Any) -> dict[str, Any]:
+    """Return all values that an object returns without arguments, except slow ones, by name."""
+    values = {}
+    for name in dir(result):
         if name.startswith("_") or name in SKIPPED:
             continue
         try:
-            part = getattr(made, name)
-            found[name] = part() if callable(part) else part
+            value = getattr(result, name)
+            values[name] = value() if callable(value) else value
         except (ValueError, TypeError):
             continue
-    return found
+    return values
 
 
-def told(made: Any, looked: dict[str, Any]) -> dict[str, Any]:
-    """What it says, as bytes: tables, texts and numbers of what was looked at."""
-    said: dict[str, Any] = {}
-    for name, value in looked.items():
+def values_as_text(result: Any, values: dict[str, Any]) -> dict[str, Any]:
+    """Return tables, texts and numbers among public values as text."""
+    texts: dict[str, Any] = {}
+    for name, value in values.items():
         if isinstance(value, (pd.DataFrame, pd.Series)):
-            said[name] = value.to_string()
+            texts[name] = value.to_string()
         elif isinstance(value, dict):
-            said[name] = {key: repr(each) for key, each in value.items()}
+            texts[name] = {key: repr(each) for key, each in value.items()}
         elif name == "summary":
-            said[name] = value.as_text()
+            texts[name] = value.as_text()
         elif isinstance(value, (int, float, str, np.ndarray, pd.Index)):
-            said[name] = repr(value)
-    return said | {"repr": repr(made)}
+            texts[name] = repr(value)
+    return texts | {"repr": repr(result)}
 
 
 @pytest.mark.parametrize(
@@ -362,10 +362,10 @@ def test_modifying_returned_objects_does_not_change_later_results(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = copy.deepcopy(fit_named(name))
-        looked = looked_at(made)
-        before = told(made, looked)
-        scribble_all = sum(scribble(value) for value in looked.values())
-        after = told(made, looked_at(made))
+        looked = public_values(made)
+        before = values_as_text(made, looked)
+        scribble_all = sum(overwrite_everything(value) for value in looked.values())
+        after = values_as_text(made, public_values(made))
     assert scribble_all
     skipped = {"sample", "to_clipboard"}  # Drawn anew.
     if name.startswith("stepwise"):
@@ -376,10 +376,10 @@ def test_modifying_returned_objects_does_not_change_later_results(name):
 
 def test_modifying_a_learning_curve_does_not_change_later_results():
     curve = discrim.lda("species ~ .", IRIS).learning_curve(sizes=[0.3, 0.5, 0.8], repeats=1, seed=1)
-    looked = looked_at(curve)
-    before = told(curve, looked)
-    assert scribble(looked)
-    assert told(curve, looked_at(curve)) == before
+    looked = public_values(curve)
+    before = values_as_text(curve, looked)
+    assert overwrite_everything(looked)
+    assert values_as_text(curve, public_values(curve)) == before
 
 
 def test_the_prior_that_is_handed_out_is_a_copy():
@@ -402,8 +402,8 @@ def test_modifying_estimator_attributes_does_not_change_labels():
         model.fit(x, y)
         before = model.predict(x)
         scores = model.predict_proba(x)
-        scribble(model.predict(x))
-        scribble(model.predict_proba(x))
+        overwrite_everything(model.predict(x))
+        overwrite_everything(model.predict_proba(x))
         with suppress(ValueError):
             model.classes_[:] = "z"
         np.testing.assert_array_equal(model.predict(x), before)
@@ -413,8 +413,8 @@ def test_modifying_estimator_attributes_does_not_change_labels():
 # Threads, processes, copies ------------------------------------------------------------------------------
 
 
-def answers(fit: Any) -> bytes:
-    """What a fit says of new rows and of its own, to the last bit."""
+def answers_as_bytes(fit: Any) -> bytes:
+    """Return the exact bytes of what a fit computes for new rows and for its own."""
     new = pd.DataFrame(overlapping(1)[0], columns=list("pqrs"))
     parts = [fit.decision_function(new), fit.decision_function(), fit.confusion()]
     parts.append(discrim.cross_validate(fit, 3, seed=1).table()[["estimate", "se"]])
@@ -424,63 +424,66 @@ def answers(fit: Any) -> bytes:
     return b"".join(np.ascontiguousarray(part.to_numpy(dtype=float)).tobytes() for part in parts)
 
 
-def of_new_rows(fit: Any) -> bytes:
-    """What a fit without rows says of new ones, to the last bit."""
+def new_row_answers_as_bytes(fit: Any) -> bytes:
+    """Return the exact bytes of what a fit without rows computes for new rows."""
     x, y = overlapping(1)
     data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
     parts = [fit.decision_function(data), fit.confusion(data)]
     return b"".join(np.ascontiguousarray(part.to_numpy(dtype=float)).tobytes() for part in parts)
 
 
-def made(verb: str) -> Any:
+def fit_overlapping(verb: str) -> Any:
+    """Fit a model to the overlapping classes."""
     x, y = overlapping()
     return fitted(verb, pd.DataFrame(x, columns=list("pqrs")).assign(y=y))
 
 
-FEW = ("lda", "qda", "naive_bayes-kernel", "logistic", "knn", "lda-shrunk")
+SELECTED_CASES = ("lda", "qda", "naive_bayes-kernel", "logistic", "knn", "lda-shrunk")
 """A verb for each way of computing, where each takes seconds."""
 
 
 @pytest.mark.parametrize(
-    "verb", [pytest.param(v, marks=pytest.mark.slow) if v == "logistic" else v for v in FEW]
+    "verb", [pytest.param(v, marks=pytest.mark.slow) if v == "logistic" else v for v in SELECTED_CASES]
 )
 def test_one_fit_used_by_eight_threads(verb):
-    alone = answers(made(verb))
-    fit = made(verb)
+    alone = answers_as_bytes(fit_overlapping(verb))
+    fit = fit_overlapping(verb)
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: answers(fit), range(8)))
+        found = list(pool.map(lambda _: answers_as_bytes(fit), range(8)))
     assert found == [alone] * 8
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_pickles_and_deep_copies_give_the_same_results(verb):
-    fit = made(verb)
-    alone = answers(fit)
+    fit = fit_overlapping(verb)
+    alone = answers_as_bytes(fit)
     for protocol in (2, pickle.HIGHEST_PROTOCOL):
-        assert of_new_rows(pickle.loads(pickle.dumps(fit, protocol))) == of_new_rows(fit)
+        assert new_row_answers_as_bytes(
+            pickle.loads(pickle.dumps(fit, protocol))
+        ) == new_row_answers_as_bytes(fit)
     twin = copy.deepcopy(fit)
-    assert answers(twin) == alone
-    assert answers(copy.copy(fit)) == alone
+    assert answers_as_bytes(twin) == alone
+    assert answers_as_bytes(copy.copy(fit)) == alone
     twin.prior.iloc[0] = 99
     twin._fit.design_rows.table.data.iloc[:, 0] = 0.0
-    assert answers(fit) == alone
+    assert answers_as_bytes(fit) == alone
 
 
 @pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_other_processes_give_the_same_results(method):
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"this system starts no process by {method}")
-    fits = [made(verb) for verb in FEW]
+    fits = [fit_overlapping(verb) for verb in SELECTED_CASES]
     context = multiprocessing.get_context(method)
     with context.Pool(2) as pool:
-        assert pool.map(of_new_rows, fits) == [of_new_rows(fit) for fit in fits]
+        assert pool.map(new_row_answers_as_bytes, fits) == [new_row_answers_as_bytes(fit) for fit in fits]
 
 
 @pytest.mark.slow
 def test_eight_threads_fit_at_once():
-    alone = [answers(made(verb)) for verb in FEW]
+    alone = [answers_as_bytes(fit_overlapping(verb)) for verb in SELECTED_CASES]
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda verb: answers(made(verb)), FEW)) == alone
+        assert list(pool.map(lambda verb: answers_as_bytes(fit_overlapping(verb)), SELECTED_CASES)) == alone
 
 
 def test_a_fit_with_functions_of_the_user_s_goes_through_a_pickle():
@@ -488,6 +491,6 @@ def test_a_fit_with_functions_of_the_user_s_goes_through_a_pickle():
     data = pd.DataFrame(x, columns=list("pqrs")).assign(y=y)
     fit = discrim.lda("y ~ f(p) + q + r + s", data, functions={"f": np.tanh})
     again = pickle.loads(pickle.dumps(fit))
-    assert of_new_rows(again) == of_new_rows(fit)
+    assert new_row_answers_as_bytes(again) == new_row_answers_as_bytes(fit)
     assert not again._fit.has_rows
     assert isinstance(discrim.bayes([0.5, 0.5], {"a": stats.norm(0), "b": stats.norm(1)}).prior, pd.Series)

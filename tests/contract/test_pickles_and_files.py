@@ -33,14 +33,14 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 COLUMNS = list(load_iris().columns[:4])
 
 
-def marked() -> pd.DataFrame:
-    """Iris with values of the fifteenth digit, which no number of a fit has by chance."""
+def iris_with_marked_digits() -> pd.DataFrame:
+    """Return iris with values of fifteen digits that no number of a fit has by chance."""
     iris = load_iris()
     noise = np.random.default_rng(3).normal(scale=0.01, size=(150, 4))
     return iris.assign(**{name: iris[name] + noise[:, j] for j, name in enumerate(COLUMNS)})
 
 
-IRIS = marked()
+IRIS = iris_with_marked_digits()
 SEPARATE = IRIS[:100].astype({"species": str})
 VALUES = [struct.pack("<d", value) for value in IRIS[COLUMNS].to_numpy().ravel().tolist()]
 ESTIMATORS = {
@@ -54,31 +54,31 @@ ESTIMATORS["ChooseClassifier"] = partial(estimators.ChooseClassifier, candidates
 SEARCHING = ("MixtureClassifier", "SparseLDAClassifier")
 
 
-def values_in(data: bytes) -> int:
+def floats_in(data: bytes) -> int:
     return sum(value in data for value in VALUES)
 
 
-def files_of(made: Any) -> dict[str, bytes]:
+def file_and_pickle(result: Any) -> dict[str, bytes]:
     buffer = io.BytesIO()
-    joblib.dump(made, buffer)
+    joblib.dump(result, buffer)
     return {
-        "pickle": pickle.dumps(made),
-        "old pickle": pickle.dumps(made, 2),
+        "pickle": pickle.dumps(result),
+        "old pickle": pickle.dumps(result, 2),
         "joblib": buffer.getvalue(),
     }
 
 
 def test_the_search_finds_values_that_are_there():
-    assert values_in(pickle.dumps(IRIS)) == len(VALUES)
-    assert values_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
+    assert floats_in(pickle.dumps(IRIS)) == len(VALUES)
+    assert floats_in(pickle.dumps(IRIS[COLUMNS].to_numpy())) == len(VALUES)
 
 
-def slow_among(names: Iterable[str], long: Sequence[str]) -> list[Any]:
-    """Names as cases, of which those are slow whose fits are searches."""
+def mark_slow_cases(names: Iterable[str], long: Sequence[str]) -> list[Any]:
+    """Return names as cases; those in `long`, whose fits search for their parameters, are slow."""
     return [pytest.param(name, marks=[pytest.mark.slow] * (name in long)) for name in names]
 
 
-@pytest.fixture(params=slow_among(test_names.MADE, SEARCHED))
+@pytest.fixture(params=mark_slow_cases(test_names.MADE, SEARCHED))
 def fit(request):
     return test_names.MADE[request.param](IRIS, IRIS[50:].astype({"species": str}))
 
@@ -88,8 +88,8 @@ def test_files_of_results_contain_no_value_of_a_row(fit):
     for name in ("summary", "leave_one_out", "predict", "confusion"):
         with suppress(AttributeError, ValueError, TypeError):
             getattr(fit, name)()
-    for kind, data in files_of(fit).items():
-        assert values_in(data) == 0, kind
+    for kind, data in file_and_pickle(fit).items():
+        assert floats_in(data) == 0, kind
 
 
 def test_files_of_derived_results_contain_no_value_of_a_row():
@@ -103,18 +103,18 @@ def test_files_of_derived_results_contain_no_value_of_a_row():
         discrim.moments("species ~ .", IRIS),
         discrim.stepwise("species ~ .", IRIS).fit,
     ):
-        for kind, data in files_of(made).items():
-            assert values_in(data) == 0, (type(made).__name__, kind)
+        for kind, data in file_and_pickle(made).items():
+            assert floats_in(data) == 0, (type(made).__name__, kind)
 
 
-@pytest.mark.parametrize("name", slow_among(ESTIMATORS, SEARCHING))
+@pytest.mark.parametrize("name", mark_slow_cases(ESTIMATORS, SEARCHING))
 def test_files_of_estimators_contain_no_value_of_a_row(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x, y = rows[COLUMNS], rows["species"].to_numpy(str)
     for given in (x, x.to_numpy()):
         model = ESTIMATORS[name]().fit(given, y)
-        for kind, data in files_of(model).items():
-            assert values_in(data) == 0, kind
+        for kind, data in file_and_pickle(model).items():
+            assert floats_in(data) == 0, kind
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(given), model.predict(given))
 
 
@@ -122,11 +122,11 @@ def test_estimators_of_formulas_and_fits_contain_no_rows():
     fit = discrim.qda("species ~ .", IRIS)
     formula = estimators.FormulaClassifier("species ~ .", verb="qda").fit(IRIS, IRIS["species"].to_numpy(str))
     for model in (formula, estimators.as_estimator(fit)):
-        for kind, data in files_of(model).items():
-            assert values_in(data) == 0, kind
+        for kind, data in file_and_pickle(model).items():
+            assert floats_in(data) == 0, kind
 
 
-@pytest.mark.parametrize("name", slow_among(ESTIMATORS, SEARCHING))
+@pytest.mark.parametrize("name", mark_slow_cases(ESTIMATORS, SEARCHING))
 def test_an_estimator_lets_go_of_the_table(name):
     rows = SEPARATE if name in ("HyperplaneClassifier", "PerceptronClassifier") else IRIS
     x = rows[COLUMNS].to_numpy()
@@ -209,4 +209,4 @@ def test_the_tools_of_scikit_learn_work():
         estimators.RDAClassifier(), {"alpha": [0.1, 0.9], "gamma": [0.5]}, n_jobs=2, cv=3
     ).fit(x, y)
     assert search.best_score_ > 0.9
-    assert values_in(pickle.dumps(search)) == 0
+    assert floats_in(pickle.dumps(search)) == 0

@@ -16,8 +16,8 @@ from discrim.models.selection.comparison import Comparison
 from discrim.report import result_table
 from discrim.report.grid import ROW_LIMITS, display_width
 from discrim.report.result_table import MAX_COLUMNS, ResultTable
-from tests.contract.test_names import FITS, IRIS, fitted, tables_of, walks
-from tests.contract.test_pickles_and_files import slow_among
+from tests.contract.test_names import FITS, IRIS, cases_with_slow, fitted, result_tables
+from tests.contract.test_pickles_and_files import mark_slow_cases
 
 WIDTH = 80
 
@@ -71,10 +71,10 @@ def check_operations(table, place):
     assert plain.equals(table), place
 
 
-@pytest.mark.parametrize("name", walks(FITS))
+@pytest.mark.parametrize("name", cases_with_slow(FITS))
 def test_every_returned_table_prints_all_columns(name):
     tested = 0
-    for path, table in tables_of(fitted(name)):
+    for path, table in result_tables(fitted(name)):
         if table.shape[1] < 2:
             continue
         place = f"{name}.{path}"
@@ -114,10 +114,10 @@ WIDE = {
 }
 
 
-@pytest.mark.parametrize("name", slow_among(WIDE, ["lda", "qda", "indicator", "naive_bayes", "mlm"]))
+@pytest.mark.parametrize("name", mark_slow_cases(WIDE, ["lda", "qda", "indicator", "naive_bayes", "mlm"]))
 def test_tables_of_many_variables_and_classes_print_all_columns(name):
     found = [
-        (path, table) for path, table in tables_of(WIDE[name]("y ~ .", wide_data())) if table.shape[1] > 1
+        (path, table) for path, table in result_tables(WIDE[name]("y ~ .", wide_data())) if table.shape[1] > 1
     ]
     assert found
     assert any(table.shape[1] >= 6 for _, table in found)

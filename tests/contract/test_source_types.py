@@ -38,7 +38,7 @@ def in_memory(kind: str, data: pd.DataFrame, source: Any) -> Any:
     return data.astype({"kind": str}) if "CSV" in kind or "TSV" in kind else data
 
 
-def hold_to_table(formula: str, table: Any, source: Any) -> None:
+def assert_agrees_with_table(formula: str, table: Any, source: Any) -> None:
     memory, fit = discrim.lda(formula, table), discrim.lda(formula, source)
     assert fit.classes.tolist() == memory.classes.tolist()
     assert [type(label) for label in fit.classes] == [type(label) for label in memory.classes]
@@ -55,7 +55,7 @@ def test_fit_of_any_source_equals_fit_of_the_table(kind, tmp_path):
     data = frame()
     source, turn = AGAIN[kind](data, tmp_path), list(AGAIN).index(kind)
     table = in_memory(kind, data, source)
-    hold_to_table(FORMULAS[turn % 4], table, source)
+    assert_agrees_with_table(FORMULAS[turn % 4], table, source)
 
 
 @pytest.mark.slow
@@ -65,7 +65,7 @@ def test_fit_of_any_source_equals_fit_of_the_table_for_any_formula(kind, tmp_pat
     data = frame()
     source = AGAIN[kind](data, tmp_path)
     for formula in FORMULAS:
-        hold_to_table(formula, in_memory(kind, data, source), source)
+        assert_agrees_with_table(formula, in_memory(kind, data, source), source)
 
 
 @pytest.mark.parametrize("kind", sorted(ONCE))

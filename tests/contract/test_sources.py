@@ -71,26 +71,26 @@ def rows(n: int = 300) -> pd.DataFrame:
     return data
 
 
-def even(data: pd.DataFrame) -> list[pd.DataFrame]:
+def even_chunks(data: pd.DataFrame) -> list[pd.DataFrame]:
     return [data[start : start + 70] for start in range(0, len(data), 70)]
 
 
-def odd(data: pd.DataFrame) -> list[pd.DataFrame]:
-    """Parts of no row, of one row, of one class, and one in which a column has no value."""
+def odd_chunks(data: pd.DataFrame) -> list[pd.DataFrame]:
+    """Split a table into odd chunks: empty, of one row, of one class, and with a column without values."""
     data = data.sort_values("y", kind="stable", na_position="first")
     bare = data[40:60].assign(a=None)
     return [data[:0], data[:1], data[1:40], bare, data[60:61], data[61:200], data[200:200], data[200:]]
 
 
-def read(parts: list[pd.DataFrame]) -> Callable[[], Iterator[pd.DataFrame]]:
+def chunk_reader(parts: list[pd.DataFrame]) -> Callable[[], Iterator[pd.DataFrame]]:
     return lambda: iter(parts)
 
 
-def whole(parts: list[pd.DataFrame]) -> pd.DataFrame:
+def concatenated(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([part.astype({"a": float}) for part in parts], ignore_index=True)
 
 
-def close(one: object, other: object, tolerance: float = 1e-12) -> None:
+def assert_close(one: object, other: object, tolerance: float = 1e-12) -> None:
     a, b = pd.DataFrame(one), pd.DataFrame(other)
     pd.testing.assert_index_equal(a.columns, b.columns)
     for column in a:
@@ -102,20 +102,20 @@ def close(one: object, other: object, tolerance: float = 1e-12) -> None:
             pd.testing.assert_series_equal(a[column], b[column])
 
 
-def check(case: str, parts: list[pd.DataFrame], formula: str, weights: str | None) -> None:
-    """Hold a fit of parts to that of their table."""
+def assert_chunks_agree(case: str, parts: list[pd.DataFrame], formula: str, weights: str | None) -> None:
+    """Check that a fit to chunks agrees with that to their table."""
     verb, options = case.split()[0], BY_PASSES[case]
     fit, tolerance = getattr(discrim, verb), 1e-10 if verb == "logistic" else 1e-12
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        memory = fit(formula, whole(parts), weights=weights, **options)
-        source = fit(formula, read(parts), weights=weights, **options)
+        memory = fit(formula, concatenated(parts), weights=weights, **options)
+        source = fit(formula, chunk_reader(parts), weights=weights, **options)
         assert (source.formula, source.nobs) == (memory.formula, memory.nobs)
         assert source.terms.tolist() == memory.terms.tolist()
-        close(source.tidy(), memory.tidy(), 100 * tolerance)
+        assert_close(source.tidy(), memory.tidy(), 100 * tolerance)
         for name in ("predict_log_proba", "decision_function"):
             if verb != "indicator" or name == "decision_function":
-                close(getattr(source, name)(), getattr(memory, name)(), 10 * tolerance)
+                assert_close(getattr(source, name)(), getattr(memory, name)(), 10 * tolerance)
         pd.testing.assert_series_equal(source.predict(), memory.predict())
 
 
@@ -123,16 +123,18 @@ def check(case: str, parts: list[pd.DataFrame], formula: str, weights: str | Non
 def test_chunked_source_equals_the_table(case):
     turn = list(BY_PASSES).index(case)
     formula = FORMULAS[0 if "counts" in case else turn % 3]
-    check(case, odd(rows()), formula, "w" if turn % 2 and case not in UNWEIGHTED else None)
+    assert_chunks_agree(
+        case, odd_chunks(rows()), formula, "w" if turn % 2 and case not in UNWEIGHTED else None
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("made", [even, odd])
+@pytest.mark.parametrize("made", [even_chunks, odd_chunks])
 @pytest.mark.parametrize("case", BY_PASSES)
 def test_chunked_source_equals_the_table_for_any_formula(case, made):
     for formula in FORMULAS[: 1 if "counts" in case else None]:
         for weights in (None,) if case in UNWEIGHTED else (None, "w"):
-            check(case, made(rows()), formula, weights)
+            assert_chunks_agree(case, made(rows()), formula, weights)
 
 
 JUDGED = {
@@ -150,24 +152,24 @@ JUDGED = {
 def test_evaluation_of_a_source_equals_evaluation_of_the_table(verb, what):
     if verb == "logistic" and what in ("leave_one_out", "confusion"):
         what = "error_rates"  # Each row that is left out is a fit of its own.
-    parts = even(rows())
+    parts = even_chunks(rows())
     fit = getattr(discrim, verb)
-    memory = fit("y ~ a + center(b) + g", whole(parts), weights="w")
-    source = fit("y ~ a + center(b) + g", read(parts), weights="w")
-    close(JUDGED[what](source), JUDGED[what](memory), 1e-9 if verb == "logistic" else 1e-11)
+    memory = fit("y ~ a + center(b) + g", concatenated(parts), weights="w")
+    source = fit("y ~ a + center(b) + g", chunk_reader(parts), weights="w")
+    assert_close(JUDGED[what](source), JUDGED[what](memory), 1e-9 if verb == "logistic" else 1e-11)
 
 
 def test_tests_of_moments_accept_sources():
-    parts = even(rows())
+    parts = even_chunks(rows())
     for verb in (discrim.box_m, discrim.manova, discrim.covariance_models):
-        mine, theirs = verb("y ~ a + b", read(parts)), verb("y ~ a + b", whole(parts))
-        close(getattr(mine, "table", mine), getattr(theirs, "table", theirs))
-    mine = discrim.moments("y ~ a + b + g", read(parts), weights="w")
-    theirs = discrim.moments("y ~ a + b + g", whole(parts), weights="w")
-    close(mine.cov, theirs.cov)
+        mine, theirs = verb("y ~ a + b", chunk_reader(parts)), verb("y ~ a + b", concatenated(parts))
+        assert_close(getattr(mine, "table", mine), getattr(theirs, "table", theirs))
+    mine = discrim.moments("y ~ a + b + g", chunk_reader(parts), weights="w")
+    theirs = discrim.moments("y ~ a + b + g", concatenated(parts), weights="w")
+    assert_close(mine.cov, theirs.cov)
     assert mine.dropped == theirs.dropped
-    chosen = discrim.stepwise("y ~ a + b + n", read(parts))
-    assert str(chosen.summary()) == str(discrim.stepwise("y ~ a + b + n", whole(parts)).summary())
+    chosen = discrim.stepwise("y ~ a + b + n", chunk_reader(parts))
+    assert str(chosen.summary()) == str(discrim.stepwise("y ~ a + b + n", concatenated(parts)).summary())
 
 
 class Watched:
@@ -184,7 +186,7 @@ class Watched:
 
 @pytest.mark.parametrize("case", IN_MEMORY)
 def test_models_that_need_all_rows_raise_before_reading(case):
-    source = Watched(even(rows()))
+    source = Watched(even_chunks(rows()))
     with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, case.split()[0])("y ~ a + b", source, **IN_MEMORY[case])
     assert "sample" in str(caught.value)
@@ -196,7 +198,8 @@ def test_models_that_need_all_rows_raise_before_reading(case):
 @pytest.mark.parametrize("verb", ["lda", "qda", "indicator", "shrunken_centroids", "nearest_centroid"])
 def test_source_is_read_once_if_classes_are_declared(verb):
     parts = [
-        part.assign(y=part["y"].astype(pd.CategoricalDtype(["low", "mid", "top"]))) for part in even(rows())
+        part.assign(y=part["y"].astype(pd.CategoricalDtype(["low", "mid", "top"])))
+        for part in even_chunks(rows())
     ]
     options = {"threshold": 0.5} if verb == "shrunken_centroids" else {}
     source = Watched(parts)
@@ -206,7 +209,7 @@ def test_source_is_read_once_if_classes_are_declared(verb):
 
 
 def test_plots_of_rows_raise_for_sources():
-    fit = discrim.lda("y ~ a + b", read(even(rows())))
+    fit = discrim.lda("y ~ a + b", chunk_reader(even_chunks(rows())))
     with pytest.raises(NotSupportedError) as caught:
         fit.plot()
     assert "sample" in str(caught.value)
@@ -222,7 +225,7 @@ def test_a_producer_that_fails_half_way_leaves_nothing():
 
 
 def test_changed_source_raises():
-    parts = even(rows())
+    parts = even_chunks(rows())
     fit = discrim.lda("y ~ a + b", lambda: iter(parts))
     parts.pop()
     with pytest.raises(DataError) as caught:
@@ -239,17 +242,17 @@ def test_changed_source_raises():
     ],
 )
 def test_a_row_at_fault_is_called_by_its_number_in_the_source(change, message):
-    parts = [part.reset_index(drop=True) for part in even(rows().dropna().reset_index(drop=True))]
+    parts = [part.reset_index(drop=True) for part in even_chunks(rows().dropna().reset_index(drop=True))]
     parts[2] = parts[2].assign(
         **{name: parts[2][name].where(parts[2].index != 0, value) for name, value in change.items()}
     )
     with pytest.raises(DataError, match=message):
-        discrim.lda("y ~ a + b", read(parts), weights="w")
+        discrim.lda("y ~ a + b", chunk_reader(parts), weights="w")
 
 
 def test_missing_rows_raise_on_request():
     with pytest.raises(DataError) as caught:
-        discrim.lda("y ~ b", read(even(rows())), na_action="raise")
+        discrim.lda("y ~ b", chunk_reader(even_chunks(rows())), na_action="raise")
     assert caught.value.columns == ("y",)
     assert caught.value.rows == (11,)
 
@@ -258,17 +261,17 @@ def test_missing_rows_raise_on_request():
 def test_predictions_of_a_source_come_part_by_part(what):
     data = rows()
     fit = discrim.lda("y ~ a + center(b) + g", data)
-    frames = list(getattr(fit, what)(read([data[:100], data[:0], data[100:]])))
+    frames = list(getattr(fit, what)(chunk_reader([data[:100], data[:0], data[100:]])))
     assert [len(frame) for frame in frames] == [100, 200]
     expected = getattr(fit, what)(data)
-    close(pd.concat(frames), expected.to_frame() if isinstance(expected, pd.Series) else expected)
-    close(fit.confusion(read([data[:100], data[100:]])), fit.confusion(data))
+    assert_close(pd.concat(frames), expected.to_frame() if isinstance(expected, pd.Series) else expected)
+    assert_close(fit.confusion(chunk_reader([data[:100], data[100:]])), fit.confusion(data))
 
 
 def test_unpredictable_row_of_a_source_is_named():
     data = rows()
     fit = discrim.lda("y ~ a + g", data)
-    frames = fit.predict(read([data[:100], data[100:].assign(g="new")]))
+    frames = fit.predict(chunk_reader([data[:100], data[100:].assign(g="new")]))
     next(frames)
     with pytest.raises(DiscrimError) as caught:
         next(frames)
@@ -292,11 +295,11 @@ ONE_PASS = {
 
 @pytest.mark.parametrize("case", ONE_PASS)
 def test_an_iterator_is_read_once(case):
-    parts, fit = even(rows()), getattr(discrim, case.split()[0])
+    parts, fit = even_chunks(rows()), getattr(discrim, case.split()[0])
     source = fit("y ~ a + b + n", iter(parts), weights="w", **ONE_PASS[case])
-    memory = fit("y ~ a + b + n", whole(parts), weights="w", **ONE_PASS[case])
+    memory = fit("y ~ a + b + n", concatenated(parts), weights="w", **ONE_PASS[case])
     new = rows()
-    close(source.decision_function(new), memory.decision_function(new))
+    assert_close(source.decision_function(new), memory.decision_function(new))
     assert source.nobs == memory.nobs
     with pytest.raises(NotSupportedError) as caught:
         source.leave_one_out()
@@ -319,7 +322,7 @@ def test_an_iterator_is_read_once(case):
     ],
 )
 def test_models_of_several_passes_raise_for_iterators_without_reading(verb, formula, options):
-    rest = iter(even(rows()))
+    rest = iter(even_chunks(rows()))
     with pytest.raises(NotSupportedError) as caught:
         getattr(discrim, verb)(formula, rest, **options)
     assert "read" in str(caught.value)

@@ -112,7 +112,7 @@ def digits() -> pd.DataFrame:
     return frame.rename(columns={"target": "digit"}).assign(digit=frame["target"].astype(str))
 
 
-def very_many() -> pd.DataFrame:
+def many_classes() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     k = rng.integers(0, 3, 500_000)
     means = np.array([[0, 0, 0, 0], [2, 1, 0, 0.2], [1, 2.5, 1, 0]])
@@ -133,7 +133,7 @@ TABLES: dict[str, tuple[str, Any]] = {
     "digits": ("digit ~ .", digits),
     "two": ("species ~ .", two_classes),
     "long": ("species ~ .", long_names),
-    "big": ("group ~ .", very_many),
+    "big": ("group ~ .", many_classes),
 }
 
 
@@ -154,7 +154,8 @@ def cases() -> list[Any]:
                 out += [(table, model, plot.kind, size) for size in sizes_of(table, plot.kind)]
             out += [(table, model, None, "small")] if " " not in model else []
     return [
-        pytest.param(*case, id=name_of(*case), marks=() if quick(*case) else pytest.mark.slow) for case in out
+        pytest.param(*case, id=name_of(*case), marks=() if is_fast(*case) else pytest.mark.slow)
+        for case in out
     ]
 
 
@@ -167,7 +168,7 @@ def name_of(table: str, model: str, kind: str | None, size: str) -> str:
     return "-".join([table, model.replace(" ", "_"), kind or "default", size])
 
 
-def quick(table: str, model: str, kind: str | None, size: str) -> bool:
+def is_fast(table: str, model: str, kind: str | None, size: str) -> bool:
     return (
         table == "iris"
         and size == "small"
@@ -221,7 +222,7 @@ OTHERS = (
 
 
 @cache
-def others() -> dict[str, Any]:
+def other_pictures() -> dict[str, Any]:
     """Pictures of what is not a fit."""
     iris = discrim.datasets.load_iris()
     two = iris[iris["species"] != "virginica"].astype({"species": str})
@@ -249,6 +250,6 @@ def others() -> dict[str, Any]:
 @pytest.mark.parametrize("name", OTHERS)
 def test_texts_of_other_plots_do_not_overlap(name, size):
     with plt.rc_context(SIZES[size]):
-        faults = text_faults(others()[name]())
+        faults = text_faults(other_pictures()[name]())
     plt.close("all")
     assert not faults, "\n".join(faults)

@@ -225,7 +225,7 @@ def test_a_quadratic_form_out_of_range_names_its_column():
 # ---- numbers that have more digits than a double
 
 
-def ids(kind, n=40):
+def identifier_table(kind, n=40):
     """A column that tells two classes apart below the resolution of doubles."""
     offsets = np.random.default_rng(2).integers(0, 6, n) + np.repeat([0, 5], n // 2)
     whole = [2**60 + int(o) for o in offsets]
@@ -250,7 +250,7 @@ KINDS = ["int64", "uint64", "integers of Python", "nullable", "one missing", "de
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("formula", ["g ~ x + z", "g ~ I(x - 3) + z"])
 def test_values_lost_to_rounding_raise_in_fit_and_are_named_in_prediction(kind, formula):
-    x, offsets = ids(kind)
+    x, offsets = identifier_table(kind)
     n = len(offsets)
     frame = pd.DataFrame(
         {"x": x, "z": np.random.default_rng(1).normal(size=n), "g": np.repeat(["a", "b"], n // 2)}
@@ -264,7 +264,7 @@ def test_values_lost_to_rounding_raise_in_fit_and_are_named_in_prediction(kind, 
 
 
 def test_suggested_origin_resolves_the_error():
-    x, offsets = ids("int64")
+    x, offsets = identifier_table("int64")
     n = len(offsets)
     frame = pd.DataFrame(
         {"x": x, "z": np.random.default_rng(1).normal(size=n), "g": np.repeat(["a", "b"], n // 2)}
@@ -280,7 +280,7 @@ def test_suggested_origin_resolves_the_error():
 @pytest.mark.parametrize("library", ["polars", "pyarrow"])
 def test_tables_of_other_libraries_are_checked_too(library):
     made = pytest.importorskip(library)
-    x, _ = ids("int64")
+    x, _ = identifier_table("int64")
     columns = {"x": x, "g": np.repeat(["a", "b"], len(x) // 2)}
     frame = made.DataFrame(columns) if library == "polars" else made.table(columns)
     with pytest.raises(DataError) as caught:
@@ -291,7 +291,7 @@ def test_tables_of_other_libraries_are_checked_too(library):
 def test_integer_arrays_are_checked_too():
     from discrim.sklearn import KNNClassifier, LDAClassifier
 
-    x, offsets = ids("int64")
+    x, offsets = identifier_table("int64")
     y = np.repeat(["a", "b"], len(x) // 2)
     for estimator in (LDAClassifier(), KNNClassifier()):
         with pytest.raises(DataError) as caught:

@@ -30,7 +30,7 @@ FOLDS = np.arange(N) % 5
 
 
 def make_table() -> pd.DataFrame:
-    """A table of three classes, one factor and two numbers; `w` is zero in the rows that are left out."""
+    """Return a table of three classes, a factor and two numbers; `w` is zero in the unused rows."""
     rng = np.random.default_rng(0)
     groups = np.arange(N) % 3
     table = pd.DataFrame(
@@ -90,10 +90,10 @@ def test_every_verb_of_rows_is_compared():
     assert compared == {model.verb for model in MODELS} - {"bayes", "mlm"}
 
 
-def answers(fit, table, used=None):
-    """What a fit answers, by name: numbers of the used rows of its table among them."""
+def collect_answers(fit, table, used=None):
+    """Return what a fit computes, by name; for its own rows, only those that are used."""
     used = slice(None) if used is None else used
-    found = {
+    tables = {
         "tidy": fit.tidy(),
         "glance": fit.glance(),
         "counts": fit.counts.to_frame(),
@@ -102,10 +102,10 @@ def answers(fit, table, used=None):
         "labels": fit.predict()[used].astype(str).to_frame(),
         "apparent": fit.error_rates(["apparent"]),
     }
-    return found | {"terms": pd.DataFrame(index=list(fit.terms))}
+    return tables | {"terms": pd.DataFrame(index=list(fit.terms))}
 
 
-def assert_same(found, expected):
+def assert_tables_agree(found, expected):
     for name, table in expected.items():
         got = found[name]
         assert list(got.columns) == list(table.columns), name
@@ -117,14 +117,14 @@ def assert_same(found, expected):
                 assert got[column].tolist() == table[column].tolist(), name
 
 
-def quietly(verb, *args, **options):
+def call_without_warnings(verb, *args, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DiscrimWarning)
         return verb(*args, **options)
 
 
 def refuse_unknown_levels(fit, table, used):
-    """An unknown level is a missing value in the fit's own rows, and an error in new rows."""
+    """Check that an unknown level counts as missing in the fit's own rows and is an error in new rows."""
     rows = table[~used]
     expected = fit.predict(rows.assign(c=pd.Series(None, index=rows.index, dtype=object)))
     pd.testing.assert_series_equal(fit.predict()[~used], expected)
@@ -133,8 +133,8 @@ def refuse_unknown_levels(fit, table, used):
     assert caught.value.rows == (0,)
 
 
-def rows_for(verb):
-    """Which rows of the table suit a verb, and the table: a hyperplane lies between two separate classes."""
+def table_and_mask(verb):
+    """Return a table that suits a model, and the mask of its used rows; hyperplanes need separable classes."""
     if verb is not discrim.hyperplane:
         return TABLE, USED
     some = (TABLE["y"] != "b").to_numpy() & (TABLE["y"] != "other").to_numpy()
@@ -144,10 +144,12 @@ def rows_for(verb):
 @pytest.mark.parametrize("name", VERBS)
 def test_unlabelled_rows_equal_dropped_rows(name):
     verb, options = VERBS[name]
-    table, used = rows_for(verb)
-    expected = quietly(verb, FORMULA, table[used], **options)
-    fit = quietly(verb, FORMULA, table.assign(y=table["y"].astype(object).where(used)), **options)
-    assert_same(answers(fit, table[used], used), answers(expected, table[used]))
+    table, used = table_and_mask(verb)
+    expected = call_without_warnings(verb, FORMULA, table[used], **options)
+    fit = call_without_warnings(
+        verb, FORMULA, table.assign(y=table["y"].astype(object).where(used)), **options
+    )
+    assert_tables_agree(collect_answers(fit, table[used], used), collect_answers(expected, table[used]))
     assert (fit._fit.dropped, expected._fit.dropped) == (np.count_nonzero(~used), 0)
     refuse_unknown_levels(fit, table, used)
 
@@ -155,11 +157,11 @@ def test_unlabelled_rows_equal_dropped_rows(name):
 @pytest.mark.parametrize("name", [name for name in VERBS if name not in WITHOUT_WEIGHTS])
 def test_zero_weights_equal_dropped_rows(name):
     verb, options = VERBS[name]
-    expected = quietly(verb, FORMULA, REDUCED, weights=REDUCED["w"].to_numpy(), **options)
+    expected = call_without_warnings(verb, FORMULA, REDUCED, weights=REDUCED["w"].to_numpy(), **options)
     # The name of a column and a vector in turn.
     weights = TABLE["w"].to_numpy() if len(name) % 2 else "w"
-    fit = quietly(verb, FORMULA, TABLE, weights=weights, **options)
-    assert_same(answers(fit, REDUCED, USED), answers(expected, REDUCED))
+    fit = call_without_warnings(verb, FORMULA, TABLE, weights=weights, **options)
+    assert_tables_agree(collect_answers(fit, REDUCED, USED), collect_answers(expected, REDUCED))
     assert fit._fit.dropped == 0
     refuse_unknown_levels(fit, TABLE, USED)
 
@@ -168,14 +170,14 @@ def test_zero_weights_equal_dropped_rows(name):
 @pytest.mark.parametrize("name", ["lda", "lda, components", "naive_bayes", "knn", "location"])
 def test_refits_skip_unused_rows(name):
     verb, options = VERBS[name]
-    expected = quietly(verb, FORMULA, REDUCED, **options)
-    fits = [quietly(verb, FORMULA, UNLABELLED, **options)]
+    expected = call_without_warnings(verb, FORMULA, REDUCED, **options)
+    fits = [call_without_warnings(verb, FORMULA, UNLABELLED, **options)]
     if name not in WITHOUT_WEIGHTS:
-        fits.append(quietly(verb, FORMULA, TABLE, weights=(TABLE["w"] > 0) * 1.0, **options))
+        fits.append(call_without_warnings(verb, FORMULA, TABLE, weights=(TABLE["w"] > 0) * 1.0, **options))
     for fit in fits:
-        assert_same({"loo": fit.leave_one_out()[USED]}, {"loo": expected.leave_one_out()})
-        found = quietly(discrim.cross_validate, fit, FOLDS).posteriors()[USED]
-        wanted = quietly(discrim.cross_validate, expected, FOLDS[USED]).posteriors()
+        assert_tables_agree({"loo": fit.leave_one_out()[USED]}, {"loo": expected.leave_one_out()})
+        found = call_without_warnings(discrim.cross_validate, fit, FOLDS).posteriors()[USED]
+        wanted = call_without_warnings(discrim.cross_validate, expected, FOLDS[USED]).posteriors()
         np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-12)
 
 
@@ -198,7 +200,7 @@ def test_log_likelihood_uses_the_remaining_rows():
 
 
 def tables_of(results):
-    """The tables of a result that is not a fit."""
+    """Return the tables of a result that is not a fit."""
     if isinstance(results, pd.DataFrame):
         return {"results": results}
     names = ("table", "means", "cov", "params", "counts", "steps")
@@ -222,26 +224,31 @@ ANALYSES = {
 @pytest.mark.parametrize("name", ANALYSES)
 def test_analyses_leave_unused_rows_out(name):
     analysis = ANALYSES[name]
-    cases = [(quietly(analysis, UNLABELLED), quietly(analysis, REDUCED))]
-    cases.append((quietly(analysis, TABLE, weights="w"), quietly(analysis, REDUCED, weights="w")))
+    cases = [(call_without_warnings(analysis, UNLABELLED), call_without_warnings(analysis, REDUCED))]
+    cases.append(
+        (
+            call_without_warnings(analysis, TABLE, weights="w"),
+            call_without_warnings(analysis, REDUCED, weights="w"),
+        )
+    )
     for found, expected in cases:
-        assert_same(tables_of(found), tables_of(expected))
+        assert_tables_agree(tables_of(found), tables_of(expected))
 
 
 @pytest.mark.slow
 def test_a_choice_of_models_leaves_unused_rows_out():
     options = {"candidates": ["lda", "naive_bayes"], "folds": 5, "seed": 1}
-    found = quietly(discrim.choose, FORMULA, UNLABELLED, **options)
-    expected = quietly(discrim.choose, FORMULA, REDUCED, **options)
+    found = call_without_warnings(discrim.choose, FORMULA, UNLABELLED, **options)
+    expected = call_without_warnings(discrim.choose, FORMULA, REDUCED, **options)
     tables = [each.table.drop(columns="seconds") for each in (found, expected)]
-    assert_same({"table": tables[0]}, {"table": tables[1]})
+    assert_tables_agree({"table": tables[0]}, {"table": tables[1]})
 
 
 # ---- where rows and levels come from
 
 
-def parts_of(table):
-    """A source of parts of a few rows."""
+def in_chunks(table):
+    """Return a source of chunks of a few rows."""
     return lambda: iter([table.iloc[start : start + 7] for start in range(0, len(table), 7)])
 
 
@@ -264,11 +271,11 @@ KINDS = {
     "arrow": lambda table, folder: pa.Table.from_pandas(table),
     "parquet": as_parquet,
     "csv": as_csv,
-    "parts": lambda table, folder: parts_of(table),
+    "parts": lambda table, folder: in_chunks(table),
     "iterator": lambda table, folder: iter([table.iloc[:30], table.iloc[30:]]),
     "dask": lambda table, folder: dd.from_pandas(table, npartitions=4),
     "categories": lambda table, folder: table.astype({"y": "category", "c": "category"}),
-    "parts of categories": lambda table, folder: parts_of(table.astype({"y": "category", "c": "category"})),
+    "parts of categories": lambda table, folder: in_chunks(table.astype({"y": "category", "c": "category"})),
 }
 
 
@@ -283,7 +290,7 @@ def test_unused_rows_are_skipped_in_every_table_type(kind, formula, tmp_path):
         (TABLE.assign(w=weighted), {"weights": "w"}, 0),
         (TABLE.assign(w=weighted), {"weights": "w", "levels": ["a", "b", "c"]}, 0),
     ):
-        fit = quietly(discrim.lda, formula, KINDS[kind](table, tmp_path), **options)
+        fit = call_without_warnings(discrim.lda, formula, KINDS[kind](table, tmp_path), **options)
         np.testing.assert_allclose(fit.predict_proba(REDUCED), want, rtol=1e-10, atol=1e-14)
         assert fit.llf == pytest.approx(expected.llf, rel=1e-12)
         assert list(fit.terms) == list(expected.terms)
@@ -324,7 +331,7 @@ def test_levels_and_transforms_are_learnt_from_used_rows(formula, source):
     expected = discrim.lda(formula, reduced, functions=functions)
     for table, options in ((UNLABELLED, {}), (TABLE.assign(w=(TABLE["w"] > 0) * 1.0), {"weights": "w"})):
         table = table.assign(k=NUMBERED, x=TABLE["x"].where(USED, 2.0))
-        data = parts_of(table) if source else table
+        data = in_chunks(table) if source else table
         fit = discrim.lda(formula, data, functions=functions, **options)
         np.testing.assert_allclose(fit.means, expected.means, rtol=1e-10, atol=1e-12)
         np.testing.assert_allclose(fit.cov, expected.cov, rtol=1e-9, atol=1e-12)
@@ -339,9 +346,11 @@ def test_unused_rows_of_sparse_columns_are_skipped():
         (discrim.naive_bayes, {"smoothing": 0.1}),
         (discrim.shrunken_centroids, {"threshold": 0.1}),
     ):
-        expected = quietly(verb, "y ~ .", table[USED].assign(y=REDUCED["y"]), **options)
-        weighted = quietly(verb, "y ~ .", table.assign(y=TABLE["y"]), weights=USED * 1.0, **options)
-        unlabelled = quietly(verb, "y ~ .", table.assign(y=UNLABELLED["y"]), **options)
+        expected = call_without_warnings(verb, "y ~ .", table[USED].assign(y=REDUCED["y"]), **options)
+        weighted = call_without_warnings(
+            verb, "y ~ .", table.assign(y=TABLE["y"]), weights=USED * 1.0, **options
+        )
+        unlabelled = call_without_warnings(verb, "y ~ .", table.assign(y=UNLABELLED["y"]), **options)
         for fit, dropped in ((weighted, 0), (unlabelled, 2)):
             np.testing.assert_allclose(
                 fit.predict_proba(table[USED]), expected.predict_proba(table[USED]), rtol=1e-9, atol=1e-12
@@ -399,7 +408,7 @@ def test_incomplete_row_of_zero_weight_is_not_counted_as_dropped():
 
 def test_used_row_with_an_undeclared_level_raises():
     labelled = TABLE.assign(k=NUMBERED)
-    for data in (labelled, parts_of(labelled)):
+    for data in (labelled, in_chunks(labelled)):
         with pytest.raises(DataError) as caught:
             discrim.lda("y ~ C(k, levels=[1, 2, 3]) + x", data)
         assert caught.value.rows == (0,)
@@ -418,7 +427,7 @@ INDICATORS = (
 @pytest.mark.parametrize("source", [False, True])
 def test_level_of_an_incomplete_row_is_used_only_if_the_row_is(source):
     """The indicators of the levels, as columns of numbers, give the same likelihood."""
-    data = parts_of(INCOMPLETE) if source else INCOMPLETE
+    data = in_chunks(INCOMPLETE) if source else INCOMPLETE
     fit = discrim.lda("y ~ c + x + z", data, missing="em")
     expected = discrim.lda("y ~ u + v + w + x + z", INDICATORS, missing="em")
     assert fit.nobs == expected.nobs == len(INCOMPLETE)
@@ -434,7 +443,7 @@ def test_level_of_an_incomplete_row_is_used_only_if_the_row_is(source):
 def test_cross_validation_by_em_learns_levels_without_each_fold():
     folds = np.arange(len(INCOMPLETE)) % 4
     fit = discrim.lda("y ~ c + x + z", INCOMPLETE, missing="em", prior="equal")
-    found = quietly(discrim.cross_validate, fit, folds).posteriors()
+    found = call_without_warnings(discrim.cross_validate, fit, folds).posteriors()
     rare = (INCOMPLETE["c"] == "RARE").to_numpy()
     for fold in range(4):
         rest = discrim.lda("y ~ c + x + z", INCOMPLETE[folds != fold], missing="em", prior="equal")

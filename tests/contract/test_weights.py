@@ -231,7 +231,7 @@ VERBS = {
 }
 
 
-def numbers(table):
+def numbers_by_row(table):
     """The numbers of a table by row, those that count rows among them."""
     return table.select_dtypes("number").to_numpy(dtype=np.float64)
 
@@ -275,7 +275,7 @@ def test_integer_weights_equal_repeated_rows(name, counts):
             with pytest.raises(type(refusal)):
                 ask(weighted)
             continue
-        np.testing.assert_allclose(numbers(ask(weighted)), numbers(want), rtol=2e-6, atol=1e-9)
+        np.testing.assert_allclose(numbers_by_row(ask(weighted)), numbers_by_row(want), rtol=2e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("weight", [1e-40, 1e-250])

@@ -41,7 +41,7 @@ def arrays(genes: pd.DataFrame) -> tuple[Floats, Floats]:
     return genes.iloc[:, 1:].to_numpy(), genes["y"].map({"a": 0, "b": 1, "c": 2}).to_numpy().astype(np.intp)
 
 
-def by_hand(genes: pd.DataFrame, *, common: bool) -> list[Floats]:
+def shrunk_covariances(genes: pd.DataFrame, *, common: bool) -> list[Floats]:
     """Shrunk covariances (p, p) from scikit-learn."""
     from sklearn.covariance import OAS
 
@@ -55,7 +55,7 @@ def by_hand(genes: pd.DataFrame, *, common: bool) -> list[Floats]:
     ]
 
 
-def scores(x: Floats, means: Floats, covariances: list[Floats], prior: Floats) -> Floats:
+def log_posteriors(x: Floats, means: Floats, covariances: list[Floats], prior: Floats) -> Floats:
     """Log posteriors, by inverses."""
     covariances = covariances * (len(means) if len(covariances) == 1 else 1)
     out = np.empty((len(x), len(means)))
@@ -73,7 +73,9 @@ def test_shrunk_posteriors_equal_posteriors_of_full_matrices(genes: pd.DataFrame
     means = np.stack([x[codes == k].mean(axis=0) for k in range(3)])
     rng = np.random.default_rng(1)
     new = pd.DataFrame(x[:9] + rng.normal(size=(9, 80)), columns=genes.columns[1:])
-    expected = scores(new.to_numpy(), means, by_hand(genes, common=verb is lda), np.array([8, 10, 12]) / 30)
+    expected = log_posteriors(
+        new.to_numpy(), means, shrunk_covariances(genes, common=verb is lda), np.array([8, 10, 12]) / 30
+    )
     np.testing.assert_allclose(fit.predict_log_proba(new), expected, rtol=1e-9, atol=1e-9)
     assert fit._fit.estimates.moments.roots.shape[1] <= 30
 

@@ -162,14 +162,16 @@ def test_certificate_matches_the_program_over_all_rows(seed):
         assert gaps.min() >= -1e-7
         assert np.isfinite(gaps).any()
         assert gaps[np.isfinite(gaps)].max() > 1e-7
-        np.testing.assert_array_equal(found.on_plane, np.flatnonzero((gaps.min(axis=1) <= 1e-7) & on(gaps)))
+        np.testing.assert_array_equal(
+            found.on_plane, np.flatnonzero((gaps.min(axis=1) <= 1e-7) & rows_without_differences(gaps))
+        )
     else:
         assert not found.coef.any()
         proves_overlap(found.weights, columns, codes)
 
 
-def on(gaps: np.ndarray) -> np.ndarray:
-    """Rows all of whose differences are zero."""
+def rows_without_differences(gaps: np.ndarray) -> np.ndarray:
+    """Return a mask of the rows all of whose differences are zero."""
     return (np.where(np.isinf(gaps), 0.0, gaps) <= 1e-7).all(axis=1)
 
 

@@ -38,14 +38,14 @@ def test_likelihood_ratios_have_float64_precision() -> None:
     data = table(60, 2, 2)
     found = discrim.logistic("y ~ x0 + x1", data).lr_test(by="term")["statistic"]
     with mpmath.workdps(40):
-        whole = largest(data[["x0", "x1"]].to_numpy(), data["y"].to_numpy())
+        whole = largest_log_likelihood(data[["x0", "x1"]].to_numpy(), data["y"].to_numpy())
         for j in range(2):
-            less = largest(data[[f"x{1 - j}"]].to_numpy(), data["y"].to_numpy())
+            less = largest_log_likelihood(data[[f"x{1 - j}"]].to_numpy(), data["y"].to_numpy())
             np.testing.assert_allclose(found[f"x{j}"], float(2 * (whole - less)), rtol=1e-12)
 
 
-def largest(x: np.ndarray, y: np.ndarray) -> Any:
-    """The largest log-likelihood of two classes, by Newton's method in forty digits."""
+def largest_log_likelihood(x: np.ndarray, y: np.ndarray) -> Any:
+    """Return the maximum of the log-likelihood of two classes, by Newton's method in forty digits."""
     rows = [[mpmath.mpf(1), *map(mpmath.mpf, row)] for row in x.tolist()]
     b = mpmath.zeros(len(rows[0]), 1)
     for _ in range(12):

@@ -38,15 +38,15 @@ def held(tmp_path):
     return path
 
 
-def terms(path):
+def terms_of_saved_fit(path):
     return list(load(path).terms)
 
 
-def names(folder):
+def file_names(folder):
     return sorted(os.listdir(folder))
 
 
-def mode(path):
+def file_mode(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
@@ -58,14 +58,14 @@ def test_a_link_stays_a_link(tmp_path, held):
     link.symlink_to("fit")
     NEW.save(link)
     assert link.is_symlink()
-    assert terms(held) == WHOLE
+    assert terms_of_saved_fit(held) == WHOLE
     (tmp_path / "far").mkdir()
     dangling = tmp_path / "dangling"
     dangling.symlink_to("far/new")
     NEW.save(dangling)
     assert dangling.is_symlink()
-    assert names(tmp_path / "far") == ["new"]
-    assert names(tmp_path) == ["dangling", "far", "fit", "link"]
+    assert file_names(tmp_path / "far") == ["new"]
+    assert file_names(tmp_path) == ["dangling", "far", "fit", "link"]
 
 
 def test_a_link_into_a_missing_folder_is_refused(tmp_path):
@@ -73,15 +73,15 @@ def test_a_link_into_a_missing_folder_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         NEW.save(tmp_path / "link")
     assert "folder" in str(caught.value)
-    assert names(tmp_path) == ["link"]
+    assert file_names(tmp_path) == ["link"]
 
 
 @pytest.mark.parametrize("before", [0o600, 0o640, 0o644, 0o664, 0o755])
 def test_a_file_keeps_its_mode(held, before):
     held.chmod(before)
     NEW.save(held)
-    assert mode(held) == before
-    assert terms(held) == WHOLE
+    assert file_mode(held) == before
+    assert terms_of_saved_fit(held) == WHOLE
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
@@ -91,7 +91,7 @@ def test_a_new_file_has_the_mode_of_any(tmp_path, mask):
         NEW.save(tmp_path / "fit")
     finally:
         os.umask(before)
-    assert mode(tmp_path / "fit") == 0o666 & ~mask
+    assert file_mode(tmp_path / "fit") == 0o666 & ~mask
 
 
 def test_a_file_that_may_not_be_written_is_not_replaced(held, monkeypatch):
@@ -99,7 +99,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(held, monkeypatch):
     with pytest.raises(PermissionError) as caught:
         NEW.save(held)
     assert "read-only" in str(caught.value)
-    assert terms(held) == PART
+    assert terms_of_saved_fit(held) == PART
 
 
 @pytest.mark.parametrize("name", ["n" * 255, "é" * 127, "-", " ", "a\nb", "fit.tmp", b"bytes\xff", "~"])
@@ -107,15 +107,15 @@ def test_any_name_that_the_system_takes(tmp_path, name):
     path = Path(os.path.join(tmp_path, os.fsdecode(name)))
     NEW.save(path)
     NEW.save(path)
-    assert terms(path) == WHOLE
-    assert names(tmp_path) == [os.fsdecode(name)]
+    assert terms_of_saved_fit(path) == WHOLE
+    assert file_names(tmp_path) == [os.fsdecode(name)]
 
 
 @pytest.mark.parametrize("name", ["n" * 256, "no/such/fit"])
 def test_a_name_that_it_does_not_take_is_in_the_error(tmp_path, name):
     with pytest.raises(OSError, match=name.split("/")[0]):
         NEW.save(tmp_path / name)
-    assert names(tmp_path) == []
+    assert file_names(tmp_path) == []
 
 
 def test_invalid_paths_are_named(tmp_path):
@@ -129,7 +129,7 @@ def test_invalid_paths_are_named(tmp_path):
     for name in ("a\0b", "\ud800.fit"):
         with pytest.raises(ValueError, match=r"null|surrogates"):
             NEW.save(tmp_path / name)
-    assert names(tmp_path) == []
+    assert file_names(tmp_path) == []
     for call in (NEW.save, load, NEW.report):
         with pytest.raises(DataError) as caught:
             call("")
@@ -150,7 +150,7 @@ def test_a_pipe_or_a_device_is_not_replaced(tmp_path):
 
 
 def error_of(call, *given):
-    """What a call says where it fails: number and file."""
+    """Return number and file of the OSError that a call raises, or None."""
     try:
         call(*given)
     except OSError as error:
@@ -175,8 +175,8 @@ def test_a_call_that_fails_leaves_a_whole_fit(held, monkeypatch, call, number):
             patched.setattr(os, call, fails)
             message = error_of(NEW.save, held)
         assert message in (None, (number, str(held)))
-        assert terms(held) in (PART, WHOLE)
-        assert names(held.parent) == ["fit"]
+        assert terms_of_saved_fit(held) in (PART, WHOLE)
+        assert file_names(held.parent) == ["fit"]
         OLD.save(held)
 
 
@@ -211,8 +211,8 @@ def test_an_interrupted_save_leaves_the_old_fit(held, system_fails, stop):
     system_fails("fsync", stop())
     with pytest.raises(stop):
         NEW.save(held)
-    assert terms(held) == PART
-    assert names(held.parent) == ["fit"]
+    assert terms_of_saved_fit(held) == PART
+    assert file_names(held.parent) == ["fit"]
 
 
 WRITERS = """
@@ -236,8 +236,8 @@ def ended(child):
 """
 
 
-def driven(script, path):
-    """Run a script beside `WRITERS`, and give what it prints."""
+def run_script(script, path):
+    """Run a script after `WRITERS` in a process of its own and return its output."""
     command = [sys.executable, "-c", WRITERS + script, str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
 
@@ -252,7 +252,7 @@ for _ in range(60):
     os.kill(child, signal.SIGKILL)
     print(ended(child), len(load(path).terms))
 """
-    assert set(driven(script, held).splitlines()) == {"9 1", "9 4"}
+    assert set(run_script(script, held).splitlines()) == {"9 1", "9 4"}
 
 
 @pytest.mark.slow
@@ -267,7 +267,7 @@ for child in children:
     os.kill(child, signal.SIGKILL)
 print(sorted(set(seen)), *map(ended, children))
 """
-    assert driven(script, held) == "[1, 4] 9 9 9\n"
+    assert run_script(script, held) == "[1, 4] 9 9 9\n"
 
 
 # What is saved can be loaded --------------------------------------------------------------------------------
@@ -329,14 +329,14 @@ def test_a_fit_whose_file_would_not_load_is_not_saved(held, monkeypatch):
     assert "Pickle" in str(caught.value)
     assert "could" in str(caught.value)
     monkeypatch.undo()
-    assert terms(held) == PART
+    assert terms_of_saved_fit(held) == PART
     monkeypatch.setattr(tensor_file, "MAX_HEADER_BYTES", 1000)
     with pytest.raises(DataError) as caught:
         NEW.save(held)
     assert "cannot be" in str(caught.value)
     monkeypatch.undo()
-    assert terms(held) == PART
-    assert names(held.parent) == ["fit"]
+    assert terms_of_saved_fit(held) == PART
+    assert file_names(held.parent) == ["fit"]
 
 
 # What is loaded ---------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def test_tildes_expand_to_home_folders(tmp_path):
     fit = lda("species ~ .", IRIS)
     fit.save(f"{here}/irises")
     load_iris().to_csv(tmp_path / "iris.csv", index=False)
-    assert names(tmp_path) == ["iris.csv", "irises"]
+    assert file_names(tmp_path) == ["iris.csv", "irises"]
     assert lda("species ~ .", f"{here}/iris.csv").formula == load(f"{here}/irises").formula
     with pytest.raises(MissingFileError) as caught:
         lda("species ~ .", "~nobody-of-that-name/iris.csv")

@@ -33,19 +33,19 @@ GAPS = IRIS.assign(**{name: IRIS[name].mask(HOLES[:, j]) for j, name in enumerat
 COMPLETE = ~HOLES.any(axis=1)
 
 
-def shares(logs):
+def posteriors_from_logs(logs):
     values = np.exp(logs - logs.max(axis=1, keepdims=True))
     return values / values.sum(axis=1, keepdims=True)
 
 
-def by_density(means, covs, prior, x):
-    """Posteriors of rows with missing values, by scipy's normal density of the columns that there are."""
+def posteriors_by_density(means, covs, prior, x):
+    """Return posteriors of rows with missing values, by SciPy's normal density of the observed columns."""
     logs = np.tile(np.log(prior), (len(x), 1))
     for i, row in enumerate(x):
         o = ~np.isnan(row)
         for k in range(len(prior) if o.any() else 0):
             logs[i, k] += multivariate_normal(means[k, o], covs[k][np.ix_(o, o)]).logpdf(row[o])
-    return shares(logs)
+    return posteriors_from_logs(logs)
 
 
 FITS = {
@@ -70,7 +70,7 @@ FITS = {
 def test_missing_columns_are_integrated_out_by_the_density_of_the_others(name):
     fit = FITS[name]()
     covs = [fit.cov] * 3 if name.startswith("lda") else list(fit.covs.values())
-    expected = by_density(
+    expected = posteriors_by_density(
         fit.means.to_numpy(), [c.to_numpy() for c in covs], fit.prior.to_numpy(), GAPS[NUMBERS].to_numpy()
     )
     proba = fit.predict_proba(GAPS, missing="integrate")
@@ -82,7 +82,7 @@ def test_missing_columns_are_integrated_out_by_the_density_of_the_others(name):
     np.testing.assert_array_equal(dropped[COMPLETE], plain[COMPLETE])
     np.testing.assert_allclose(np.exp(fit.predict_log_proba(GAPS, missing="integrate")), proba, rtol=1e-12)
     values = fit.decision_function(GAPS, missing="integrate").to_numpy()
-    np.testing.assert_allclose(shares(values), proba, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(posteriors_from_logs(values), proba, rtol=1e-9, atol=1e-13)
     labels = fit.predict(GAPS, missing="integrate")
     assert (labels.to_numpy() == fit.classes.to_numpy()[expected.argmax(axis=1)])[1:].all()
     assert fit.confusion(GAPS, missing="integrate").to_numpy().sum() == 150
@@ -94,9 +94,9 @@ def test_reduced_rank_rules_integrate_over_the_plane_of_the_means():
     centre = fit.prior.to_numpy() @ fit.means.to_numpy()
     axis, cov = fit.scaling.iloc[:, :1].to_numpy(), fit.cov.to_numpy()
     means = centre + (fit.means.to_numpy() - centre) @ axis @ axis.T @ cov
-    plain = by_density(means, [cov] * 3, fit.prior.to_numpy(), IRIS[NUMBERS].to_numpy())
+    plain = posteriors_by_density(means, [cov] * 3, fit.prior.to_numpy(), IRIS[NUMBERS].to_numpy())
     np.testing.assert_allclose(fit.predict_proba(IRIS), plain, rtol=1e-8, atol=1e-13)
-    expected = by_density(means, [cov] * 3, fit.prior.to_numpy(), GAPS[NUMBERS].to_numpy())
+    expected = posteriors_by_density(means, [cov] * 3, fit.prior.to_numpy(), GAPS[NUMBERS].to_numpy())
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-8, atol=1e-13)
 
 
@@ -104,12 +104,12 @@ def test_centroids_are_the_nearest_in_the_columns_that_there_are():
     fit = discrim.nearest_centroid("species ~ .", IRIS)
     x, means = GAPS[NUMBERS].to_numpy(), fit.means.to_numpy()
     squares = np.nansum((x[:, None] - means) ** 2, axis=2)
-    expected = shares(np.log(fit.prior.to_numpy()) - squares / (2 * fit.sd**2))
+    expected = posteriors_from_logs(np.log(fit.prior.to_numpy()) - squares / (2 * fit.sd**2))
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-10, atol=1e-14)
     fit = discrim.shrunken_centroids("species ~ .", IRIS, threshold=3.0)
     values = fit._fit.estimates
     gaps = (x[:, None] - fit.centroids.to_numpy()) / (values.sd + values.added)
-    expected = shares(np.log(fit.prior.to_numpy()) - np.nansum(gaps**2, axis=2) / 2)
+    expected = posteriors_from_logs(np.log(fit.prior.to_numpy()) - np.nansum(gaps**2, axis=2) / 2)
     np.testing.assert_allclose(fit.predict_proba(GAPS, missing="integrate"), expected, rtol=1e-9, atol=1e-13)
 
 
@@ -207,7 +207,7 @@ def test_terms_of_a_missing_column_are_integrated_out():
     x = np.stack([discrim_row(filled.iloc[i], terms) for i in range(3)])
     for i, name in enumerate(("bill_length_mm", "bill_depth_mm", "sex")):
         x[i, [name in term for term in terms]] = np.nan
-    expected = by_density(means, [covs] * 3, fit.prior.to_numpy(), x)
+    expected = posteriors_by_density(means, [covs] * 3, fit.prior.to_numpy(), x)
     proba = fit.predict_proba(new, missing="integrate")
     # A depth and its square are nearly collinear, which costs the expected values some digits.
     np.testing.assert_allclose(proba, expected, rtol=1e-6, atol=1e-13)
@@ -287,7 +287,7 @@ def test_more_columns_than_rows(apart):
         logs.append(
             -0.5 * np.einsum("ij,jk,ik->i", gaps, np.linalg.pinv(cov[np.ix_(o, o)], rcond=1e-9), gaps)
         )
-    expected = shares(np.log(fit.prior.to_numpy()) + np.array(logs))
+    expected = posteriors_from_logs(np.log(fit.prior.to_numpy()) + np.array(logs))
     proba = fit.predict_proba(new, missing="integrate")
     np.testing.assert_allclose(proba, expected, rtol=1e-7)
 

@@ -19,31 +19,35 @@ from discrim.errors import DataError, DiscrimError
 from tests.fuzz.saved_files import join_file, overlapping_table, saved_fits, split_file
 
 
-def put(key, value, at=...):
-    """A change of a buffer's values, at some places."""
+def set_values(key, value, index=...):
+    """Return a change that sets values of a buffer."""
 
     def change(parts):
-        parts.buffers[key][at] = value
+        parts.buffers[key][index] = value
 
     return change
 
 
-def times(key, factor):
+def multiply_values(key, factor):
+    """Return a change that multiplies the values of a buffer."""
+
     def change(parts):
         parts.buffers[key] *= factor
 
     return change
 
 
-def shaped(key, shape):
+def resize_buffer(key, shape):
+    """Return a change that resizes a buffer."""
+
     def change(parts):
         parts.buffers[key] = np.resize(parts.buffers[key], shape)
 
     return change
 
 
-def told(value, *path):
-    """A change of the description."""
+def set_description(value, *path):
+    """Return a change that sets a value of the description."""
 
     def change(parts):
         holder = parts.about
@@ -54,8 +58,8 @@ def told(value, *path):
     return change
 
 
-def state(name, value, factor=0):
-    """A change of one value that a stateful call learnt."""
+def set_learnt_value(name, value, factor=0):
+    """Return a change that sets one value learnt by a stateful transform."""
 
     def change(parts):
         (learnt,) = parts.about["design"]["spec"]["factors"][factor]["states"]
@@ -64,7 +68,9 @@ def state(name, value, factor=0):
     return change
 
 
-def both(*changes):
+def all_changes(*changes):
+    """Return a change that applies several changes."""
+
     def change(parts):
         for each in changes:
             each(parts)
@@ -75,104 +81,139 @@ def both(*changes):
 LEVELS = ("design", "levels")
 CASES = {
     # ---- classes, names, options
-    "no level": ("lda plain", told([], *LEVELS)),
+    "no level": ("lda plain", set_description([], *LEVELS)),
     "no level, no rows": (
         "lda plain",
-        both(told([], *LEVELS), *(shaped(key, (0,)) for key in ("counts", "rows", "prior"))),
+        all_changes(
+            set_description([], *LEVELS), *(resize_buffer(key, (0,)) for key in ("counts", "rows", "prior"))
+        ),
     ),
-    "no category": ("lda categories", told([], "design", "spec", "factors", 1, "levels")),
-    "half a pair as a level": ("lda plain", told("\ud83d", *LEVELS, 0)),
-    "half a pair in a term": ("lda-shrunk interactions", told("\ud83dx", "design", "terms", 2)),
-    "half a pair in a key": ("lda plain", told(1, "estimates", "\udc00")),
-    "a shrinkage that is no number": ("rda plain", told(float("nan"), "estimates", "alpha")),
-    "a threshold without end": ("shrunken_centroids plain", told(float("inf"), "estimates", "threshold")),
-    "a step that is no number": ("perceptron plain", told(float("nan"), "estimates", "step")),
-    "a negative seed": ("perceptron plain", told(-1, "estimates", "seed")),
-    "a number of 400 digits": ("lda plain", told(10**400, "dropped")),
-    "rows that were left out, without end": ("lda plain", told(10**30, "dropped")),
+    "no category": ("lda categories", set_description([], "design", "spec", "factors", 1, "levels")),
+    "half a pair as a level": ("lda plain", set_description("\ud83d", *LEVELS, 0)),
+    "half a pair in a term": ("lda-shrunk interactions", set_description("\ud83dx", "design", "terms", 2)),
+    "half a pair in a key": ("lda plain", set_description(1, "estimates", "\udc00")),
+    "a shrinkage that is no number": ("rda plain", set_description(float("nan"), "estimates", "alpha")),
+    "a threshold without end": (
+        "shrunken_centroids plain",
+        set_description(float("inf"), "estimates", "threshold"),
+    ),
+    "a step that is no number": ("perceptron plain", set_description(float("nan"), "estimates", "step")),
+    "a negative seed": ("perceptron plain", set_description(-1, "estimates", "seed")),
+    "a number of 400 digits": ("lda plain", set_description(10**400, "dropped")),
+    "rows that were left out, without end": ("lda plain", set_description(10**30, "dropped")),
     "positions of levels beyond all": (
         "naive_bayes-counts counted",
-        told(2e10, "design", "spec", "codings", 1, "matrix", 2, 0),
+        set_description(2e10, "design", "spec", "codings", 1, "matrix", 2, 0),
     ),
-    "a contrast beyond all": ("lda categories", told(1e308, "design", "spec", "codings", 1, "matrix", 0, 0)),
-    "text where labels were whole numbers": ("lda-typed numbers", told("y", *LEVELS, 0)),
-    "text where labels were true or false": ("lda-mcd plain", told("boolean", "design", "labels", "dtype")),
-    "labels beyond their dtype": ("lda-typed numbers", told(2**40, *LEVELS, 2)),
+    "a contrast beyond all": (
+        "lda categories",
+        set_description(1e308, "design", "spec", "codings", 1, "matrix", 0, 0),
+    ),
+    "text where labels were whole numbers": ("lda-typed numbers", set_description("y", *LEVELS, 0)),
+    "text where labels were true or false": (
+        "lda-mcd plain",
+        set_description("boolean", "design", "labels", "dtype"),
+    ),
+    "labels beyond their dtype": ("lda-typed numbers", set_description(2**40, *LEVELS, 2)),
     # ---- what stateful calls learnt
-    "bs of degree 25": ("lda bs", state("degree", 25)),
-    "bs without a list": ("lda bs", state("knots", 0.5)),
-    "bs with a list of lists": ("lda bs", state("knots", [[0.5]])),
-    "bs with text": ("lda bs", state("knots", ["0.5", "0.6"])),
-    "bs with other knots than columns": ("lda bs", state("knots", [0.5])),
-    "poly with a list for a number": ("lda poly", state("spread", [1.0])),
-    "poly of another length": ("lda poly", state("norms", [1.0])),
-    "poly of another degree": ("lda poly", both(state("norms", [9.0, 2.0]), state("centres", [0.1]))),
-    "poly of other powers": ("lda poly", state("raw_degree", 3, factor=1)),
-    "center with a number for a list": ("lda scaled", state("mean", 3.0)),
-    "center of a matrix": ("lda scaled", state("mean", [1.0, 2.0, 3.0])),
-    "center without numbers": ("lda scaled", state("mean", [None])),
+    "bs of degree 25": ("lda bs", set_learnt_value("degree", 25)),
+    "bs without a list": ("lda bs", set_learnt_value("knots", 0.5)),
+    "bs with a list of lists": ("lda bs", set_learnt_value("knots", [[0.5]])),
+    "bs with text": ("lda bs", set_learnt_value("knots", ["0.5", "0.6"])),
+    "bs with other knots than columns": ("lda bs", set_learnt_value("knots", [0.5])),
+    "poly with a list for a number": ("lda poly", set_learnt_value("spread", [1.0])),
+    "poly of another length": ("lda poly", set_learnt_value("norms", [1.0])),
+    "poly of another degree": (
+        "lda poly",
+        all_changes(set_learnt_value("norms", [9.0, 2.0]), set_learnt_value("centres", [0.1])),
+    ),
+    "poly of other powers": ("lda poly", set_learnt_value("raw_degree", 3, factor=1)),
+    "center with a number for a list": ("lda scaled", set_learnt_value("mean", 3.0)),
+    "center of a matrix": ("lda scaled", set_learnt_value("mean", [1.0, 2.0, 3.0])),
+    "center without numbers": ("lda scaled", set_learnt_value("mean", [None])),
     # ---- counts
-    "counts of next to nothing": ("lda plain", put("counts", 5e-324)),
-    "counts of one": ("lda plain", both(put("counts", 1.0), put("rows", 1.0))),
-    "counts of one, by column": ("lda-diagonal plain", both(put("counts", 1.0), put("rows", 1.0))),
-    "a class of one row": ("qda plain", both(put("counts", 1.0, 0), put("rows", 1.0, 0))),
-    "counts without a sum": ("hyperplane plain", put("counts", 1e308)),
-    "counts and rows without a sum": ("logistic plain", both(put("counts", 1e308), put("rows", 1e308))),
+    "counts of next to nothing": ("lda plain", set_values("counts", 5e-324)),
+    "counts of one": ("lda plain", all_changes(set_values("counts", 1.0), set_values("rows", 1.0))),
+    "counts of one, by column": (
+        "lda-diagonal plain",
+        all_changes(set_values("counts", 1.0), set_values("rows", 1.0)),
+    ),
+    "a class of one row": (
+        "qda plain",
+        all_changes(set_values("counts", 1.0, 0), set_values("rows", 1.0, 0)),
+    ),
+    "counts without a sum": ("hyperplane plain", set_values("counts", 1e308)),
+    "counts and rows without a sum": (
+        "logistic plain",
+        all_changes(set_values("counts", 1e308), set_values("rows", 1e308)),
+    ),
     "weights that sum to a third": (
         "lda-mle-w plain",
-        both(told("moment", "estimates", "method"), put("counts", 0.3)),
+        all_changes(set_description("moment", "estimates", "method"), set_values("counts", 0.3)),
     ),
-    "counts that are not the rows": ("lda-diagonal plain", times("counts", 1e-9)),
-    "infinitely many": ("rda plain", put("counts", np.inf, 0)),
+    "counts that are not the rows": ("lda-diagonal plain", multiply_values("counts", 1e-9)),
+    "infinitely many": ("rda plain", set_values("counts", np.inf, 0)),
     # ---- moments
-    "roots without a dimension": ("lda categories", shaped("roots", ())),
-    "roots of another rank": ("rda interactions", shaped("roots", (147,))),
-    "centres without a dimension": ("indicator plain", shaped("centres", ())),
-    "what rounding left, beyond squares": ("lda plain", put("rests", 1e308, (0, 0))),
-    "what rounding left, far beyond rounding": ("shrunken_centroids plain", put("rests", 1e155, (1, 1))),
-    "what rounding left, of every mean": ("lda-pinv plain", put("rests", 0.5)),
-    "means beyond all": ("lda bs", put("centres", 1e308, (1, 2))),
-    "scales beyond all": ("lda poly", times("scale", 2.0**600)),
-    "roots that are no roots of the scatters": ("lda levels", put("roots", 1e200, (0, 0, 0))),
-    "roots of nothing": ("lda cr", both(put("scatters", 0.0), times("roots", 1e-300))),
-    "roots of nothing, by class": ("qda plain", both(put("scatters", 0.0), times("roots", 1e-300))),
-    "a denormal on the diagonal": ("lda scaled", put("roots", 5e-324, (0, 2, 2))),
-    "squares beyond all": ("naive_bayes plain", put("scatters", 1e308)),
+    "roots without a dimension": ("lda categories", resize_buffer("roots", ())),
+    "roots of another rank": ("rda interactions", resize_buffer("roots", (147,))),
+    "centres without a dimension": ("indicator plain", resize_buffer("centres", ())),
+    "what rounding left, beyond squares": ("lda plain", set_values("rests", 1e308, (0, 0))),
+    "what rounding left, far beyond rounding": (
+        "shrunken_centroids plain",
+        set_values("rests", 1e155, (1, 1)),
+    ),
+    "what rounding left, of every mean": ("lda-pinv plain", set_values("rests", 0.5)),
+    "means beyond all": ("lda bs", set_values("centres", 1e308, (1, 2))),
+    "scales beyond all": ("lda poly", multiply_values("scale", 2.0**600)),
+    "roots that are no roots of the scatters": ("lda levels", set_values("roots", 1e200, (0, 0, 0))),
+    "roots of nothing": (
+        "lda cr",
+        all_changes(set_values("scatters", 0.0), multiply_values("roots", 1e-300)),
+    ),
+    "roots of nothing, by class": (
+        "qda plain",
+        all_changes(set_values("scatters", 0.0), multiply_values("roots", 1e-300)),
+    ),
+    "a denormal on the diagonal": ("lda scaled", set_values("roots", 5e-324, (0, 2, 2))),
+    "squares beyond all": ("naive_bayes plain", set_values("scatters", 1e308)),
     # ---- the models' own
-    "codes that ask for 711 PiB": ("knn plain", put("estimates.codes", 1e17, 0)),
-    "codes beyond the classes": ("knn-cityblock scaled", put("estimates.codes", 3.0, 0)),
-    "negative codes": ("knn plain", put("estimates.codes", -1.0, 0)),
-    "coordinates beyond squares": ("knn plain", put("estimates.points", 1e200)),
-    "coordinates elsewhere": ("knn interactions", times("estimates.points", 2.0)),
-    "units beyond all": ("knn-cityblock scaled", put("estimates.space.unit", 1.7e308)),
-    "a root that is none": ("knn-mahalanobis plain", put("estimates.space.within", 0.0)),
-    "levels without end": ("naive_bayes-kernel mixed", put("estimates.plan.sizes", 1e155, 2)),
-    "values of a density of no column": ("naive_bayes-kernel plain", put("estimates.points", 7.0, (0, 0))),
+    "codes that ask for 711 PiB": ("knn plain", set_values("estimates.codes", 1e17, 0)),
+    "codes beyond the classes": ("knn-cityblock scaled", set_values("estimates.codes", 3.0, 0)),
+    "negative codes": ("knn plain", set_values("estimates.codes", -1.0, 0)),
+    "coordinates beyond squares": ("knn plain", set_values("estimates.points", 1e200)),
+    "coordinates elsewhere": ("knn interactions", multiply_values("estimates.points", 2.0)),
+    "units beyond all": ("knn-cityblock scaled", set_values("estimates.space.unit", 1.7e308)),
+    "a root that is none": ("knn-mahalanobis plain", set_values("estimates.space.within", 0.0)),
+    "levels without end": ("naive_bayes-kernel mixed", set_values("estimates.plan.sizes", 1e155, 2)),
+    "values of a density of no column": (
+        "naive_bayes-kernel plain",
+        set_values("estimates.points", 7.0, (0, 0)),
+    ),
     "a subset of more than all rows": (
         "lda-mcd plain",
-        told(1e200, "estimates", "covariance_model", "support_fraction"),
+        set_description(1e200, "estimates", "covariance_model", "support_fraction"),
     ),
-    "no degrees of freedom": ("lda-t plain", told(0.0, "estimates", "covariance_model", "nu")),
-    "steps of no number": ("qda-t plain", told(1e300, "estimates", "covariance_model", "steps")),
+    "no degrees of freedom": ("lda-t plain", set_description(0.0, "estimates", "covariance_model", "nu")),
+    "steps of no number": ("qda-t plain", set_description(1e300, "estimates", "covariance_model", "steps")),
     "a covariance of another class": (
         "lda-t plain",
-        told("MCDCovariance", "estimates", "covariance_model", "class"),
+        set_description("MCDCovariance", "estimates", "covariance_model", "class"),
     ),
     "a class of no covariance": (
         "lda plain",
-        told("StandardizedTargetUnits", "estimates", "covariance_model", "class"),
+        set_description("StandardizedTargetUnits", "estimates", "covariance_model", "class"),
     ),
-    "no information": ("logistic plain", put("estimates.newton.information", 0.0)),
-    "steps of a part": ("logistic bs", told(0.5, "estimates", "newton", "steps")),
-    "passes without end": ("perceptron plain", put("estimates.planes", 1e300, (0, 2))),
-    "a history of other planes": ("perceptron plain", put("estimates.history", 7.0, (0, 0))),
-    "no direction": ("hyperplane plain", put("estimates.plane.coef", 0.0)),
-    "support of no row": ("hyperplane plain", put("estimates.plane.support", -1.0, 0)),
-    "no support": ("hyperplane plain", shaped("estimates.plane.support", (0,))),
+    "no information": ("logistic plain", set_values("estimates.newton.information", 0.0)),
+    "steps of a part": ("logistic bs", set_description(0.5, "estimates", "newton", "steps")),
+    "passes without end": ("perceptron plain", set_values("estimates.planes", 1e300, (0, 2))),
+    "a history of other planes": ("perceptron plain", set_values("estimates.history", 7.0, (0, 0))),
+    "no direction": ("hyperplane plain", set_values("estimates.plane.coef", 0.0)),
+    "support of no row": ("hyperplane plain", set_values("estimates.plane.support", -1.0, 0)),
+    "no support": ("hyperplane plain", resize_buffer("estimates.plane.support", (0,))),
 }
 
 
-def written(path, name, change):
+def write_changed_file(path, name, change):
     chunks = split_file(saved_fits()[name])
     change(chunks)
     path.write_bytes(join_file(chunks))
@@ -183,7 +224,7 @@ def written(path, name, change):
 def test_inconsistent_contents_are_refused(tmp_path, case):
     name, change = CASES[case]
     with pytest.raises(DiscrimError) as caught:
-        load(written(tmp_path / "fit", name, change))
+        load(write_changed_file(tmp_path / "fit", name, change))
     assert "again" in str(caught.value)
 
 
@@ -200,7 +241,7 @@ def test_variances_with_an_infinite_inverse_are_refused(tmp_path, name, sunk):
 
 @pytest.mark.parametrize("name", ["lda plain", "rda interactions", "knn plain", "naive_bayes mixed"])
 def test_unchanged_files_are_read(tmp_path, name):
-    fit = load(written(tmp_path / "fit", name, lambda parts: None))
+    fit = load(write_changed_file(tmp_path / "fit", name, lambda parts: None))
     assert fit.predict_proba(overlapping_table()).notna().all(axis=None)
 
 

@@ -19,7 +19,7 @@ from discrim.errors import DataError, DiscrimError, DroppedColumnsWarning
 IRIS = load_iris()
 
 
-def twice(x):
+def double(x):
     return 2 * x
 
 
@@ -30,12 +30,12 @@ def saved(tmp_path_factory):
     return path.read_bytes()
 
 
-def parts(data):
+def split_file(data):
     length = int.from_bytes(data[:8], "little")
     return json.loads(data[8 : 8 + length]), data[8 + length :]
 
 
-def written(path, header, body, *, checksum=True):
+def write_file(path, header, body, *, checksum=True):
     if checksum:
         fit = header["__metadata__"]["fit"].encode()
         header["__metadata__"]["sha256"] = hashlib.sha256(fit + b"\0" + body).hexdigest()
@@ -45,7 +45,7 @@ def written(path, header, body, *, checksum=True):
 
 
 def test_file_layout_is_safetensors(saved):
-    header, body = parts(saved)
+    header, body = split_file(saved)
     positions = sorted(entry["data_offsets"] for key, entry in header.items() if key != "__metadata__")
     assert [start for start, _ in positions] == [0, *(stop for _, stop in positions[:-1])]
     assert positions[-1][1] == len(body)
@@ -80,7 +80,9 @@ def test_every_changed_byte_is_refused(saved, tmp_path_factory, data):
     assert fit.predict_proba(IRIS).equals(load(path).predict_proba(IRIS))
 
 
-def about(change):
+def changing_description(change):
+    """Return a change of header and body that applies `change` to the description of the fit."""
+
     def apply(header, body):
         fit = json.loads(header["__metadata__"]["fit"])
         change(fit)
@@ -90,7 +92,9 @@ def about(change):
     return apply
 
 
-def buffer(name, values):
+def changing_buffer(name, values):
+    """Return a change of header and body that sets the first values of a buffer."""
+
     def apply(header, body):
         start, stop = header[name]["data_offsets"]
         held = np.frombuffer(body[start:stop], "<f8").copy()
@@ -100,7 +104,9 @@ def buffer(name, values):
     return apply
 
 
-def shape(name, shape):
+def changing_shape(name, shape):
+    """Return a change of header and body that sets the shape of a buffer."""
+
     def apply(header, body):
         header[name]["shape"] = shape
         return header, body
@@ -109,50 +115,52 @@ def shape(name, shape):
 
 
 HOSTILE = {
-    "another model": about(lambda fit: fit.update(model="os.system")),
-    "no design": about(lambda fit: fit.pop("design")),
-    "code in the formula": about(
+    "another model": changing_description(lambda fit: fit.update(model="os.system")),
+    "no design": changing_description(lambda fit: fit.pop("design")),
+    "code in the formula": changing_description(
         lambda fit: fit["design"].update(formula="species ~ __import__('os').getcwd()")
     ),
-    "one class": about(lambda fit: fit["design"].update(levels=["setosa"])),
-    "unknown method": about(lambda fit: fit["estimates"].update(method="exec")),
-    "unknown covariance": about(lambda fit: fit["estimates"]["covariance_model"].update({"class": "exec"})),
-    "an option more": about(lambda fit: fit["estimates"].update(extra=1)),
-    "ncomp": about(lambda fit: fit["estimates"].update(ncomp=-1)),
-    "columns it has not": about(lambda fit: fit.update(keep=[0, 9])),
-    "negative count": buffer("counts", [-50.0]),
-    "prior": buffer("prior", [0.9, 0.9]),
-    "negative prior": buffer("prior", [-0.5, 1.0, 0.5]),
-    "not a number": buffer("centres", [np.nan]),
-    "scale": buffer("scale", [3.0]),
-    "singular root": buffer("roots", [0.0, 0.0, 0.0, 0.0]),
-    "shape": shape("centres", [2, 3]),
-    "huge shape": shape("centres", [2**40, 2**40]),
-    "negative shape": shape("centres", [-3, -2]),
+    "one class": changing_description(lambda fit: fit["design"].update(levels=["setosa"])),
+    "unknown method": changing_description(lambda fit: fit["estimates"].update(method="exec")),
+    "unknown covariance": changing_description(
+        lambda fit: fit["estimates"]["covariance_model"].update({"class": "exec"})
+    ),
+    "an option more": changing_description(lambda fit: fit["estimates"].update(extra=1)),
+    "ncomp": changing_description(lambda fit: fit["estimates"].update(ncomp=-1)),
+    "columns it has not": changing_description(lambda fit: fit.update(keep=[0, 9])),
+    "negative count": changing_buffer("counts", [-50.0]),
+    "prior": changing_buffer("prior", [0.9, 0.9]),
+    "negative prior": changing_buffer("prior", [-0.5, 1.0, 0.5]),
+    "not a number": changing_buffer("centres", [np.nan]),
+    "scale": changing_buffer("scale", [3.0]),
+    "singular root": changing_buffer("roots", [0.0, 0.0, 0.0, 0.0]),
+    "shape": changing_shape("centres", [2, 3]),
+    "huge shape": changing_shape("centres", [2**40, 2**40]),
+    "negative shape": changing_shape("centres", [-3, -2]),
 }
 
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_file_that_does_not_fit_together_is_refused(saved, tmp_path, case):
-    header, body = HOSTILE[case](*parts(saved))
+    header, body = HOSTILE[case](*split_file(saved))
     with pytest.raises(DiscrimError):
-        load(written(tmp_path / "fit", header, body))
+        load(write_file(tmp_path / "fit", header, body))
 
 
 def test_a_wrong_checksum_is_refused(saved, tmp_path):
-    header, body = buffer("centres", [1.0])(*parts(saved))
+    header, body = changing_buffer("centres", [1.0])(*split_file(saved))
     with pytest.raises(DataError) as caught:
-        load(written(tmp_path / "fit", header, body, checksum=False))
+        load(write_file(tmp_path / "fit", header, body, checksum=False))
     assert "checksum" in str(caught.value)
 
 
 def test_functions_are_passed_to_load(tmp_path):
-    fit = lda("species ~ f(petal_width)", IRIS, functions={"f": twice})
+    fit = lda("species ~ f(petal_width)", IRIS, functions={"f": double})
     fit.save(tmp_path / "fit")
     with pytest.raises(DataError) as caught:
         load(tmp_path / "fit")
     assert "'f'" in str(caught.value)
-    again = load(tmp_path / "fit", functions={"f": twice})
+    again = load(tmp_path / "fit", functions={"f": double})
     assert again.predict_proba(IRIS).equals(fit.predict_proba(IRIS))
 
 
@@ -176,27 +184,29 @@ def test_dropped_columns_stay_dropped(tmp_path):
     assert load(tmp_path / "fit").predict_proba(data).equals(fit.predict_proba(data))
 
 
-def held_long(change):
-    """A change of the description of a formula with a call, and of a spec with all that a spec has."""
-    return about(lambda fit: change(fit["design"]["spec"]))
+def changing_design_spec(change):
+    """Return a change of header and body that applies `change` to the specification of the design."""
+    return changing_description(lambda fit: change(fit["design"]["spec"]))
 
 
 SLOW = {
-    "calls": held_long(
+    "calls": changing_design_spec(
         lambda spec: spec["factors"].extend(
             {**spec["factors"][0], "code": f"I(petal_width + {j}{' + petal_width' * 1300})"}
             for j in range(100)
         )
     ),
-    "products": held_long(lambda spec: spec["products"].extend([[[0, -1]]] * 200_000)),
-    "a product": held_long(lambda spec: spec["products"][0].extend([[0, -1]] * 200_000)),
-    "picks": held_long(lambda spec: spec["codings"].append({"picks": [0] * 200_000, "matrix": None})),
-    "states": held_long(
+    "products": changing_design_spec(lambda spec: spec["products"].extend([[[0, -1]]] * 200_000)),
+    "a product": changing_design_spec(lambda spec: spec["products"][0].extend([[0, -1]] * 200_000)),
+    "picks": changing_design_spec(
+        lambda spec: spec["codings"].append({"picks": [0] * 200_000, "matrix": None})
+    ),
+    "states": changing_design_spec(
         lambda spec: spec["factors"][0].update(
             states=[{"function": "center", "values": [["mean", [0.5] * 20_000]]}] * 20
         )
     ),
-    "shape": shape("centres", [2**39] * 100_000),
+    "shape": changing_shape("centres", [2**39] * 100_000),
     "buffers": lambda header, body: (
         header
         | {f"b{j}": {"dtype": "F64", "shape": [0], "data_offsets": [len(body)] * 2} for j in range(100)},
@@ -207,7 +217,7 @@ SLOW = {
 
 @pytest.mark.parametrize("case", SLOW)
 def test_slow_files_are_refused_before_reading(saved, tmp_path, case):
-    path = written(tmp_path / "fit", *SLOW[case](*parts(saved)))
+    path = write_file(tmp_path / "fit", *SLOW[case](*split_file(saved)))
     began = time.process_time()
     with pytest.raises(DiscrimError):
         load(path)

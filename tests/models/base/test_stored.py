@@ -54,7 +54,7 @@ def whole() -> Whole:
     )  # fmt: skip
 
 
-def changed(**changes) -> StoredEstimates:
+def with_fields(**changes) -> StoredEstimates:
     stored = encode_estimates(Whole, whole())
     arrays = {name: changes.pop(name, array) for name, array in stored.arrays.items()}
     return StoredEstimates(stored.values | changes, arrays)
@@ -80,7 +80,7 @@ def test_all_types_come_back():
 
 
 def test_unknown_covariance_models_are_refused():
-    stored = changed(covariance_model={"class": "FullCovariance"})
+    stored = with_fields(covariance_model={"class": "FullCovariance"})
     assert decode_arguments(Whole, stored)["covariance_model"] == FullCovariance()
 
 
@@ -109,7 +109,7 @@ def test_unknown_covariance_models_are_refused():
 )
 def test_other_types_are_refused(changes):
     with pytest.raises(InvalidStateError):
-        decode_arguments(Whole, changed(**changes))
+        decode_arguments(Whole, with_fields(**changes))
 
 
 @pytest.mark.parametrize("name", ["codes", "parts.values", "covariances"])

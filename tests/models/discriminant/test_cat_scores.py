@@ -122,26 +122,26 @@ def covariance_of(x, y, g, h):
     return correlation * np.outer(shrunken, shrunken)
 
 
-def drawn(n, p, offset=0.0, seed=0):
+def simulate_rows(n, p, offset=0.0, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % 3
     x = rng.standard_normal((n, p)) @ (np.eye(p) + 0.4 * rng.standard_normal((p, p))) + y[:, None]
     return np.round(x * 2**20) / 2**20 * np.linspace(1, 3, p) + offset, y
 
 
-def framed(x, y):
+def as_frame(x, y):
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(y=np.array(list("abc"))[y])
 
 
 @pytest.mark.parametrize(("n", "p"), [(60, 2), (60, 5), (15, 30)])
 @pytest.mark.parametrize("offset", [0.0, 2.0**20])
 def test_the_covariance_is_its_definition(n, p, offset):
-    x, y = drawn(n, p)
-    fit = lda("y ~ .", framed(x + offset, y), **SHRUNK)
+    x, y = simulate_rows(n, p)
+    fit = lda("y ~ .", as_frame(x + offset, y), **SHRUNK)
     assert fit.shrinkage == pytest.approx(schaefer_strimmer(x, y), rel=1e-9)
     want = covariance_of(x, y, fit.shrinkage, fit.covariance_model.variance_shrinkage)
     assert_allclose(fit.cov, want, rtol=1e-8, atol=1e-10 * np.abs(want).max())
-    fit_with_fixed = lda("y ~ .", framed(x + offset, y), **GIVEN)
+    fit_with_fixed = lda("y ~ .", as_frame(x + offset, y), **GIVEN)
     assert_allclose(
         fit_with_fixed.cov, covariance_of(x, y, 0.3, 0.1), rtol=1e-8, atol=1e-10 * np.abs(want).max()
     )

@@ -36,7 +36,7 @@ UNLIKE = "ignore::discrim.errors.ScaleWarning"
 pytestmark = pytest.mark.filterwarnings(UNLIKE)
 
 
-def drawn(n: int, p: int, k: int = 3, seed: int = 0) -> pd.DataFrame:
+def simulate_table(n: int, p: int, k: int = 3, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     y = np.arange(n) % k
     x = rng.standard_normal((n, p)) * np.geomspace(1, 9, p) + 2 * rng.standard_normal((k, p))[y]
@@ -85,7 +85,7 @@ def test_fit_agrees_with_dapc_of_adegenet(case):
 )
 @pytest.mark.parametrize("shape", [(90, 6), (40, 70)])
 def test_fit_agrees_with_a_scikit_learn_pipeline(verb, theirs, components, standardize, shape):
-    table = drawn(*shape)
+    table = simulate_table(*shape)
     x, y = table.drop(columns="y").to_numpy(), table["y"]
     other = pipeline(theirs(), components, standardize=standardize).fit(x, y)
     fit = verb(
@@ -112,7 +112,7 @@ def test_all_axes_are_the_fit_of_all_columns(verb):
 
 @pytest.mark.parametrize("covariance", ["diagonal", "shrunk", "spherical"])
 def test_covariance_model_applies_to_the_scores(covariance):
-    table = drawn(40, 60)
+    table = simulate_table(40, 60)
     x = table.drop(columns="y").to_numpy()
     scores = pd.DataFrame(PCA(7, svd_solver="full").fit_transform(x)).add_prefix("s").assign(y=table["y"])
     fit, reference_fit = (
@@ -212,7 +212,7 @@ def test_estimator_has_the_axes():
     np.testing.assert_allclose(batches.predict_proba(x), fit.predict_proba(x), atol=1e-12)
 
 
-def refused(error: type[Exception], match: str, call: Callable[[], Any]) -> None:
+def assert_refused(error: type[Exception], match: str, call: Callable[[], Any]) -> None:
     with pytest.raises(error, match=match):
         call()
 
@@ -222,30 +222,34 @@ def test_invalid_options_are_refused_with_a_hint():
         return lambda: lda("species ~ .", IRIS, **{"components": 2} | options)
 
     for components in (0, -1, 1.5, 1.0, True, "x", [2]):
-        refused(DataError, "components=", of_iris(components=components))
+        assert_refused(DataError, "components=", of_iris(components=components))
     for options in ({"covariance": "pinv"}, {"covariance": "t"}, {"missing": "em"}):
-        refused(NotSupportedError, "cannot be combined with components=", of_iris(**options))
-    refused(NotSupportedError, "cannot be combined with components=", of_iris(covariance=Shrunk("loo")))
+        assert_refused(NotSupportedError, "cannot be combined with components=", of_iris(**options))
+    assert_refused(
+        NotSupportedError, "cannot be combined with components=", of_iris(covariance=Shrunk("loo"))
+    )
     by_factors = {"components": 2, "covariance": "factor"}
-    refused(NotSupportedError, "factor.*cannot", lambda: qda("species ~ .", IRIS, **by_factors))
+    assert_refused(NotSupportedError, "factor.*cannot", lambda: qda("species ~ .", IRIS, **by_factors))
     spheres = {"components": 2, "covariance": Shrunk(standardize=True)}
-    refused(NotSupportedError, "PrincipalComponents", lambda: lda("species ~ .", IRIS, **spheres))
-    refused(DataError, r"components=9 exceeds .* variance, 4\.", of_iris(components=9))
-    table = drawn(40, 60)
+    assert_refused(NotSupportedError, "PrincipalComponents", lambda: lda("species ~ .", IRIS, **spheres))
+    assert_refused(DataError, r"components=9 exceeds .* variance, 4\.", of_iris(components=9))
+    table = simulate_table(40, 60)
     wide = "38 principal.*within classes.*37 degrees.*components=37"
-    refused(CollinearError, wide, lambda: lda("y ~ .", table, components=38))
+    assert_refused(CollinearError, wide, lambda: lda("y ~ .", table, components=38))
     subset = "class 'b'.*12 degrees.*components=12"
-    refused(CollinearError, subset, lambda: qda("y ~ .", table, components=13))
+    assert_refused(CollinearError, subset, lambda: qda("y ~ .", table, components=13))
     assert lda("y ~ .", table, components=38, covariance="shrunk").subspace.n_components == 38
     fit = lda("species ~ .", IRIS, components=2)
     for ask in ("wilks", "llf", "aic"):
-        refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
-    refused(NotSupportedError, "without components=", lambda: fit.canonical())
-    refused(NotSupportedError, "Fit with components=", lambda: lda("species ~ .", IRIS).subspace.loadings)
+        assert_refused(NotSupportedError, "components=|principal axes", lambda a=ask: getattr(fit, a))
+    assert_refused(NotSupportedError, "without components=", lambda: fit.canonical())
+    assert_refused(
+        NotSupportedError, "Fit with components=", lambda: lda("species ~ .", IRIS).subspace.loadings
+    )
     two = "4 columns and 3 classes have, within 1 principal axes, 1 canonical axis"
-    refused(DataError, two, of_iris(components=1, ncomp=2))
+    assert_refused(DataError, two, of_iris(components=1, ncomp=2))
     of_all = r"requires full covariance matri.*within principal axes"
-    refused(NotSupportedError, of_all, lambda: fit.predict_proba(method="predictive"))
+    assert_refused(NotSupportedError, of_all, lambda: fit.predict_proba(method="predictive"))
 
 
 @pytest.mark.parametrize(("verb", "options"), [(lda, {}), (qda, {}), (rda, {"alpha": 0.5, "gamma": 0.1})])
@@ -303,7 +307,7 @@ def without_row(fit: Any, table: pd.DataFrame, i: int) -> np.ndarray:
 )
 @pytest.mark.parametrize("verb", [lda, qda])
 def test_leave_one_out_learns_the_axes_without_each_row(verb, options, shape):
-    table = drawn(*shape, k=2)
+    table = simulate_table(*shape, k=2)
     fit = verb("y ~ .", table, **options)
     left_out = fit.leave_one_out().iloc[:, 1:].to_numpy()
     for i in range(0, len(table), 5):
@@ -330,7 +334,7 @@ def refitted(fit: Any, table: pd.DataFrame, weights: np.ndarray | None = None) -
 @pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
 @pytest.mark.parametrize(("verb", "options"), VERBS, ids=["lda", "qda", "rda"])
 def test_leave_one_out_estimates_standard_deviations_without_each_row(verb, options, shape, weighted):
-    table = drawn(*shape, k=2, seed=4)
+    table = simulate_table(*shape, k=2, seed=4)
     weights = np.random.default_rng(1).integers(1, 4, len(table)) if weighted else None
     fit = verb(
         "y ~ .", table, weights=weights, components=PrincipalComponents(3, standardize=True), **options
@@ -341,7 +345,7 @@ def test_leave_one_out_estimates_standard_deviations_without_each_row(verb, opti
 
 def with_far_row(shape: tuple[int, int], distance: float, unit: float = 1e-6) -> pd.DataFrame:
     """Rows of which the first is many standard deviations away, in a column of one unit."""
-    table = drawn(*shape, k=2, seed=8)
+    table = simulate_table(*shape, k=2, seed=8)
     table["x0"] *= unit
     table.loc[0, "x0"] = distance * unit
     return table
@@ -363,7 +367,7 @@ def test_leave_one_out_of_a_far_row_is_a_refit(verb, options, shape, standardize
 @pytest.mark.parametrize("components", [2, 4])
 @pytest.mark.parametrize(("verb", "options"), [*VERBS, (qda, {})])
 def test_rows_near_an_outlier_are_as_precise_as_refits(verb, options, components):
-    table = drawn(24, 4, k=2, seed=8)
+    table = simulate_table(24, 4, k=2, seed=8)
     table.loc[0, "x0":"x3"] += [1e6, -2e6, 1e6, 3e6]
     fit = verb("y ~ .", table, components=components, **options)
     np.testing.assert_allclose(fit.leave_one_out().iloc[:, 1:], refitted(fit, table), atol=1e-8)
@@ -373,7 +377,7 @@ def test_rows_near_an_outlier_are_as_precise_as_refits(verb, options, components
 @pytest.mark.parametrize("shape", [(30, 5), (24, 40)])
 @pytest.mark.parametrize(("verb", "options"), VERBS, ids=["lda", "qda", "rda"])
 def test_a_column_that_only_one_row_varies_is_dropped_without_it(verb, options, shape):
-    table = drawn(*shape, k=2).assign(still=3.0)
+    table = simulate_table(*shape, k=2).assign(still=3.0)
     table.loc[0, "still"] = 7.0
     fit = verb("y ~ .", table, components=PrincipalComponents(3, standardize=True), **options)
     left_out = fit.leave_one_out().iloc[0, 1:].to_numpy(dtype=float)
@@ -394,7 +398,7 @@ def test_the_path_by_leaving_out_counts_the_errors_of_refits(shape, standardize)
 
 
 def test_axes_of_many_rows_are_fixed():
-    table = drawn(1200, 3)
+    table = simulate_table(1200, 3)
     x = table.drop(columns="y")
     fit = lda("y ~ .", table, components=2)
     scores = pd.DataFrame((x - x.mean()).to_numpy() @ fit.subspace.loadings.to_numpy(), columns=["a", "b"])
@@ -409,7 +413,7 @@ def test_axes_of_many_rows_are_fixed():
 @pytest.mark.parametrize("options", [{}, {"covariance": "shrunk"}])
 @pytest.mark.parametrize("standardize", [False, True])
 def test_the_path_by_folds_has_the_error_of_each_number(verb, options, standardize):
-    table = drawn(50, 6)
+    table = simulate_table(50, 6)
     fit = verb("y ~ .", table, components=PrincipalComponents("cv", standardize), **options)
     assert fit.subspace.path["components"].tolist() == [1, 2, 3, 4, 5, 6]
     for count, error in zip(fit.subspace.path["components"], fit.subspace.path["error"], strict=True):
@@ -431,7 +435,7 @@ def test_the_path_by_folds_has_the_error_of_each_number(verb, options, standardi
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("shape", [(36, 4), (30, 45)])
 def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
-    table = drawn(*shape, k=2, seed=3)
+    table = simulate_table(*shape, k=2, seed=3)
     fit = verb("y ~ .", table, components="loo")
     for count in (1, 2, 4):
         reference_fit = verb("y ~ .", table, components=count)
@@ -441,7 +445,7 @@ def test_the_path_by_leaving_out_has_the_error_of_each_number(verb, shape):
 
 @pytest.mark.slow
 def test_a_choice_is_repeated_in_folds_and_fixed_elsewhere():
-    table = drawn(45, 6, seed=5)
+    table = simulate_table(45, 6, seed=5)
     fit = lda("y ~ .", table, components="cv")
     rates = fit.error_rates(["apparent", "cv"], seed=1)
     assert rates["choice"].tolist() == ["fixed", "repeated"]
@@ -472,7 +476,7 @@ def test_a_choice_counts_weights_as_rows(tmp_path):
 
 
 def test_slow_leave_one_out_of_wide_tables_is_refused():
-    table = drawn(260, 300)
+    table = simulate_table(260, 300)
     with pytest.raises(NotSupportedError) as caught:
         lda("y ~ .", table, components="loo")
     assert "260" in str(caught.value)
@@ -517,17 +521,17 @@ def test_a_pair_is_chosen_with_axes_of_each_fold(tmp_path):
     proportions = rda("species ~ .", IRIS, components="cv", alpha=0.5, gamma=0.7)
     assert proportions.subspace.path["components"].tolist() == [1, 2, 3, 4]
     assert "The number of axes was chosen by folds" in " ".join(proportions.summary().as_text().split())
-    refused(NotSupportedError, "alpha and gamma", lambda: rda("species ~ .", IRIS, components="cv"))
-    refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
-    refused(NotSupportedError, "principal axes", lambda: proportions.llf)
-    wide = drawn(40, 60)
+    assert_refused(NotSupportedError, "alpha and gamma", lambda: rda("species ~ .", IRIS, components="cv"))
+    assert_refused(NotSupportedError, "by folds", lambda: rda("species ~ .", IRIS, components=2, folds="loo"))
+    assert_refused(NotSupportedError, "principal axes", lambda: proportions.llf)
+    wide = simulate_table(40, 60)
     assert rda("y ~ .", wide, components=20, alpha=0.4, gamma=0.5).subspace.n_components == 20
 
 
 @pytest.mark.slow
 def test_short_axes_of_many_rows_are_precise():
     rng = np.random.default_rng(7)
-    table = drawn(45_000, 19)
+    table = simulate_table(45_000, 19)
     table.insert(0, "near", table["x3"] + 1e-5 * rng.standard_normal(len(table)))
     full_fit = lda("y ~ .", table)
     fit = lda("y ~ .", table, components=20)

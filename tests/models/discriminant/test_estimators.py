@@ -19,7 +19,7 @@ from discrim import lda, qda
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
-from tests.models.discriminant.test_shrinkage import drawn, framed, less_means
+from tests.models.discriminant.test_shrinkage import as_frame, less_means, simulate_rows
 
 IRIS = load_iris()
 X, Y = IRIS.iloc[:, :4].to_numpy(), IRIS["species"].to_numpy()
@@ -65,8 +65,8 @@ def test_covariance_equals_that_of_the_estimator(estimator):
 
 @pytest.mark.parametrize("verb", [lda, qda])
 def test_estimators_agree_with_the_models_of_the_package(verb):
-    x, y = drawn(60, 4)
-    data = framed(x, y)
+    x, y = simulate_rows(60, 4)
+    data = as_frame(x, y)
     pairs = [
         (EmpiricalCovariance(), {}),
         (OAS(), {"covariance": "shrunk"}),
@@ -122,14 +122,14 @@ def test_whole_weights_repeat_rows_and_others_are_refused(verb):
 
 
 def test_estimator_is_fitted_to_deviations_from_class_means():
-    x, y = drawn(60, 4)
+    x, y = simulate_rows(60, 4)
     x = np.round(x * 2**16) / 2**16
     reference_fit, distant = (
-        lda("y ~ .", framed(x + shift, y), covariance=OAS()) for shift in (0.0, 2.0**30)
+        lda("y ~ .", as_frame(x + shift, y), covariance=OAS()) for shift in (0.0, 2.0**30)
     )
     np.testing.assert_allclose(distant.cov, reference_fit.cov, rtol=1e-11)
-    tiny = lda("y ~ .", framed(np.ldexp(x, -100), y), covariance=ShrunkCovariance())
-    nearby = lda("y ~ .", framed(x, y), covariance=ShrunkCovariance())
+    tiny = lda("y ~ .", as_frame(np.ldexp(x, -100), y), covariance=ShrunkCovariance())
+    nearby = lda("y ~ .", as_frame(x, y), covariance=ShrunkCovariance())
     np.testing.assert_allclose(tiny.predict_log_proba(), nearby.predict_log_proba(), rtol=1e-9, atol=1e-9)
 
 

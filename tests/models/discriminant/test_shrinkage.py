@@ -31,7 +31,7 @@ IRIS = load_iris()
 X, Y = IRIS.iloc[:, :4].to_numpy(), IRIS["species"].to_numpy()
 
 
-def drawn(n: int, p: int, k: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def simulate_rows(n: int, p: int, k: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     y = np.arange(n) % k
     x = rng.standard_normal((n, p)) * np.geomspace(1, 9, p) + rng.standard_normal((k, p))[y]
@@ -42,7 +42,7 @@ def less_means(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return x - np.stack([x[y == label].mean(axis=0) for label in y])
 
 
-def framed(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
+def as_frame(x: np.ndarray, y: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])]).assign(y=y)
 
 
@@ -51,17 +51,17 @@ SHAPES = [(60, 4), (30, 30), (24, 57), (40, 1), (9, 2)]
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
 def test_pooled_oas_agrees_with_scikit_learn_on_centred_rows(n, p):
-    x, y = drawn(n, p)
+    x, y = simulate_rows(n, p)
     theirs = OAS(assume_centered=True).fit(less_means(x, y))
-    fit = lda("y ~ .", framed(x, y), covariance="shrunk", method="mle")
+    fit = lda("y ~ .", as_frame(x, y), covariance="shrunk", method="mle")
     assert fit.shrinkage == pytest.approx(theirs.shrinkage_, rel=1e-12)
     np.testing.assert_allclose(fit.cov, theirs.covariance_, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
 def test_oas_by_class_agrees_with_scikit_learn(n, p):
-    x, y = drawn(n, p)
-    fit = qda("y ~ .", framed(x, y), covariance="shrunk", method="mle")
+    x, y = simulate_rows(n, p)
+    fit = qda("y ~ .", as_frame(x, y), covariance="shrunk", method="mle")
     for label in fit.classes:
         theirs = OAS().fit(x[y == label])
         assert fit.shrinkage[label] == pytest.approx(theirs.shrinkage_, rel=1e-12)
@@ -73,7 +73,7 @@ def test_oas_by_class_agrees_with_scikit_learn(n, p):
 
 def test_posteriors_agree_with_scikit_learn_with_oas():
     """Their LDA takes shares of covariances of each class: a common one is given as each class's."""
-    x, y = drawn(36, 50)
+    x, y = simulate_rows(36, 50)
     covariance = OAS(assume_centered=True).fit(less_means(x, y)).covariance_
 
     class Given:
@@ -82,7 +82,7 @@ def test_posteriors_agree_with_scikit_learn_with_oas():
             return self
 
     theirs = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Given()).fit(x, y)
-    ours = lda("y ~ .", framed(x, y), covariance="shrunk", method="mle")
+    ours = lda("y ~ .", as_frame(x, y), covariance="shrunk", method="mle")
     np.testing.assert_allclose(ours.predict_log_proba(), theirs.predict_log_proba(x), rtol=1e-8, atol=1e-8)
 
 
@@ -160,21 +160,21 @@ def test_spherical_likelihood_equals_the_densities(verb):
 
 def test_shrinkage_is_in_the_units_of_the_data():
     """Columns so small that the moments hold them on another scale are shrunk as if they were not."""
-    x, y = drawn(40, 5)
-    reference_fit = lda("y ~ .", framed(x, y), covariance="shrunk")
-    tiny = lda("y ~ .", framed(np.ldexp(x, -400), y), covariance="shrunk")
+    x, y = simulate_rows(40, 5)
+    reference_fit = lda("y ~ .", as_frame(x, y), covariance="shrunk")
+    tiny = lda("y ~ .", as_frame(np.ldexp(x, -400), y), covariance="shrunk")
     assert not (tiny._fit.estimates.moments.scale == 1).any()
     assert tiny.shrinkage == pytest.approx(reference_fit.shrinkage, rel=1e-13)
     np.testing.assert_allclose(
         tiny.predict_log_proba(), reference_fit.predict_log_proba(), rtol=1e-9, atol=1e-9
     )
     unequal = x * [1, 10, 100, 1000, 10000]
-    other = lda("y ~ .", framed(unequal, y), covariance="shrunk", method="mle")
+    other = lda("y ~ .", as_frame(unequal, y), covariance="shrunk", method="mle")
     assert other.shrinkage == pytest.approx(OAS(assume_centered=True).fit(less_means(unequal, y)).shrinkage_)
 
 
 def test_moments_on_another_scale_give_the_same_covariance():
-    x, y = drawn(40, 3)
+    x, y = simulate_rows(40, 3)
     moments = ClassMoments.from_block(x, y, n_classes=3)
     other = moments.rescale(np.array([2.0**300, 1.0, 2.0**-300]))
     (reference, g), (rescaled, h) = shrunk_covariance(moments, 37.0), shrunk_covariance(other, 37.0)
@@ -196,8 +196,8 @@ def test_likelihood_with_ncomp_requires_full_covariance(covariance):
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", ["shrunk", "spherical"])
 def test_more_columns_than_rows(verb, covariance, tmp_path):
-    x, y = drawn(24, 40)
-    data = framed(x, y)
+    x, y = simulate_rows(24, 40)
+    data = as_frame(x, y)
     fit = verb("y ~ .", data, covariance=covariance)
     with pytest.raises(CollinearError) as caught:
         verb("y ~ .", data)
@@ -324,8 +324,8 @@ def test_a_covariance_without_any_variance_is_refused():
 @pytest.mark.parametrize("method", ["moment", "mle"])
 @pytest.mark.parametrize(("n", "p"), [(18, 30), (60, 3), (31, 1), (200, 6)])
 def test_leave_one_out_equals_the_fit_without_the_row(verb, covariance, method, n, p):
-    x, y = drawn(n, p, seed=n)
-    data = framed(x, y)
+    x, y = simulate_rows(n, p, seed=n)
+    data = as_frame(x, y)
     options = {"covariance": covariance, "method": method}
     fit = verb("y ~ .", data, **options)
     left_out = fit._fit.estimates.leave_one_out_scorer(np.log(fit.prior.to_numpy()))(
@@ -340,7 +340,7 @@ def test_leave_one_out_equals_the_fit_without_the_row(verb, covariance, method, 
 
 
 def test_leave_one_out_without_roots_and_on_another_scale_is_the_same():
-    x, y = drawn(40, 5)
+    x, y = simulate_rows(40, 5)
     log_prior = np.log(np.full(3, 1 / 3))
     for scatters, fitted in (("pooled", fit_lda), ("class", fit_qda)):
         moments = ClassMoments.from_block(x, y, n_classes=3, required_moments=scatters)
@@ -365,7 +365,7 @@ def test_a_row_with_all_of_the_variance_is_refitted():
     x = np.zeros((9, 2))
     x[0] = 1e3, 0.0
     x[1:, 1] = np.tile([0.01, 0.01, -0.01, -0.01], 2)
-    data = framed(x, np.arange(9) % 2)
+    data = as_frame(x, np.arange(9) % 2)
     fit = lda("y ~ .", data, covariance="shrunk")
     without = lda("y ~ .", data.drop(index=0), covariance="shrunk", prior=fit.prior)
     expected = without.predict_log_proba(data.iloc[[0]]).iloc[0]
@@ -374,9 +374,9 @@ def test_a_row_with_all_of_the_variance_is_refitted():
 
 
 def test_shrinkage_is_precise_far_from_zero():
-    x, y = drawn(50, 6)
+    x, y = simulate_rows(50, 6)
     x = np.round(x * 2**16) / 2**16
-    nearby, distant = (framed(x + shift, y) for shift in (0.0, 2.0**32))
+    nearby, distant = (as_frame(x + shift, y) for shift in (0.0, 2.0**32))
     for verb in (lda, qda):
         ours, theirs = (verb("y ~ .", data, covariance="shrunk") for data in (distant, nearby))
         np.testing.assert_allclose(ours.shrinkage, theirs.shrinkage, rtol=1e-12)

@@ -18,7 +18,7 @@ from discrim.covariance import Diagonal, Shrunk
 from discrim.datasets import load_iris
 from discrim.errors import CollinearError, DataError, NotSupportedError
 from discrim.models.base.refits import refit_options
-from tests.models.discriminant.test_shrinkage import SHAPES, drawn, framed, less_means
+from tests.models.discriminant.test_shrinkage import SHAPES, as_frame, less_means, simulate_rows
 
 IRIS = load_iris()
 LW = {"covariance": Shrunk("ledoit-wolf")}
@@ -48,10 +48,10 @@ def held_covariance(fit):
 @pytest.mark.parametrize("offset", [0.0, 1e8])
 @pytest.mark.parametrize("unit", [1.0, 2.0**-30, 2.0**30])
 def test_pooled_ledoit_wolf_is_scikit_learn_s_of_the_rows_less_their_means(n, p, offset, unit):
-    x, y = drawn(n, p)
+    x, y = simulate_rows(n, p)
     # Numbers that neither offset nor unit rounds.
     x = np.round(x * 2**20) / 2**20
-    fit = lda("y ~ .", framed((x + offset) * unit, y), **LW, method="mle")
+    fit = lda("y ~ .", as_frame((x + offset) * unit, y), **LW, method="mle")
     theirs = LedoitWolf(assume_centered=True).fit(less_means(x, y) * unit)
     assert fit.shrinkage == pytest.approx(theirs.shrinkage_, rel=1e-10)
     assert fit.shrinkage == pytest.approx(ledoit_wolf_shrinkage(less_means(x, y), assume_centered=True))
@@ -61,8 +61,8 @@ def test_pooled_ledoit_wolf_is_scikit_learn_s_of_the_rows_less_their_means(n, p,
 
 @pytest.mark.parametrize(("n", "p"), SHAPES)
 def test_ledoit_wolf_by_class_is_scikit_learn_s_of_each_class(n, p):
-    x, y = drawn(n, p)
-    fit = qda("y ~ .", framed(x, y), **LW, method="mle")
+    x, y = simulate_rows(n, p)
+    fit = qda("y ~ .", as_frame(x, y), **LW, method="mle")
     for label in fit.classes:
         theirs = LedoitWolf().fit(x[y == label])
         assert fit.shrinkage[label] == pytest.approx(theirs.shrinkage_, rel=1e-10)
@@ -70,7 +70,7 @@ def test_ledoit_wolf_by_class_is_scikit_learn_s_of_each_class(n, p):
 
 
 def test_ledoit_wolf_keeps_the_digits_of_exact_arithmetic_far_from_zero():
-    x, y = drawn(40, 3)
+    x, y = simulate_rows(40, 3)
     x = np.round(x * 2**16) / 2**16 + 2.0**32
     with mpmath.workdps(60):
         rows = [[mpmath.mpf(v) for v in row] for row in x]
@@ -86,14 +86,14 @@ def test_ledoit_wolf_keeps_the_digits_of_exact_arithmetic_far_from_zero():
         square, trace = mpmath.fsum(v**2 for row in s for v in row), s[0][0] + s[1][1] + s[2][2]
         fourth = mpmath.fsum(mpmath.fsum(v**2 for v in r) ** 2 for r in d)
         exact = (40 * fourth - square) / (40 * (square - trace**2 / 3))
-    fit = lda("y ~ .", framed(x, y), **LW)
+    fit = lda("y ~ .", as_frame(x, y), **LW)
     assert fit.shrinkage == pytest.approx(float(min(exact, 1)), rel=1e-11)
 
 
 @pytest.mark.parametrize("g", [0.0, 0.25, 1.0])
 def test_a_number_is_scikit_learn_s_shrunk_covariance(g):
-    x, y = drawn(60, 4)
-    fit = lda("y ~ .", framed(x, y), covariance=Shrunk(g), method="mle")
+    x, y = simulate_rows(60, 4)
+    fit = lda("y ~ .", as_frame(x, y), covariance=Shrunk(g), method="mle")
     theirs = ShrunkCovariance(shrinkage=g, assume_centered=True).fit(less_means(x, y))
     np.testing.assert_allclose(fit.cov, theirs.covariance_, rtol=1e-11, atol=1e-12)
     # A number is linear in the covariances, so that their mean of the classes' is the pooled one.
@@ -103,12 +103,12 @@ def test_a_number_is_scikit_learn_s_shrunk_covariance(g):
 
 def test_automatic_shrinkage_of_scikit_learn_s_lda_is_by_class_and_of_standardized_columns():
     """Columns with a standard deviation of one in each class are where the two conventions meet."""
-    x, y = drawn(90, 5)
+    x, y = simulate_rows(90, 5)
     for k in range(3):
         class_rows = x[y == k]
         x[y == k] = (class_rows - class_rows.mean(axis=0)) / class_rows.std(axis=0) + k
     peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(x, y)
-    ours = qda("y ~ .", framed(x, y), **LW, method="mle")
+    ours = qda("y ~ .", as_frame(x, y), **LW, method="mle")
     shared = sum(ours.prior[k] * ours.covs[k] for k in ours.classes)
     np.testing.assert_allclose(shared, peer.covariance_, rtol=1e-10, atol=1e-13)
 
@@ -128,9 +128,9 @@ def opgen_rhein_strimmer(d, n):
 @pytest.mark.parametrize(("n", "p"), [(60, 4), (24, 57), (40, 2), (30, 7)])
 @pytest.mark.parametrize("offset", [0.0, 2.0**30])
 def test_strimmer_s_intensity_is_its_definition(n, p, offset):
-    x, y = drawn(n, p, seed=2)
+    x, y = simulate_rows(n, p, seed=2)
     x = np.round(x * 2**20) / 2**20
-    distant = framed(x + offset, y)
+    distant = as_frame(x + offset, y)
     fit, reference_fit = lda("y ~ .", distant, **STRIMMER), qda("y ~ .", distant, **STRIMMER)
     g = opgen_rhein_strimmer(less_means(x, y), n)
     assert fit.shrinkage == pytest.approx(g, rel=1e-10)
@@ -148,9 +148,9 @@ def test_strimmer_s_intensity_is_its_definition(n, p, offset):
 
 
 def test_small_units_give_the_same_intensities():
-    x, y = drawn(30, 5)
+    x, y = simulate_rows(30, 5)
     for options in (LW, STRIMMER):
-        reference_fit, tiny = (lda("y ~ .", framed(np.ldexp(x, e), y), **options) for e in (0, -400))
+        reference_fit, tiny = (lda("y ~ .", as_frame(np.ldexp(x, e), y), **options) for e in (0, -400))
         assert not (tiny._fit.estimates.moments.scale == 1).any()
         assert tiny.shrinkage == pytest.approx(reference_fit.shrinkage, rel=1e-12)
         pd.testing.assert_frame_equal(tiny.predict_log_proba(), reference_fit.predict_log_proba(), rtol=1e-9)
@@ -170,8 +170,8 @@ def gaps(scores):
 @pytest.mark.parametrize(("n", "p"), [(60, 3), (40, 6), (24, 40), (30, 29)])
 @pytest.mark.parametrize("method", ["moment", "mle"])
 def test_leave_one_out_equals_the_fit_without_the_row(verb, way, n, p, method):
-    x, y = drawn(n, p, seed=n)
-    data = framed(x, y)
+    x, y = simulate_rows(n, p, seed=n)
+    data = as_frame(x, y)
     options = WAYS[way] | {"method": method}
     fit = verb("y ~ .", data, **options)
     # A choice is held; the path says what the choice itself is worth.
@@ -192,10 +192,10 @@ def test_leave_one_out_equals_the_fit_without_the_row(verb, way, n, p, method):
 @pytest.mark.parametrize("way", ["loo", "diagonal loo", "ledoit-wolf", "strimmer"])
 def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
     """A row that makes up nearly all variance: the closed form has no digits for it."""
-    x, y = drawn(30, 3, seed=5)
+    x, y = simulate_rows(30, 3, seed=5)
     x = x / 10
     x[4] += [100, 0, 0]
-    data = framed(x, y)
+    data = as_frame(x, y)
     specification = WAYS[way]["covariance"]
     if "loo" in way:
         specification = replace(specification, grid=[0.0, 0.001])
@@ -211,9 +211,9 @@ def test_a_row_that_is_left_to_a_refit_keeps_the_choice(verb, way):
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("covariance", [Shrunk, Diagonal])
 def test_a_row_that_is_nearly_all_variance_has_its_part_in_the_path(verb, covariance):
-    x, y = drawn(30, 3, seed=5)
+    x, y = simulate_rows(30, 3, seed=5)
     x[4] += [1e8, 0, 0]
-    data = framed(x, y)
+    data = as_frame(x, y)
     fit = verb("y ~ .", data, covariance=covariance("loo", grid=[0.0, 0.3, 1.0]))
     assert fit.covariance_model.path["error"].notna().all()
     for g, error, _ in fit.covariance_model.path.itertuples(index=False):
@@ -228,8 +228,8 @@ def test_a_row_that_is_nearly_all_variance_has_its_part_in_the_path(verb, covari
 @pytest.mark.parametrize("covariance", [Shrunk, Diagonal])
 @pytest.mark.parametrize(("n", "p"), [(45, 4), (27, 50)])
 def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance, n, p):
-    x, y = drawn(n, p, seed=4)
-    data = framed(x, y)
+    x, y = simulate_rows(n, p, seed=4)
+    data = as_frame(x, y)
     grid = [0.0, 0.01, 0.2, 0.7, 1.0]
     for prior in (None, "equal", [0.2, 0.3, 0.5]):
         fit = verb("y ~ .", data, covariance=covariance("loo", grid=grid), prior=prior)
@@ -250,8 +250,8 @@ def test_the_path_is_the_leave_one_out_error_of_each_shrinkage(verb, covariance,
 
 
 def test_of_equal_errors_the_most_shrunk_is_chosen():
-    x, y = drawn(30, 3)
-    distant = framed(x + 1000.0 * y[:, None], y)
+    x, y = simulate_rows(30, 3)
+    distant = as_frame(x + 1000.0 * y[:, None], y)
     assert lda("y ~ .", distant, **LOO).shrinkage == 1
     assert (qda("y ~ .", distant, **LOO).shrinkage == 1).all()
 
@@ -259,9 +259,9 @@ def test_of_equal_errors_the_most_shrunk_is_chosen():
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("way", WAYS)
 def test_weights_are_repeated_rows(verb, way):
-    x, y = drawn(30, 4, seed=9)
+    x, y = simulate_rows(30, 4, seed=9)
     w = 1 + np.arange(30) % 3
-    data = framed(x, y)
+    data = as_frame(x, y)
     weighted = verb("y ~ . - w", data.assign(w=w), weights="w", **WAYS[way])
     repeated = verb("y ~ .", data.loc[data.index.repeat(w)].reset_index(drop=True), **WAYS[way])
     np.testing.assert_allclose(weighted.shrinkage, repeated.shrinkage, rtol=1e-11)
@@ -281,8 +281,8 @@ def test_weights_are_repeated_rows(verb, way):
 @pytest.mark.parametrize("verb", [lda, qda])
 @pytest.mark.parametrize("way", ["number", "ledoit-wolf", "loo", "strimmer", "diagonal loo"])
 def test_folds_choose_anew(verb, way):
-    x, y = drawn(48, 5, seed=3)
-    data = framed(x, y)
+    x, y = simulate_rows(48, 5, seed=3)
+    data = as_frame(x, y)
     fit = verb("y ~ .", data, **WAYS[way])
     fold_ids = discrim.models.evaluation.validation.assign_folds(fit._fit, 4, 0)
     scores = discrim.models.evaluation.validation.fold_scores(fit._fit, fold_ids, 4)
@@ -295,8 +295,8 @@ def test_folds_choose_anew(verb, way):
 
 @pytest.mark.slow
 def test_many_columns_form_no_square_matrix():
-    x, y = drawn(36, 4000)
-    data = framed(x, y)
+    x, y = simulate_rows(36, 4000)
+    data = as_frame(x, y)
     for verb in (lda, qda):
         for options in (LOO, LW, WAYS["diagonal loo"]):
             tracemalloc.start()
@@ -376,8 +376,8 @@ def test_leave_one_out_cannot_choose_with_a_class_that_is_too_small():
 
 
 def test_zero_shrinkage_leaves_a_singular_covariance_with_an_error():
-    x, y = drawn(24, 40)
-    wide = framed(x, y)
+    x, y = simulate_rows(24, 40)
+    wide = as_frame(x, y)
     with pytest.raises(CollinearError) as caught:
         lda("y ~ .", wide, covariance=Shrunk(0))
     assert "too few" in str(caught.value)

@@ -18,8 +18,8 @@ CLASSES = sorted(IRIS["species"].unique())
 FEW = IRIS[1::6]
 
 
-def of_law(table, rows, common):
-    """Squared distances (m, K) to class means, and posteriors under class shares, by numpy and scipy."""
+def expected_by_distribution(table, rows, common):
+    """Return squared distances (m, K) to class means, and posteriors under class proportions, by SciPy."""
     groups = [table.loc[table["species"] == k, MEASURES].to_numpy() for k in CLASSES]
     covs = [np.cov(g.T) for g in groups]
     if common:
@@ -71,7 +71,7 @@ def agree(found, columns):
 def test_lda_measures_by_its_variates_as_spss_does():
     fit = discrim.lda(FORMULA, IRIS)
     casewise_table = fit.casewise()
-    d2, (_, p) = by_variates(IRIS, IRIS), of_law(IRIS, IRIS, common=True)
+    d2, (_, p) = by_variates(IRIS, IRIS), expected_by_distribution(IRIS, IRIS, common=True)
     agree(casewise_table, expected(IRIS["species"].to_numpy(), d2, p, 2))
     pd.testing.assert_frame_equal(casewise_table[["LD1", "LD2"]], fit.transform())
     assert casewise_table.index[casewise_table["misclassified"]].tolist() == [70, 83, 133]
@@ -80,7 +80,7 @@ def test_lda_measures_by_its_variates_as_spss_does():
 @pytest.mark.parametrize("verb", [discrim.lda, discrim.qda])
 def test_left_out_rows_equal_refits_without_them(verb):
     common = verb is discrim.lda
-    each = [of_law(FEW.drop(index=i), FEW.loc[[i]], common) for i in FEW.index]
+    each = [expected_by_distribution(FEW.drop(index=i), FEW.loc[[i]], common) for i in FEW.index]
     d2, p = (np.concatenate(chunk) for chunk in zip(*each, strict=True))
     # The prior of class shares is held, as by default.
     sizes = np.array([[(FEW.drop(index=i)["species"] == k).sum() for k in CLASSES] for i in FEW.index])
@@ -93,7 +93,10 @@ def test_left_out_rows_equal_refits_without_them(verb):
 def test_qda_measures_new_rows_by_all_columns_and_needs_no_class_of_them():
     new = IRIS[2::7]
     casewise_table = discrim.qda(FORMULA, FEW).casewise(new)
-    agree(casewise_table, expected(new["species"].to_numpy(), *of_law(FEW, new, common=False), 4))
+    agree(
+        casewise_table,
+        expected(new["species"].to_numpy(), *expected_by_distribution(FEW, new, common=False), 4),
+    )
     bare = discrim.qda(FORMULA, FEW).casewise(new[MEASURES])
     assert bare["actual"].isna().all()
     assert bare["misclassified"].isna().all()

@@ -42,8 +42,8 @@ def distances(table, new, common):
     return d2, squared(x, every.mean(axis=0), np.cov(every.T))
 
 
-def refitted(table, common):
-    """The same of each row of a table by the others."""
+def leave_one_out_distances(table, common):
+    """Return squared distances of each row of a table to classes fitted without it."""
     found = [distances(table.drop(index=i), table.loc[[i]], common) for i in table.index]
     return np.concatenate([d2 for d2, _ in found]), np.concatenate([whole for _, whole in found])
 
@@ -52,7 +52,7 @@ def refitted(table, common):
 @pytest.mark.parametrize("relative", [False, True])
 def test_ranks_equal_ranks_by_refits_without_each_row(verb, relative):
     common = verb is discrim.lda
-    (left, left_whole), (new, whole) = refitted(TABLE, common), distances(TABLE, NEW, common)
+    (left, left_whole), (new, whole) = leave_one_out_distances(TABLE, common), distances(TABLE, NEW, common)
     if relative:
         left, new = left - left_whole[:, None], new - whole[:, None]
     codes = pd.Categorical(TABLE["species"]).codes

@@ -36,7 +36,7 @@ def fitted(name):
     return mlm(f"{remaining} ~ {' + '.join(responses)}", TABLE).repeated(within, design)
 
 
-def own(label):
+def golden_case(label):
     return "constant" if label == "(Intercept)" else label
 
 
@@ -55,16 +55,18 @@ def mauchly_of_r(w, d, p, v):
 def test_between_and_within_tests_agree_with_car(name, kind):
     fit, theirs = fitted(name), FOUND[name][kind]
     table = fit.univariate(int(kind))
-    assert set(table.index) == set(map(own, theirs["univariate"]))
+    assert set(table.index) == set(map(golden_case, theirs["univariate"]))
     for label, row in theirs["univariate"].items():
-        ours = table.loc[own(label), ["SS", "df1", "SS_error", "df2", "F", "p"]]
+        ours = table.loc[golden_case(label), ["SS", "df1", "SS_error", "df2", "F", "p"]]
         np.testing.assert_allclose(ours, row, rtol=1e-8)
     for label, row in theirs["adjusted"].items():
-        np.testing.assert_allclose(table.loc[own(label), ["GG", "p_GG", "HF", "p_HF"]], row, rtol=1e-8)
+        np.testing.assert_allclose(
+            table.loc[golden_case(label), ["GG", "p_GG", "HF", "p_HF"]], row, rtol=1e-8
+        )
     tests = fit.manova(int(kind))
     for test, terms in theirs["multivariate"].items():
         for label, row in terms.items():
-            ours = tests.loc[(own(label), STATISTICS[test])]
+            ours = tests.loc[(golden_case(label), STATISTICS[test])]
             # F of an upper bound has other degrees of freedom in R.
             kept = 1 if ours["F_is"] == "upper bound" else 4
             values = ours[["statistic", "F", "df1", "df2"]].to_numpy(dtype=float)

@@ -108,11 +108,11 @@ def test_missing_folders_are_named_and_existing_files_are_kept(tmp_path):
         discrim.load(tmp_path / "text")
 
 
-def ones(values):
+def replace_by_ones(values):
     return np.ones_like(values)
 
 
-def at(place, value):
+def set_value(place, value):
     def change(values):
         values = values.copy()
         values[place] = value
@@ -122,14 +122,14 @@ def at(place, value):
 
 
 SPOILT = [
-    ("counts", at(0, 3.0), "class counts differ"),
-    ("rows", at(0, 0), "class counts"),
-    ("rows", at(0, 0.5), "numbers of rows by class"),
+    ("counts", set_value(0, 3.0), "class counts differ"),
+    ("rows", set_value(0, 0), "class counts"),
+    ("rows", set_value(0, 0.5), "numbers of rows by class"),
     ("centres", lambda x: x[:, :2], "'centres' has shape"),
-    ("centres", at((0, 0), 1e301), "out of range"),
-    ("rests", ones, "rounding errors"),
-    ("scale", at(0, 3.0), "powers of two"),
-    ("scatters", at((0, 0, 0), -1.0), "a sum of squares is negative"),
+    ("centres", set_value((0, 0), 1e301), "out of range"),
+    ("rests", replace_by_ones, "rounding errors"),
+    ("scale", set_value(0, 3.0), "powers of two"),
+    ("scatters", set_value((0, 0, 0), -1.0), "a sum of squares is negative"),
     ("scatters", lambda x: x * 2, "not the squares of its roots"),
     ("roots", np.swapaxes, "not triangular"),
     ("tables", lambda x: x + 1, "counts of levels"),
@@ -182,12 +182,12 @@ def test_moments_of_a_class_without_rows_are_refused(tmp_path):
     MADE["empty_classes"]().save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
     for name in ("centres", "scatters", "roots"):
-        write_file(tmp_path / "m", about, tensors | {name: ones(tensors[name])})
+        write_file(tmp_path / "m", about, tensors | {name: replace_by_ones(tensors[name])})
         with pytest.raises(DataError):
             discrim.load(tmp_path / "m")
     MADE["no_row"]().save(tmp_path / "m")
     about, tensors = read_file(tmp_path / "m")
-    write_file(tmp_path / "m", about, tensors | {"scatters": ones(tensors["scatters"])})
+    write_file(tmp_path / "m", about, tensors | {"scatters": replace_by_ones(tensors["scatters"])})
     with pytest.raises(DataError) as caught:
         discrim.load(tmp_path / "m")
     assert "moments" in str(caught.value)

@@ -27,11 +27,11 @@ PENGUINS = load_penguins()
 FORMULA = "species ~ ."
 
 
-def pieces(data, size):
+def in_chunks(data, size):
     return [data.iloc[start : start + size] for start in range(0, len(data), size)]
 
 
-def same(ours, theirs, rtol=1e-9):
+def assert_same_fit(ours, theirs, rtol=1e-9):
     np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy(), rtol=rtol, atol=1e-9)
 
 
@@ -40,26 +40,28 @@ def same(ours, theirs, rtol=1e-9):
 def test_a_sum_of_tables_is_fitted_as_their_rows_together(verb, size):
     # Text labels: most pieces hold one class, in the table's order, so that levels have to be joined.
     shuffled = TEXT.sample(frac=1, random_state=1)
-    whole = sum(discrim.moments(FORMULA, chunk) for chunk in pieces(shuffled, size))
+    whole = sum(discrim.moments(FORMULA, chunk) for chunk in in_chunks(shuffled, size))
     ours, theirs = verb(moments=whole), verb(FORMULA, TEXT)
     assert (ours.formula, ours.nobs) == (theirs.formula, 150)
     pd.testing.assert_series_equal(ours.counts, theirs.counts)
     assert ours.llf == pytest.approx(theirs.llf, rel=1e-11)
-    same(ours.predict_log_proba(TEXT), theirs.predict_log_proba(TEXT))
+    assert_same_fit(ours.predict_log_proba(TEXT), theirs.predict_log_proba(TEXT))
 
 
 def test_addition_commutes_and_associates():
-    a, b, c = (discrim.moments(FORMULA, chunk) for chunk in pieces(TEXT.sample(frac=1, random_state=2), 50))
+    a, b, c = (
+        discrim.moments(FORMULA, chunk) for chunk in in_chunks(TEXT.sample(frac=1, random_state=2), 50)
+    )
     for other in ((b + a) + c, a + (c + b), sum([c, b, a])):
-        same((a + b + c).cov, other.cov, 1e-13)
-        same((a + b + c).means, other.means, 1e-14)
+        assert_same_fit((a + b + c).cov, other.cov, 1e-13)
+        assert_same_fit((a + b + c).means, other.means, 1e-14)
     assert (a + b).counts.sum() == (a + b).nobs == 100
 
 
 def test_digits_are_kept_far_from_zero_and_through_a_pickle():
     far = IRIS.assign(**{name: IRIS[name] + 1e8 for name in IRIS.columns[:4]})
-    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, chunk))) for chunk in pieces(far, 13))
-    same(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
+    whole = sum(pickle.loads(pickle.dumps(discrim.moments(FORMULA, chunk))) for chunk in in_chunks(far, 13))
+    assert_same_fit(discrim.lda(moments=whole).scaling, discrim.lda(FORMULA, far).scaling, 1e-13)
 
 
 def test_means_and_covariances_equal_numpy():
@@ -69,8 +71,8 @@ def test_means_and_covariances_equal_numpy():
         np.testing.assert_allclose(summed.means.loc[label], x.mean(axis=0), rtol=1e-14)
         np.testing.assert_allclose(summed.covs[label], np.cov(x.T), rtol=1e-12)
     pooled = discrim.moments(FORMULA, IRIS, scatters="pooled")
-    same(pooled.cov, discrim.lda(FORMULA, IRIS).cov, 1e-12)
-    same(summed.cov, pooled.cov, 1e-12)
+    assert_same_fit(pooled.cov, discrim.lda(FORMULA, IRIS).cov, 1e-12)
+    assert_same_fit(summed.cov, pooled.cov, 1e-12)
 
 
 def test_transforms_are_estimated_from_the_first_table():
@@ -84,7 +86,9 @@ def test_transforms_are_estimated_from_the_first_table():
     assert (summed + summed.of(second)).dropped == PENGUINS[["sex", "bill_length_mm"]].isna().any(
         axis=1
     ).sum()
-    same(ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7)
+    assert_same_fit(
+        ours.predict_log_proba(PENGUINS).dropna(), theirs.predict_log_proba(PENGUINS).dropna(), 1e-7
+    )
     with pytest.raises(FormulaError) as caught:
         summed + discrim.moments(formula, second)
     assert "separately" in str(caught.value)
@@ -96,7 +100,7 @@ def test_weights_are_frequencies():
     ours = discrim.lda(moments=summed + summed.of(IRIS[70:], weights=weights[70:]))
     theirs = discrim.lda(FORMULA, IRIS.loc[IRIS.index.repeat(weights.astype(int))])
     assert ours.nobs == theirs.nobs
-    same(ours.coef, theirs.coef, 1e-10)
+    assert_same_fit(ours.coef, theirs.coef, 1e-10)
 
 
 OPTIONS = (
@@ -115,11 +119,11 @@ def test_models_and_tests_need_no_rows():
     summed = discrim.moments(FORMULA, IRIS)
     for options in OPTIONS:
         ours, theirs = discrim.lda(moments=summed, **options), discrim.lda(FORMULA, IRIS, **options)
-        same(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-8)
+        assert_same_fit(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-8)
     ours = discrim.lr_test(discrim.lda(moments=summed), discrim.qda(moments=summed))
     theirs = discrim.lr_test(discrim.lda(FORMULA, IRIS), discrim.qda(FORMULA, IRIS))
     assert ours.statistic == pytest.approx(theirs.statistic, rel=1e-10)
-    same(
+    assert_same_fit(
         discrim.lda(moments=summed).canonical().dimension_tests,
         discrim.lda(FORMULA, IRIS).canonical().dimension_tests,
     )
@@ -150,7 +154,7 @@ def test_covariances_of_classes_are_compared_without_rows(tmp_path):
     m = 147 * np.linalg.slogdet(pooled)[1] - 49 * sum(np.linalg.slogdet(covs[label])[1] for label in covs)
     for each in (fit, discrim.load(tmp_path / "fit")):
         assert each.box_m().table.loc["Box's M", "statistic"] == pytest.approx(m, rel=1e-10)
-        same(
+        assert_same_fit(
             each.covariance_models().iloc[:, :3],
             discrim.qda(FORMULA, IRIS).covariance_models().iloc[:, :3],
             1e-6,
@@ -173,12 +177,12 @@ def test_published_statistics_give_the_fit_of_the_rows():
     for verb in (discrim.lda, discrim.qda):
         ours, theirs = verb(moments=given), verb(FORMULA, IRIS)
         assert ours.llf == pytest.approx(theirs.llf, rel=1e-9)
-        same(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-7)
+        assert_same_fit(ours.predict_log_proba(IRIS), theirs.predict_log_proba(IRIS), 1e-7)
     pooled = sum(covs[label] * (counts[label] - 1) for label in covs) / 147
     alone = discrim.lda(moments=discrim.from_stats(means, pooled, counts))
-    same(alone.coef, discrim.lda(FORMULA, IRIS).coef, 1e-9)
+    assert_same_fit(alone.coef, discrim.lda(FORMULA, IRIS).coef, 1e-9)
     mle = discrim.from_stats(means, [covs[label] * 49 / 50 for label in means.index], [50] * 3, method="mle")
-    same(mle.cov, pooled, 1e-12)
+    assert_same_fit(mle.cov, pooled, 1e-12)
 
 
 def test_hotelling_and_distance_of_two_published_groups():
@@ -194,7 +198,7 @@ def test_from_stats_matches_columns_by_name():
     means, covs, counts = statistics(IRIS)
     turned = {label: matrix.iloc[::-1, ::-1] for label, matrix in covs.items()}
     ours = discrim.from_stats(means, turned, dict(reversed(counts.to_dict().items())))
-    same(ours.cov, discrim.from_stats(means, covs, counts).cov, 1e-15)
+    assert_same_fit(ours.cov, discrim.from_stats(means, covs, counts).cov, 1e-15)
 
 
 def test_a_class_without_rows_is_left_out_with_a_warning():
@@ -295,7 +299,7 @@ WANTED = ["virginica", "setosa", "versicolor"]
 def test_declared_levels_keep_their_order_in_every_chunk(size):
     declared = IRIS.assign(species=pd.Categorical(TEXT["species"], WANTED, ordered=True))
     for table, levels in ((declared, None), (TEXT, WANTED)):
-        first, *rest = pieces(table, size)
+        first, *rest = in_chunks(table, size)
         summed = discrim.moments(FORMULA, first, levels=levels)
         for whole in (
             sum([discrim.moments(FORMULA, chunk, levels=levels) for chunk in rest], start=summed),
@@ -312,20 +316,20 @@ def test_declared_categories_that_come_late(predictor):
     table["island"] = table["island"].astype(str if predictor[0] == "C" else "category")
     summed = discrim.moments(formula, table[:20])
     ours, theirs = discrim.lda(moments=summed + summed.of(table[20:])), discrim.lda(formula, table)
-    same(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
+    assert_same_fit(ours.predict_log_proba(table).dropna(), theirs.predict_log_proba(table).dropna(), 1e-8)
 
 
 def test_chunks_support_zero_weights_and_the_weights_column_of_the_first():
     weights = np.repeat([0.5, 0.0, 2.25, 1.0, 0.0], 30)
     weighted = TEXT.sample(frac=1, random_state=4).assign(w=weights)
     theirs = discrim.lda(FORMULA, weighted, weights="w")
-    first, *rest = pieces(weighted, 30)
+    first, *rest = in_chunks(weighted, 30)
     summed = discrim.moments(FORMULA, first, weights="w")
     others = [discrim.moments(FORMULA, chunk, weights="w") for chunk in rest]
     for whole in (sum(map(summed.of, rest), start=summed), sum(others, start=summed)):
         ours = discrim.lda(moments=whole)
         assert ours.nobs == pytest.approx(theirs.nobs)
-        same(ours.coef, theirs.coef, 1e-10)
+        assert_same_fit(ours.coef, theirs.coef, 1e-10)
     summed = discrim.moments(FORMULA, TEXT, weights=weights)
     with pytest.raises(DataError) as caught:
         summed.of(TEXT)
@@ -373,7 +377,7 @@ def test_a_class_of_one_row_has_no_covariance():
     summed = discrim.moments(FORMULA, few)
     for covs in (summed.covs, groups.cov()):
         given = discrim.from_stats(summed.means, covs, summed.counts)
-        same(discrim.lda(moments=given).coef, discrim.lda(FORMULA, few).coef)
+        assert_same_fit(discrim.lda(moments=given).coef, discrim.lda(FORMULA, few).coef)
     with pytest.raises(CollinearError) as caught:
         discrim.qda(moments=given)
     assert "'virginica'" in str(caught.value)
@@ -382,8 +386,8 @@ def test_a_class_of_one_row_has_no_covariance():
 def test_covariances_by_class_as_pandas_gives_them():
     groups = TEXT.groupby("species")
     given = discrim.from_stats(groups.mean(), groups.cov(), groups.size())
-    same(given.cov, discrim.lda(FORMULA, TEXT).cov, 1e-12)
-    same(discrim.lda(moments=given + discrim.moments(FORMULA, TEXT)).coef,
+    assert_same_fit(given.cov, discrim.lda(FORMULA, TEXT).cov, 1e-12)
+    assert_same_fit(discrim.lda(moments=given + discrim.moments(FORMULA, TEXT)).coef,
          discrim.lda(FORMULA, pd.concat([TEXT, TEXT])).coef)  # fmt: skip
 
 
@@ -398,8 +402,8 @@ def test_more_rows_than_can_be_counted():
 def test_rows_one_by_one_in_extreme_units(verb, unit):
     table = TEXT.assign(**{name: TEXT[name] * unit for name in TEXT.columns[:4]})
     table["petal_width"] /= unit
-    fit = verb(moments=sum(discrim.moments(FORMULA, chunk) for chunk in pieces(table, 1)))
-    same(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)
+    fit = verb(moments=sum(discrim.moments(FORMULA, chunk) for chunk in in_chunks(table, 1)))
+    assert_same_fit(fit.predict_log_proba(table), verb(FORMULA, TEXT).predict_log_proba(TEXT), 1e-8)
 
 
 @pytest.mark.parametrize("named", ["formula", "type"])

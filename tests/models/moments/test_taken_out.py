@@ -23,7 +23,7 @@ SHUFFLED = TEXT.sample(frac=1, random_state=5).reset_index(drop=True)
 FORMULA = "species ~ ."
 
 
-def same(a, b, rtol=1e-12):
+def assert_same_moments(a, b, rtol=1e-12):
     assert a.classes.tolist() == b.classes.tolist()
     assert (a.nobs, a.dropped) == (b.nobs, b.dropped)
     np.testing.assert_allclose(a.means, b.means, rtol=rtol)
@@ -41,8 +41,8 @@ def test_subtraction_removes_added_rows(scatters):
     days = [PENGUINS.iloc[start::4] for start in range(4)]
     first = discrim.moments(formula, days[0], scatters=scatters)
     held = [first.of(day) for day in days]
-    same(sum(held) - held[2], held[0] + held[1] + held[3])
-    same(sum(held) - held[2] - held[0], held[1] + held[3])
+    assert_same_moments(sum(held) - held[2], held[0] + held[1] + held[3])
+    assert_same_moments(sum(held) - held[2] - held[0], held[1] + held[3])
     assert sum(held).dropped == sum(each.dropped for each in held) > 0
     if scatters != "pooled":
         ours = discrim.naive_bayes(moments=sum(held) - held[2], laplace=1)
@@ -54,7 +54,7 @@ def test_a_class_that_came_with_the_rows_goes_with_them():
     few = SHUFFLED[SHUFFLED["species"] != "setosa"]
     a, b = discrim.moments(FORMULA, few), discrim.moments(FORMULA, SHUFFLED[SHUFFLED["species"] == "setosa"])
     assert (a + b).classes.tolist() == ["setosa", "versicolor", "virginica"]
-    same((a + b) - b, a)
+    assert_same_moments((a + b) - b, a)
     # Classes that were declared stay, and a fit says that they have no rows.
     declared = discrim.moments(FORMULA, IRIS.astype({"species": "category"}))
     left = declared - declared.of(IRIS[:50].astype({"species": "category"}))
@@ -133,18 +133,18 @@ def test_update_equals_the_sum(scatters):
     before = pickle.loads(pickle.dumps(summed))
     alias, new = summed, summed + summed.of(SHUFFLED[30:])
     assert summed.update(SHUFFLED[30:]) is None
-    same(summed, new, rtol=0)
+    assert_same_moments(summed, new, rtol=0)
     # What was made of them before is not changed by it.
-    same(new - new.of(SHUFFLED[30:]), before)
+    assert_same_moments(new - new.of(SHUFFLED[30:]), before)
     assert alias is summed
     assert before.nobs == 30
     with pytest.raises(DataError):
         summed.update(SHUFFLED.drop(columns="petal_width"))
-    same(summed, new, rtol=0)
+    assert_same_moments(summed, new, rtol=0)
 
 
-def nearly(share, rows):
-    """Columns of which the last is the others but for a share of its variance, in some of the rows."""
+def nearly_collinear(share, rows):
+    """Return columns of which the last is nearly the sum of the others in some rows."""
     rng = np.random.default_rng(11)
     x = rng.standard_normal((300, 3))
     x[rows, 2] = x[rows, 0] - x[rows, 1] + np.sqrt(share) * x[rows, 2]
@@ -156,7 +156,7 @@ def nearly(share, rows):
 @pytest.mark.parametrize("scatters", ["class", "pooled"])
 @pytest.mark.parametrize("share", [1e-4, 1e-8, 1e-14])
 def test_directions_in_which_rows_vary_little_keep_their_digits(share, scatters):
-    table = nearly(share, slice(None))
+    table = nearly_collinear(share, slice(None))
     a = discrim.moments("y ~ u + v + w", table[:150], scatters=scatters)
     b = a.of(table[150:])
     ours, theirs = discrim.lda(moments=(a + b) - b), discrim.lda("y ~ u + v + w", table[:150])
@@ -168,7 +168,7 @@ def test_directions_in_which_rows_vary_little_keep_their_digits(share, scatters)
 @pytest.mark.parametrize("scatters", ["class", "pooled"])
 @pytest.mark.parametrize("share", [0.0, 1e-16, 1e-13])
 def test_subtraction_names_columns_that_become_collinear(share, scatters):
-    table = nearly(share, slice(0, 150))
+    table = nearly_collinear(share, slice(0, 150))
     first = discrim.moments("y ~ u + v + w", table, scatters=scatters)
     left = first - first.of(table[150:])
     with pytest.raises(CollinearError) as caught:

@@ -456,22 +456,22 @@ def test_a_file_of_columns_that_do_not_vary_is_read(tmp_path):
 def test_a_file_with_another_threshold_or_offset_is_refused(tmp_path, key, value):
     path = tmp_path / "fit"
     shrunken_centroids("species ~ .", IRIS, threshold=1.0).save(path)
-    header, body = store.parts(path.read_bytes())
+    header, body = store.split_file(path.read_bytes())
     described = json.loads(header["__metadata__"]["fit"])
     described["estimates"][key] = value
     header["__metadata__"]["fit"] = json.dumps(described)
     with pytest.raises(
         DataError, match=f"its (option '{key}'|{key}) is|has the value inf, which is not finite"
     ):
-        discrim.load(store.written(path, header, body))
+        discrim.load(store.write_file(path, header, body))
 
 
 def test_a_file_with_a_negative_sum_of_squares_is_refused(tmp_path):
     path = tmp_path / "fit"
     shrunken_centroids("species ~ .", IRIS, threshold=1.0).save(path)
-    header, body = store.buffer("scatters", [-1.0])(*store.parts(path.read_bytes()))
+    header, body = store.changing_buffer("scatters", [-1.0])(*store.split_file(path.read_bytes()))
     with pytest.raises(DataError) as caught:
-        discrim.load(store.written(path, header, body))
+        discrim.load(store.write_file(path, header, body))
     assert "squares" in str(caught.value)
     assert "negative" in str(caught.value)
 

@@ -35,8 +35,8 @@ OPTIONS = {
 }
 
 
-def told(figure):
-    """What the rows tell, by name: class, predicted class, its posterior, that of the class, place."""
+def hover_data(figure):
+    """Return the hover data of the rows by name."""
     out = {}
     for trace in figure.data:
         if trace.meta is None:
@@ -50,7 +50,7 @@ def told(figure):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_points_show_label_classes_and_posteriors(kind):
-    rows = told(FIT.plot(kind, interactive=True))
+    rows = hover_data(FIT.plot(kind, interactive=True))
     proba, called = FIT.predict_proba(), FIT.predict()
     assert set(rows) == {f"row {i}" for i in range(150)}
     for i, label in enumerate(IRIS.species):
@@ -62,9 +62,9 @@ def test_points_show_label_classes_and_posteriors(kind):
 
 def test_places_are_scores_columns_and_posteriors():
     scores, proba = FIT.transform(), FIT.predict_proba()
-    drawn = {kind: told(FIT.plot(kind, interactive=True)) for kind in ("scores", "posteriors")}
+    drawn = {kind: hover_data(FIT.plot(kind, interactive=True)) for kind in ("scores", "posteriors")}
     pair = ["petal_length", "petal_width"]
-    drawn["regions"] = told(FIT.plot("regions", columns=pair, interactive=True))
+    drawn["regions"] = hover_data(FIT.plot("regions", columns=pair, interactive=True))
     for i in (0, 70, 149):
         assert drawn["scores"][f"row {i}"][4] == pytest.approx(scores.loc[i])
         assert drawn["regions"][f"row {i}"][4] == pytest.approx(IRIS.loc[i, pair])
@@ -101,11 +101,11 @@ def test_every_model_draws_all_its_plot_kinds(verb):
     kinds = [plot.kind for plot in fit._spec.plots() if "interactive" in plot.options]
     assert "pairs" in kinds
     for kind in set(kinds) - {"simplex"}:
-        assert len(told(fit.plot(kind, interactive=True))) == len(data), kind
+        assert len(hover_data(fit.plot(kind, interactive=True))) == len(data), kind
 
 
 def test_default_plot_is_the_first_suitable_kind():
-    assert told(discrim.knn("species ~ .", IRIS).plot(interactive=True))
+    assert hover_data(discrim.knn("species ~ .", IRIS).plot(interactive=True))
     title = FIT.plot(interactive=True).layout.title.text
     assert title == "Discriminant scores"
     assert FIT.plot(interactive=True, title="<b>Irises</b>").layout.title.text == "&lt;b&gt;Irises&lt;/b&gt;"
@@ -156,7 +156,7 @@ def test_a_sample_of_many_rows_is_drawn_with_all_of_a_rare_class():
     group = np.repeat(["rare", "common"], [40, 20_000])
     data = pd.DataFrame({"a": rng.normal(size=20_040), "b": rng.normal(size=20_040), "group": group})
     figure = discrim.qda("group ~ a + b", data).plot("regions", interactive=True)
-    rows = told(figure)
+    rows = hover_data(figure)
     assert len(rows) <= 5_000
     assert sum(row[0] == "rare" for row in rows.values()) == 40
     assert f"{len(rows):,} of 20,040 observations are shown" in figure.layout.title.subtitle.text
@@ -176,8 +176,8 @@ def test_a_button_dims_the_rows_that_are_predicted_right():
     assert not certain.plot("scores", interactive=True).layout.updatemenus
 
 
-def asked_of_others(page: str) -> list[str]:
-    """Tags with the address of another host; the script of plotly names some, of maps, in its text."""
+def external_tags(page: str) -> list[str]:
+    """Return tags with addresses of other hosts; the text of plotly's script contains some, of maps."""
     tags = re.sub(r"(?s)(<script\b[^>]*>).*?</script>", r"\1", page)
     return re.findall(r"<[a-z]+\s[^<>]*?(?:src|href)=[\"']?https?:[^<>]*>", tags)
 
@@ -185,20 +185,20 @@ def asked_of_others(page: str) -> list[str]:
 def test_a_figure_asks_no_server_and_offers_none_the_rows():
     figure = FIT.plot("scores", interactive=True)
     page = figure.to_html(include_plotlyjs=True)
-    assert asked_of_others(page) == []
+    assert external_tags(page) == []
     assert "sendChartToCloud" in figure.layout.template.layout.modebar.remove
 
 
 def test_fits_to_moments_draw_means_and_outlines_only():
     fit = discrim.lda(moments=discrim.moments("species ~ .", IRIS))
     figure = fit.plot("scores", interactive=True)
-    assert not told(figure)
+    assert not hover_data(figure)
     assert [trace.name for trace in figure.data if trace.showlegend] == list(IRIS.species.unique())
 
 
 @pytest.mark.parametrize("kind", ["scores", "regions"])
 def test_unlabelled_rows_show_their_prediction(kind):
-    rows = told(FIT.plot(kind, data=IRIS.drop(columns="species"), interactive=True))
+    rows = hover_data(FIT.plot(kind, data=IRIS.drop(columns="species"), interactive=True))
     assert [row[:2] for row in rows.values()] == [("no class", label) for label in FIT.predict()]
 
 
@@ -225,7 +225,7 @@ def test_a_report_has_figures_with_one_script_and_asks_no_server(tmp_path):
         + live.count('Plotly.newPlot(                        "g0"')
         == 1
     )
-    assert asked_of_others(live) == []
+    assert external_tags(live) == []
     assert "default-src 'none'" in live
     assert "<script" not in still
     assert "script-src" not in still

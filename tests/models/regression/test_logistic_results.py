@@ -31,12 +31,12 @@ TWO_OR_MANY = ["sex ~ bill_depth_mm + body_mass_g", "island ~ bill_depth_mm + bo
 
 
 @cache
-def two(*, weighted: bool = False) -> Any:
+def two_class_fit(*, weighted: bool = False) -> Any:
     return logistic(TWO["formula"], PENGUINS, weights=WEIGHTS if weighted else None)
 
 
 @cache
-def many() -> Any:
+def three_class_fit() -> Any:
     scaled = PENGUINS.copy()
     for column in MANY["scaled"]:
         scaled[column] = (scaled[column] - scaled[column].mean()) / scaled[column].std()
@@ -44,13 +44,13 @@ def many() -> Any:
 
 
 @cache
-def firth() -> Any:
+def bias_reduced_fit() -> Any:
     return logistic(FIRTH["formula"], PENGUINS, bias_reduction=True)
 
 
 def in_rs_order(values: pd.DataFrame) -> Any:
     """Columns or rows of coefficients as R names them, interactions last."""
-    names = ["constant", *two().terms]
+    names = ["constant", *two_class_fit().terms]
     place = [names.index(name) for name in names if ":" not in name] + [
         i for i, name in enumerate(names) if ":" in name
     ]
@@ -65,7 +65,7 @@ def in_rs_order(values: pd.DataFrame) -> Any:
 
 @pytest.mark.parametrize("case", ["plain", "weighted"])
 def test_residuals_and_influence_agree_with_glm(case):
-    golden, fit = TWO[case], two(weighted=case == "weighted")
+    golden, fit = TWO[case], two_class_fit(weighted=case == "weighted")
     assert fit.deviance == pytest.approx(golden["deviance"], rel=1e-12)
     assert fit.null_deviance == pytest.approx(golden["null_deviance"], rel=1e-12)
     for kind, values in golden["residuals"].items():
@@ -157,7 +157,7 @@ def test_rows_that_are_not_used_are_missing():
 @pytest.mark.parametrize("case", ["drop1", "drop1_weighted"])
 def test_terms_are_dropped_as_by_drop1(case):
     golden = TWO[case]
-    table = two(weighted=case.endswith("weighted")).drop1()
+    table = two_class_fit(weighted=case.endswith("weighted")).drop1()
     assert [name.replace("np.", "") for name in table.index] == golden["terms"]
     for name in ("df", "deviance", "AIC", "LRT", "p"):
         theirs = [np.nan if value is None else value for value in golden[name]]
@@ -165,7 +165,7 @@ def test_terms_are_dropped_as_by_drop1(case):
 
 
 def test_terms_of_a_reduced_fit_agree_with_brglm2():
-    fit = firth()
+    fit = bias_reduced_fit()
     table = fit.drop1()
     for term, deviance in FIRTH["drop1"].items():
         assert table.loc[term, "deviance"] == pytest.approx(deviance, rel=1e-9)
@@ -175,7 +175,7 @@ def test_terms_of_a_reduced_fit_agree_with_brglm2():
 
 
 def test_many_classes_agree_with_multinom():
-    table = many().drop1()
+    table = three_class_fit().drop1()
     assert table.loc["<none>", "deviance"] == pytest.approx(MANY["deviance"], rel=1e-10)
     np.testing.assert_allclose(table["deviance"][1:], MANY["dropped"], rtol=1e-9)
     assert (table["df"][1:] == 2).all()
@@ -183,7 +183,7 @@ def test_many_classes_agree_with_multinom():
 
 def test_nested_fits():
     small = logistic("sex ~ bill_depth_mm + island", PENGUINS)
-    result = lr_test(small, two())
+    result = lr_test(small, two_class_fit())
     assert [result.statistic, result.df, result.pvalue] == pytest.approx(TWO["lrtest"], rel=1e-8)
     # The same columns in another basis and under other names.
     line = logistic("sex ~ bill_depth_mm", PENGUINS)
@@ -195,8 +195,8 @@ def test_nested_fits():
 
 def test_nested_reduced_fits_are_compared_in_the_penalized_likelihood_of_the_larger():
     small = logistic("sex ~ island", PENGUINS, bias_reduction=True)
-    by_term = firth().lr_test(by="term")
-    assert lr_test(small, firth()).statistic == pytest.approx(
+    by_term = bias_reduced_fit().lr_test(by="term")
+    assert lr_test(small, bias_reduced_fit()).statistic == pytest.approx(
         by_term.loc["bill_depth_mm", "statistic"], rel=1e-8
     )
 
@@ -222,7 +222,7 @@ def test_fits_of_other_rows_or_kinds_are_refused():
         lr_test(small, logistic("sex ~ bill_depth_mm + island", PENGUINS))
     assert "rows" in str(caught.value)
     with pytest.raises(NotSupportedError) as caught:
-        lr_test(logistic("sex ~ island", PENGUINS), firth())
+        lr_test(logistic("sex ~ island", PENGUINS), bias_reduced_fit())
     assert "bias_reduction" in str(caught.value)
 
 
@@ -241,7 +241,7 @@ def test_a_fit_with_a_penalty_is_no_maximum_of_the_likelihood():
 
 
 def test_a_term_within_another_is_not_dropped():
-    assert two().drop1().index.tolist() == ["<none>", "log(body_mass_g)", "bill_depth_mm:island"]
+    assert two_class_fit().drop1().index.tolist() == ["<none>", "log(body_mass_g)", "bill_depth_mm:island"]
 
 
 # ------------------------------------------------------------------ choice of terms
@@ -265,7 +265,7 @@ def test_steps_agree_with_r(case):
 
 def test_steps_of_many_classes_agree_with_r():
     choice = stepwise(
-        MANY["formula"], many()._fit.design_rows.table.data, criterion="aic", direction="backward"
+        MANY["formula"], three_class_fit()._fit.design_rows.table.data, criterion="aic", direction="backward"
     )
     assert choice.steps["term"].tolist()[1:] == ["year"]
     # The table of R's step has the last fit of multinom first.
@@ -296,7 +296,7 @@ def test_included_terms_stay_with_those_they_contain():
 
 
 def test_robust_errors_agree_with_sandwich():
-    fit = two()
+    fit = two_class_fit()
     for kind in ("HC0", "HC1", "cluster"):
         robust = fit.robust(kind, GROUPS if kind == "cluster" else None)
         np.testing.assert_allclose(in_rs_order(robust.bse)[:, 0], TWO["robust"][kind], rtol=1e-7)
@@ -305,13 +305,13 @@ def test_robust_errors_agree_with_sandwich():
         np.testing.assert_allclose(np.sqrt(np.diag(robust.cov_params())), robust.bse.T.to_numpy().ravel())
         assert kind in str(robust.summary()) or "groups" in str(robust.summary())
     np.testing.assert_array_equal(fit.robust("HC1").robust("nonrobust").bse, fit.bse)
-    smaller = firth()
+    smaller = bias_reduced_fit()
     np.testing.assert_allclose(smaller.robust("HC0").bse["male"], FIRTH["HC0"], rtol=1e-6)
     np.testing.assert_allclose(smaller.robust("cluster", GROUPS).bse["male"], FIRTH["cluster"], rtol=1e-6)
 
 
 def test_robust_errors_of_weights_agree_with_repeated_rows():
-    fit = two(weighted=True)
+    fit = two_class_fit(weighted=True)
     for kind in ("HC0", "HC1", "cluster"):
         robust = fit.robust(kind, GROUPS if kind == "cluster" else None)
         np.testing.assert_allclose(in_rs_order(robust.bse)[:, 0], TWO["robust_weighted"][kind], rtol=1e-7)
@@ -333,7 +333,7 @@ def test_robust_errors_agree_with_statsmodels(formula):
 
 
 def test_hypotheses_agree_with_car():
-    fit = two()
+    fit = two_class_fit()
     text = "bill_depth_mm = 2, island[T.Dream] = island[T.Torgersen]"
     result = fit.wald_test(text)
     assert result.statistic == pytest.approx(TWO["wald"], rel=1e-8)
@@ -378,11 +378,11 @@ def test_hypotheses_on_many_classes():
 )
 def test_hypotheses_that_are_none_are_refused(hypothesis, error, message):
     with pytest.raises(error, match=message):
-        firth().wald_test(hypothesis)
+        bias_reduced_fit().wald_test(hypothesis)
 
 
 def test_what_robust_errors_cannot_do_is_refused():
-    fit = firth()
+    fit = bias_reduced_fit()
     with pytest.raises(DataError) as caught:
         fit.robust("cluster")
     assert "groups=" in str(caught.value)
@@ -398,7 +398,7 @@ def test_what_robust_errors_cannot_do_is_refused():
     with pytest.raises(DataError) as caught:
         fit.robust("cluster", [1, 2, 3])
     assert "333" in str(caught.value)
-    few = two().robust("cluster", "year")
+    few = two_class_fit().robust("cluster", "year")
     with pytest.raises(NotSupportedError) as caught:
         few.wald_test(["bill_depth_mm", "log(body_mass_g)", "island"])
     assert "rank" in str(caught.value)
@@ -423,7 +423,7 @@ def test_each_row_a_group_of_its_own_is_no_group():
 
 @pytest.mark.parametrize("case", ["slopes", "slopes_weighted"])
 def test_marginal_effects_agree_with_numeric_differences_of_glm(case):
-    table = two(weighted=case.endswith("weighted")).marginal_effects()
+    table = two_class_fit(weighted=case.endswith("weighted")).marginal_effects()
     for column, (estimate, se) in TWO[case].items():
         result = table.loc[("male", column, "dy/dx")]
         assert result["estimate"] == pytest.approx(estimate, rel=1e-6)
@@ -431,7 +431,7 @@ def test_marginal_effects_agree_with_numeric_differences_of_glm(case):
 
 
 def test_effects_of_categories_are_differences():
-    table = two().marginal_effects(columns="island")
+    table = two_class_fit().marginal_effects(columns="island")
     for level, (estimate, se) in TWO["island"].items():
         result = table.loc[("male", "island", f"{level} - Biscoe")]
         assert result["estimate"] == pytest.approx(estimate, rel=1e-8)
@@ -439,7 +439,7 @@ def test_effects_of_categories_are_differences():
 
 
 def test_effects_of_many_classes():
-    table = many().marginal_effects()
+    table = three_class_fit().marginal_effects()
     for k, label in enumerate(MANY["classes"]):
         slope = table.loc[(label, "bill_length_mm", "dy/dx"), "estimate"]
         assert slope == pytest.approx(MANY["slopes"]["bill_length_mm"][k], abs=1e-7)
@@ -606,7 +606,7 @@ def test_rows_of_a_source_agree_with_a_table(tmp_path):
 
 
 def test_loaded_fits_say_what_they_have_not(tmp_path):
-    fit = firth()
+    fit = bias_reduced_fit()
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     assert loaded.wald_test("island").statistic == pytest.approx(fit.wald_test("island").statistic)

@@ -41,8 +41,8 @@ def table(file: str) -> pd.DataFrame:
     return support.classic_table(file)
 
 
-def asked(case: dict[str, Any]) -> tuple[str, pd.DataFrame, Any, dict[str, Any]]:
-    """Formula, table, penalty and other options of a golden case."""
+def golden_arguments(case: dict[str, Any]) -> tuple[str, pd.DataFrame, Any, dict[str, Any]]:
+    """Return formula, table, penalty and other options of a golden case."""
     columns, data = case["columns"], table(case["file"])
     data = data.dropna(subset=[case["response"], *columns]).reset_index(drop=True)
     assert len(data) == case["nobs"]
@@ -67,7 +67,7 @@ def standardized(coef: np.ndarray, fit: Any, data: pd.DataFrame, weights: Any) -
 @pytest.mark.filterwarnings("ignore::discrim.errors.WeightsWarning")
 def test_coefficients_agree_with_glmnet(name):
     case = FITS[name]
-    formula, data, penalty, options = asked(case)
+    formula, data, penalty, options = golden_arguments(case)
     for strength, coef, explained in zip(case["strengths"], case["coef"], case["explained"], strict=True):
         fit = logistic(formula, data, penalty=replace(penalty, strength=strength), **options)
         expected, result = np.array(coef).T, fit.class_params.to_numpy()
@@ -87,7 +87,7 @@ def test_coefficients_agree_with_glmnet(name):
 @pytest.mark.parametrize("name", FOLDS)
 def test_the_choice_agrees_with_cv_glmnet(name):
     case = FOLDS[name]
-    formula, data, penalty, options = asked(case)
+    formula, data, penalty, options = golden_arguments(case)
     fold_ids = np.arange(len(data)) % 10
     splits = [(np.flatnonzero(fold_ids != k), np.flatnonzero(fold_ids == k)) for k in range(10)]
     penalty = replace(penalty, grid=case["strengths"], folds=splits)
@@ -202,8 +202,8 @@ def fitted(name: str, **options: Any) -> Any:
     return logistic("species ~ .", IRIS, penalty=PENALTIES[name](strength=0.05), **options)
 
 
-def asked_of(fit: Any, name: str) -> Any:
-    """A property, or what a method gives without arguments."""
+def attribute_or_result(fit: Any, name: str) -> Any:
+    """Return an attribute, or what a method returns without arguments."""
     result = getattr(fit, name)
     return result() if callable(result) else result
 
@@ -215,7 +215,7 @@ def test_inference_is_refused_and_other_methods_are_available():
         if name.startswith("_") or name in ("params", "llnull"):
             continue
         with pytest.raises(NotSupportedError) as caught:
-            asked_of(fit, name)
+            attribute_or_result(fit, name)
         assert "penalty='lasso'" in str(caught.value)
     for name in ("llf", "aic", "bic", "df_model"):
         with pytest.raises(NotSupportedError) as caught:

@@ -32,7 +32,7 @@ def letters(classes: int = 26, rows: int = 12, seed: int = 0) -> pd.DataFrame:
 
 
 def by_sqlite(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """What SQLite says."""
+    """Return the result of a query by SQLite."""
     plain = table.copy()
     for column in plain.columns[plain.dtypes == "category"]:
         plain[column] = plain[column].astype(object).where(plain[column].notna(), None)
@@ -43,7 +43,7 @@ def by_sqlite(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def by_duckdb(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """What DuckDB says."""
+    """Return the result of a query by DuckDB."""
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect() as engine:
         engine.register("given", table)
@@ -56,8 +56,8 @@ def by_duckdb(query: str, table: pd.DataFrame, name: str) -> pd.DataFrame:
 ENGINES: dict[str, Callable[..., pd.DataFrame]] = {"sqlite": by_sqlite, "duckdb": by_duckdb}
 
 
-def said(fit: Any, table: pd.DataFrame, dialect: str, **options: Any) -> pd.DataFrame:
-    """What an engine says of the rows of a table with a hostile name, in their order."""
+def query_rows(fit: Any, table: pd.DataFrame, dialect: str, **options: Any) -> pd.DataFrame:
+    """Return what a database computes for the rows of a table with a hostile name, in their order."""
     name, numbered = "rows \"of` one's", table.assign(**{"row id": range(len(table))})
     query = fit.to_sql(dialect, table=name, keep="row id", **options)
     return ENGINES[dialect](query, numbered, name).sort_values("row id").drop(columns="row id")
@@ -65,7 +65,7 @@ def said(fit: Any, table: pd.DataFrame, dialect: str, **options: Any) -> pd.Data
 
 def compare(fit: Any, table: pd.DataFrame, dialect: str) -> None:
     """Labels and posteriors, or values, are those of the fit; what is missing there is NULL."""
-    found = said(fit, table, dialect)
+    found = query_rows(fit, table, dialect)
     values = fit.predict_proba(table) if fit._fit.has_posteriors else fit.decision_function(table)
     expected = values.to_numpy().reshape(len(table), -1)
     scale = np.maximum(np.nanmax(np.abs(expected)), 1)
@@ -167,16 +167,16 @@ def test_columns_of_truth_values(dialect: str) -> None:
 def test_other_values(dialect: str) -> None:
     fit = discrim.lda("species ~ .", data=IRIS)
     logs, values = fit.predict_log_proba(IRIS), fit.decision_function(IRIS)
-    found = said(fit, IRIS, dialect, output=["log_proba", "decision"])
+    found = query_rows(fit, IRIS, dialect, output=["log_proba", "decision"])
     assert list(found) == [f"{what}_{k}" for what in ("log_proba", "decision") for k in fit.classes]
     np.testing.assert_allclose(found.to_numpy()[:, :3], logs, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(found.to_numpy()[:, 3:], values, rtol=1e-12, atol=1e-12)
     two = discrim.logistic("sex ~ body_mass_g + species", data=PENGUINS)
-    found = said(two, PENGUINS, dialect, output="decision")
+    found = query_rows(two, PENGUINS, dialect, output="decision")
     assert list(found) == ["decision"]
     np.testing.assert_allclose(found["decision"], two.decision_function(PENGUINS), rtol=1e-12)
     several = discrim.logistic("species ~ body_mass_g", data=PENGUINS)
-    found = said(several, PENGUINS, dialect, output="decision")
+    found = query_rows(several, PENGUINS, dialect, output="decision")
     np.testing.assert_allclose(found, several.decision_function(PENGUINS), rtol=1e-12, atol=1e-12)
 
 
@@ -184,7 +184,7 @@ def test_other_values(dialect: str) -> None:
 def test_prior(dialect: str) -> None:
     fit = discrim.qda("species ~ .", data=IRIS)
     prior = {"setosa": 0.0, "versicolor": 0.1, "virginica": 0.9}
-    found = said(fit, IRIS, dialect, output="proba", prior=prior)
+    found = query_rows(fit, IRIS, dialect, output="proba", prior=prior)
     np.testing.assert_allclose(found, fit.predict_proba(IRIS, prior=prior), rtol=0, atol=1e-12)
 
 
@@ -195,7 +195,7 @@ def test_rows_with_unseen_levels_are_null(dialect: str) -> None:
     rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
     rows.loc[2, "island"], rows.loc[3, "body_mass_g"] = "torgersen", np.inf
     rows.loc[4, "island"] = None
-    found = said(fit, rows, dialect)
+    found = query_rows(fit, rows, dialect)
     assert found.isna().all(axis=1).tolist() == [True] * 5 + [False]
     assert found.isna().any(axis=1).tolist() == [True] * 5 + [False]
 
@@ -206,7 +206,7 @@ def test_distant_rows_are_null_only_out_of_range(verb: str, dialect: str) -> Non
     fit = getattr(discrim, verb)("species ~ .", data=IRIS, **VERBS[verb])
     rows = pd.concat([IRIS[:6]] * 2, ignore_index=True)
     rows.loc[:5, "petal_width"] = [1e90, -1e90, 1e150, -1e300, 1.7e308, np.nan]
-    found = said(fit, rows, dialect)
+    found = query_rows(fit, rows, dialect)
     assert found["label"].isna().tolist() == [False] * 2 + [True] * 4 + [False] * 6
     there = found["label"].notna().to_numpy()
     expected = fit.predict_proba(rows[there])
@@ -222,7 +222,7 @@ def test_columns_that_are_not_there_are_errors() -> None:
 def test_text_in_the_place_of_numbers_is_null_in_sqlite() -> None:
     rows = IRIS[:2].astype({"petal_width": object})
     rows.loc[0, "petal_width"] = "none"
-    assert said(discrim.lda("species ~ .", data=IRIS), rows, "sqlite")["label"].isna().all()
+    assert query_rows(discrim.lda("species ~ .", data=IRIS), rows, "sqlite")["label"].isna().all()
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.LabelWarning")

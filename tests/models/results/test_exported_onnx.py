@@ -26,8 +26,8 @@ TYPES = {
 }
 
 
-def said(model: Any, table: pd.DataFrame) -> list[Any]:
-    """Labels and values of the rows of a table."""
+def run_model(model: Any, table: pd.DataFrame) -> list[Any]:
+    """Return labels and values of the rows of a table."""
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     given = {}
     for each in model.graph.input:
@@ -40,7 +40,7 @@ def said(model: Any, table: pd.DataFrame) -> list[Any]:
 
 def compare(fit: Any, table: pd.DataFrame, tolerance: float = 1e-12) -> None:
     """Labels and posteriors, or values, are those of the fit."""
-    labels, values = said(fit.to_onnx(), table)
+    labels, values = run_model(fit.to_onnx(), table)
     expected = fit.predict_proba(table) if fit._fit.has_posteriors else fit.decision_function(table)
     expected = expected.to_numpy().reshape(len(table), -1)
     scale = np.maximum(np.nanmax(np.abs(expected)), 1)
@@ -96,7 +96,7 @@ def test_truth_values_and_numbers_that_are_categories_too() -> None:
 def test_prior_of_zero() -> None:
     fit = discrim.qda("species ~ .", data=IRIS)
     prior = {"setosa": 0.0, "versicolor": 0.1, "virginica": 0.9}
-    _, found = said(fit.to_onnx(prior=prior), IRIS)
+    _, found = run_model(fit.to_onnx(prior=prior), IRIS)
     np.testing.assert_allclose(found, fit.predict_proba(IRIS, prior=prior), rtol=0, atol=1e-12)
 
 
@@ -106,7 +106,7 @@ def test_rows_with_unseen_levels_are_missing() -> None:
     rows.loc[0, "bill_length_mm"], rows.loc[1, "bill_length_mm"] = 0.0, -1.0
     rows.loc[2, "island"] = "torgersen"
     rows.loc[[3, 4], "body_mass_g"] = np.inf, 1e300
-    labels, values = said(fit.to_onnx(), rows)
+    labels, values = run_model(fit.to_onnx(), rows)
     assert np.isnan(values).all(axis=1).tolist() == [True] * 5 + [False]
     assert (labels == "").tolist() == [True] * 5 + [False]
 

@@ -22,7 +22,7 @@ BIRDS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", 
 FAR = "up to 6 standard deviations from a class mean"
 
 
-def draws(k: int, p: int, n: int, seed: int, units=1.0, offsets=0.0) -> pd.DataFrame:
+def simulate_classes(k: int, p: int, n: int, seed: int, units=1.0, offsets=0.0) -> pd.DataFrame:
     """Classes a, b, ... of n rows each, in columns of units and offsets."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(k), n)
@@ -31,7 +31,7 @@ def draws(k: int, p: int, n: int, seed: int, units=1.0, offsets=0.0) -> pd.DataF
     return frame.assign(y=[chr(97 + j) for j in y])
 
 
-def scaled(units) -> pd.DataFrame:
+def in_units(units) -> pd.DataFrame:
     data = IRIS.copy()
     data[data.columns[:4]] *= units
     return data
@@ -42,19 +42,19 @@ TABLES = {
     "wine": ("cultivar ~ .", load_wine()),
     "penguins": (f"species ~ {' + '.join(BIRDS)}", PENGUINS),
     "penguins, sex": (f"sex ~ {' + '.join(BIRDS)}", PENGUINS),
-    "units of 1e-9": ("species ~ .", scaled(1e-9)),
-    "units of 1e9": ("species ~ .", scaled(1e9)),
-    "units of 1e-120": ("species ~ .", scaled(1e-120)),
-    "unlike units": ("species ~ .", scaled([1e-9, 1.0, 1e9, 1e-3])),
-    "years": ("y ~ .", draws(3, 2, 60, 1, offsets=2000.0)),
-    "microseconds": ("y ~ .", draws(3, 2, 60, 2, units=3e13, offsets=50.0)),
-    "26 classes": ("y ~ .", draws(26, 6, 30, 3, units=[1, 10, 1e3, 1e-3, 1, 1])),
-    "40 columns": ("y ~ .", draws(3, 39, 60, 4)),
+    "units of 1e-9": ("species ~ .", in_units(1e-9)),
+    "units of 1e9": ("species ~ .", in_units(1e9)),
+    "units of 1e-120": ("species ~ .", in_units(1e-120)),
+    "unlike units": ("species ~ .", in_units([1e-9, 1.0, 1e9, 1e-3])),
+    "years": ("y ~ .", simulate_classes(3, 2, 60, 1, offsets=2000.0)),
+    "microseconds": ("y ~ .", simulate_classes(3, 2, 60, 2, units=3e13, offsets=50.0)),
+    "26 classes": ("y ~ .", simulate_classes(26, 6, 30, 3, units=[1, 10, 1e3, 1e-3, 1, 1])),
+    "40 columns": ("y ~ .", simulate_classes(3, 39, 60, 4)),
 }
 
 
 def printed_cells(summary) -> list[list[list[str]]]:
-    """Numbers of the lines of a table, as the text and as the HTML have them."""
+    """Return the numbers in the rows of a table, from the text and from the HTML."""
     lines = summary.as_text(10_000).splitlines()[5:-1]
     matches = [re.match(r"\s*\S.*?(?=((?:\s{2,}<?-?[\d.]+(?:e[+-]\d+)?)+)\s*$)", line) for line in lines]
     in_text = [match[1].split() for match in matches if match]
@@ -62,13 +62,13 @@ def printed_cells(summary) -> list[list[list[str]]]:
     return [[row for row in rows if row and row[0]] for rows in (in_text, in_html)]
 
 
-def said(fit) -> str:
-    """The section of functions as one line."""
+def functions_section(fit) -> str:
+    """Return the section of functions as one line."""
     return " ".join(fit.summary(["functions"]).as_text().split())
 
 
-def coefficients(fit, section: str, column: int | None = None) -> list[np.ndarray]:
-    """Printed coefficients, the constant first, terms by classes; of a table by (class, term) one column."""
+def printed_coefficients(fit, section: str, column: int | None = None) -> list[np.ndarray]:
+    """Return printed coefficients, constant first, terms by classes; of a long table, one column."""
     found = []
     for rows in printed_cells(fit.summary(sections=[section])):
         rows = [row for row in rows if re.match(r"-?\d", row[0])]
@@ -82,7 +82,7 @@ def coefficients(fit, section: str, column: int | None = None) -> list[np.ndarra
     return found
 
 
-def values_of(coef: np.ndarray, fit, data: pd.DataFrame) -> np.ndarray:
+def function_values(coef: np.ndarray, fit, data: pd.DataFrame) -> np.ndarray:
     return coef[0] + data[list(fit.terms)].to_numpy(dtype=float) @ coef[1:]
 
 
@@ -99,9 +99,9 @@ def assert_decides(scores: np.ndarray, exact: np.ndarray, within: float) -> None
 def test_rows_are_classified_by_the_printed_functions_as_by_the_fit(name):
     formula, data = TABLES[name]
     fit = lda(formula, data)
-    assert f"within 0.001, {FAR}" in said(fit)
-    for coef in coefficients(fit, "functions"):
-        scores = values_of(coef, fit, data)
+    assert f"within 0.001, {FAR}" in functions_section(fit)
+    for coef in printed_coefficients(fit, "functions"):
+        scores = function_values(coef, fit, data)
         assert_decides(scores, fit.predict_log_proba().to_numpy(), 0.001)
         assert (fit.classes.to_numpy()[scores.argmax(axis=1)] == fit.predict().to_numpy()).all()
 
@@ -116,11 +116,11 @@ def test_functions_of_penguins_were_useless_with_one_number_of_decimals():
     truth = PENGUINS["species"].to_numpy()
 
     def wrong(coef):
-        return (fit.classes.to_numpy()[values_of(coef, fit, columns).argmax(axis=1)] != truth).sum()
+        return (fit.classes.to_numpy()[function_values(coef, fit, columns).argmax(axis=1)] != truth).sum()
 
     exact = np.vstack([fit.intercept, fit.coef])
     assert (wrong(exact), wrong(exact.round(2))) == (1, 67)
-    assert [wrong(coef) for coef in coefficients(fit, "functions")] == [1, 1]
+    assert [wrong(coef) for coef in printed_coefficients(fit, "functions")] == [1, 1]
 
 
 @settings(max_examples=25, deadline=None)
@@ -131,24 +131,24 @@ def test_functions_of_penguins_were_useless_with_one_number_of_decimals():
 )
 def test_functions_of_any_units_and_offsets_decide_as_the_fit(seed, columns, k):
     exponents, offsets = zip(*columns, strict=True)
-    data = draws(k, len(columns), 12, seed, 10.0 ** np.array(exponents), np.array(offsets))
+    data = simulate_classes(k, len(columns), 12, seed, 10.0 ** np.array(exponents), np.array(offsets))
     fit = lda("y ~ .", data)
-    for coef in coefficients(fit, "functions"):
-        scores, exact = values_of(coef, fit, data), fit.predict_log_proba().to_numpy()
+    for coef in printed_coefficients(fit, "functions"):
+        scores, exact = function_values(coef, fit, data), fit.predict_log_proba().to_numpy()
         assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() <= 0.002
 
 
 def test_summaries_note_insufficient_digits_and_the_hint_works():
-    near, far = draws(3, 2, 60, 5, offsets=3e6), draws(3, 2, 60, 5, offsets=1e9)
-    text = said(lda("y ~ .", near))
+    near, far = simulate_classes(3, 2, 60, 5, offsets=3e6), simulate_classes(3, 2, 60, 5, offsets=1e9)
+    text = functions_section(lda("y ~ .", near))
     bound = float(re.search(r"determine the functions only within ([^\s:]+): use predict\(\)", text)[1])
     assert 0.001 < bound < 1
-    for coef in coefficients(lda("y ~ .", near), "functions"):
+    for coef in printed_coefficients(lda("y ~ .", near), "functions"):
         fit = lda("y ~ .", near)
-        scores, exact = values_of(coef, fit, near), fit.predict_log_proba().to_numpy()
+        scores, exact = function_values(coef, fit, near), fit.predict_log_proba().to_numpy()
         assert np.abs((scores - scores[:, :1]) - (exact - exact[:, :1])).max() < 2 * bound
-    assert "do not determine the functions" in said(lda("y ~ .", far))
-    assert "within 0.001" in said(lda("y ~ I(x0 - 1e9) + I(x1 - 1e9)", far))
+    assert "do not determine the functions" in functions_section(lda("y ~ .", far))
+    assert "within 0.001" in functions_section(lda("y ~ I(x0 - 1e9) + I(x1 - 1e9)", far))
     digits = re.findall(r"\d[\d.]{9,}", text)
     assert digits
     assert max(len(number.replace(".", "")) for number in digits) == 15
@@ -158,8 +158,8 @@ def test_summaries_note_insufficient_digits_and_the_hint_works():
 def test_rows_are_classified_by_the_printed_log_odds(name):
     formula, data = TABLES[name]
     fit = lda(formula, data)
-    for coef in coefficients(fit, "log_odds", 0):
-        odds = np.column_stack([np.zeros(len(data)), values_of(coef, fit, data)])
+    for coef in printed_coefficients(fit, "log_odds", 0):
+        odds = np.column_stack([np.zeros(len(data)), function_values(coef, fit, data)])
         assert_decides(odds, fit.predict_log_proba().to_numpy(), 0.025)
 
 
@@ -167,8 +167,8 @@ def test_rows_are_classified_by_the_printed_log_odds(name):
 def test_rows_are_classified_by_a_printed_logistic_regression(unit):
     data = PENGUINS.assign(body_mass_g=unit * PENGUINS["body_mass_g"])
     fit = logistic("sex ~ body_mass_g + year", data)
-    for coef in coefficients(fit, "log_odds", 0):
-        odds = np.column_stack([np.zeros(len(data)), values_of(coef, fit, data)])
+    for coef in printed_coefficients(fit, "log_odds", 0):
+        odds = np.column_stack([np.zeros(len(data)), function_values(coef, fit, data)])
         assert_decides(odds, fit.predict_log_proba().to_numpy(), 0.001)
 
 
@@ -176,8 +176,8 @@ def test_rows_are_classified_by_a_printed_logistic_regression(unit):
 def test_rows_are_classified_by_printed_regressions_of_indicators(unit):
     data = PENGUINS.assign(body_mass_g=unit * PENGUINS["body_mass_g"])
     fit = indicator("species ~ bill_length_mm + body_mass_g + year", data)
-    for coef in coefficients(fit, "coefficients", 0):
-        assert np.abs(values_of(coef, fit, data) - fit.fitted.to_numpy()).max() <= 1e-4
+    for coef in printed_coefficients(fit, "coefficients", 0):
+        assert np.abs(function_values(coef, fit, data) - fit.fitted.to_numpy()).max() <= 1e-4
 
 
 @pytest.mark.filterwarnings("ignore::discrim.errors.ConvergenceWarning")
@@ -185,12 +185,12 @@ def test_rows_are_classified_by_printed_regressions_of_indicators(unit):
 def test_rows_lie_on_their_side_of_printed_planes(unit):
     data = TWO.assign(petal_length=unit * TWO["petal_length"])
     for fit in (hyperplane("species ~ .", data), perceptron("species ~ .", data)):
-        for coef in coefficients(fit, "coefficients"):
-            value = values_of(coef[:, :1], fit, data)[:, 0]
+        for coef in printed_coefficients(fit, "coefficients"):
+            value = function_values(coef[:, :1], fit, data)[:, 0]
             assert (np.where(value > 0, *fit.classes[::-1]) == fit.predict().to_numpy()).all()
     plane = hyperplane("species ~ .", data)
-    for coef in coefficients(plane, "coefficients"):
-        value = values_of(coef, plane, data)
+    for coef in printed_coefficients(plane, "coefficients"):
+        value = function_values(coef, plane, data)
         assert (plane.predict() == data["species"]).all()
         assert np.abs(value[:, 0] - plane.decision_function()).max() <= 0.001
         assert np.abs(value[:, 1] - plane.distance()).max() <= 0.001 * plane.margin
@@ -199,8 +199,8 @@ def test_rows_lie_on_their_side_of_printed_planes(unit):
 def test_a_perceptron_of_several_classes_decides_by_its_printed_planes():
     with pytest.warns(NoSeparationWarning):
         fit = perceptron("species ~ .", IRIS)
-    for coef in coefficients(fit, "coefficients"):
-        labels = fit.classes.to_numpy()[values_of(coef, fit, IRIS).argmax(axis=1)]
+    for coef in printed_coefficients(fit, "coefficients"):
+        labels = fit.classes.to_numpy()[function_values(coef, fit, IRIS).argmax(axis=1)]
         assert (labels == fit.predict().to_numpy()).all()
 
 
@@ -210,13 +210,13 @@ def test_printed_coefficients_reproduce_canonical_scores():
     cells = html_cells(result.summary())[2]
     assert cells[1][0] == "constant"
     coef = np.array([[float(text) for text in row[1:]] for row in cells[1:]])
-    scores = values_of(coef, fit, PENGUINS)
+    scores = function_values(coef, fit, PENGUINS)
     assert np.abs(scores - result.scores(PENGUINS).to_numpy()).max() <= 0.001
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_the_nearest_printed_mean_is_the_nearest_mean(offset):
-    data = draws(4, 3, 40, 6, offsets=offset)
+    data = simulate_classes(4, 3, 40, 6, offsets=offset)
     fit = nearest_centroid("y ~ .", data)
     text, page = printed_cells(fit.summary(sections=["means"]))
     means = np.array([[float(x) for x in row] for row in page])

@@ -21,7 +21,7 @@ MM = IRIS.assign(**{c: 10 * IRIS[c] for c in IRIS.columns[:4]})
 PENGUINS = load_penguins()
 
 
-def quiet(*fits, **options) -> pd.DataFrame:
+def compare_without_warnings(*fits, **options) -> pd.DataFrame:
     """A comparison that warns of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -42,7 +42,7 @@ def test_models_of_the_same_columns_keep_their_criteria():
         lda(FORMULA, IRIS, prior="equal"),
     )
     rotated = lda("species ~ petal_width + sepal_length + petal_length + sepal_width", IRIS.copy())
-    table = quiet(*fits, rotated)
+    table = compare_without_warnings(*fits, rotated)
     for name in ("aic", "bic", "llf", "nobs"):
         assert table[name].tolist() == [getattr(fit, name) for fit in (*fits, rotated)]
     for fit, result in zip((*fits, rotated), table["llf_given_row"], strict=True):
@@ -85,12 +85,12 @@ def test_the_conditional_likelihood_has_no_units_and_agrees_with_the_logistic_mo
         logistic(SHORT, TWO),
         logistic(SHORT, TWO, bias_reduction=True),
     )
-    table = quiet(*fits)
+    table = compare_without_warnings(*fits)
     np.testing.assert_allclose(table["llf_given_row"], [fit.llf for fit in fits], rtol=1e-10)
     assert table["aic"].tolist() == [fit.aic for fit in fits]
     weights = 1.0 + np.arange(100) % 3
     heavy = logistic(SHORT, TWO, weights=weights)
-    assert quiet(heavy)["llf_given_row"].iloc[0] == pytest.approx(heavy.llf, rel=1e-10)
+    assert compare_without_warnings(heavy)["llf_given_row"].iloc[0] == pytest.approx(heavy.llf, rel=1e-10)
 
 
 def test_joint_and_conditional_likelihoods_are_not_compared():
@@ -101,7 +101,10 @@ def test_joint_and_conditional_likelihoods_are_not_compared():
     assert table.loc["Logistic", "aic"] == logit.aic
     # The logistic model has the largest of all linear log odds.
     assert table.loc["LDA", "llf_given_row"] < table.loc["Logistic", "llf_given_row"]
-    assert quiet(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["aic"].iloc[0] == linear.aic
+    assert (
+        compare_without_warnings(linear, indicator(SHORT, TWO), knn(SHORT, TWO, k=5))["aic"].iloc[0]
+        == linear.aic
+    )
 
 
 def test_lda_and_logistic_of_other_terms_are_compared_by_fit():
@@ -127,7 +130,7 @@ def test_every_comparison_has_a_row_for_each_fit():
     with pytest.raises(DataError):
         plain.pairs()
     with pytest.raises(NotSupportedError):
-        quiet(linear, qda(SHORT, TWO)).log_odds()
+        compare_without_warnings(linear, qda(SHORT, TWO)).log_odds()
     for options in ({"by": "pair"}, {"cv": 3}):
         with pytest.raises(TypeError):
             compare(linear, logit, **options)
@@ -147,7 +150,12 @@ def test_a_count_has_a_probability_and_no_density():
     normal, counted = naive_bayes("y ~ a + b", data), naive_bayes("y ~ a + b", data, counts=["a", "b"])
     with pytest.warns(NotComparableWarning):
         assert compare(normal, counted)["aic"].isna().all()
-    assert quiet(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["aic"].round(6).nunique() == 1
+    assert (
+        compare_without_warnings(counted, naive_bayes("y ~ b + a", data, counts=["a", "b"]))["aic"]
+        .round(6)
+        .nunique()
+        == 1
+    )
 
 
 HALVES = [IRIS.iloc[i::2].reset_index(drop=True) for i in (0, 1)]
@@ -196,7 +204,9 @@ def test_rows_that_one_fit_drops_are_named_with_a_valid_hint():
     complete = PENGUINS.dropna(subset=["bill_depth_mm", "sex"])
     assert compare_quietly(*(lda(formula, complete) for formula in formulas))["nobs"].tolist() == [333, 333]
     # The same rows of another table of the same index are the same rows.
-    assert quiet(lda(formulas[1], PENGUINS), qda(formulas[1], complete))["aic"].notna().all()
+    assert (
+        compare_without_warnings(lda(formulas[1], PENGUINS), qda(formulas[1], complete))["aic"].notna().all()
+    )
 
 
 def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
@@ -210,7 +220,7 @@ def test_by_pair_rows_of_one_table_may_be_dropped_but_not_be_of_another():
 def test_fits_without_rows_are_distinguished_by_counts_and_means(tmp_path):
     lda(FORMULA, IRIS).save(tmp_path / "fit")
     fixed = load(tmp_path / "fit")
-    table = quiet(fixed, qda(FORMULA, IRIS))
+    table = compare_without_warnings(fixed, qda(FORMULA, IRIS))
     assert table["aic"].notna().all()
     assert table["llf_given_row"].isna().tolist() == [True, False]
     with pytest.warns(NotComparableWarning):
@@ -219,7 +229,7 @@ def test_fits_without_rows_are_distinguished_by_counts_and_means(tmp_path):
         compare(fixed, lda(FORMULA, IRIS.iloc[::2]))
     assert "75" in str(caught.value)
     made = discrim.moments(FORMULA, IRIS)
-    assert quiet(lda(moments=made), lda(FORMULA, IRIS))["aic"].round(6).nunique() == 1
+    assert compare_without_warnings(lda(moments=made), lda(FORMULA, IRIS))["aic"].round(6).nunique() == 1
 
 
 @pytest.mark.slow

@@ -186,7 +186,7 @@ def test_each_choice_on_noise_has_the_error_of_chance(options):
 # ------------------------------------------------------------------ what is said of it
 
 
-def said(summary) -> str:
+def summary_text(summary) -> str:
     return " ".join(str(summary).split())
 
 
@@ -196,24 +196,24 @@ def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_pat
     fit = choice.fit
     message = "The same observations chose the columns (stepwise by wilks, of 13 terms)"
     for printed in (fit.summary(), fit.summary(["header"]), repr(fit)):
-        assert message in said(printed)
-    assert "p-values" in said(fit.summary())
+        assert message in summary_text(printed)
+    assert "p-values" in summary_text(fit.summary())
     error = fit.summary().tables["header"].loc["Error, selection repeated", "value"]
     assert error == choice.error_rates(["cv"], seed=0)["estimate"].item()
-    assert message not in said(lda(fit.formula, WINE).summary())
+    assert message not in summary_text(lda(fit.formula, WINE).summary())
     fit.save(tmp_path / "fit")
     loaded = discrim.load(tmp_path / "fit")
     for printed in (loaded.summary(), repr(loaded)):
-        assert message in said(printed)
+        assert message in summary_text(printed)
     loaded.save(tmp_path / "again")
-    assert message in said(discrim.load(tmp_path / "again").summary())
+    assert message in summary_text(discrim.load(tmp_path / "again").summary())
     fit.report(tmp_path / "page.html", pictures=[])
-    assert "the columns (stepwise by wilks, of 13 terms)" in said(
+    assert "the columns (stepwise by wilks, of 13 terms)" in summary_text(
         (tmp_path / "page.html").read_text(encoding="utf-8")
     )
     with pytest.warns(DiscrimWarning, match=r"columns of 'LDA \(1\)' were selected"):
         compare(fit, lda("cultivar ~ hue", WINE))
-    assert "choice of the columns (stepwise by wilks, of 13 terms) is repeated" in said(
+    assert "choice of the columns (stepwise by wilks, of 13 terms) is repeated" in summary_text(
         choice.assess(seed=1).summary()
     )
 
@@ -221,13 +221,15 @@ def test_the_summary_notes_that_columns_were_selected_from_the_same_rows(tmp_pat
 def test_errors_without_a_repeated_choice_have_a_note():
     choice = stepwise("cultivar ~ .", WINE, **STRICT)
     cv = cross_validate(choice.fit, 4, seed=1, nested=False)
-    assert "was made with the same rows and is kept, so the estimates are optimistic" in said(cv.summary())
+    assert "was made with the same rows and is kept, so the estimates are optimistic" in summary_text(
+        cv.summary()
+    )
     assert cv.labels.equals(cross_validate(lda(choice.fit.formula, WINE), 4, seed=1).labels)
 
 
 def test_a_logistic_regression_points_to_the_folds():
     choice = stepwise("sex ~ bill_depth_mm + island + year", PENGUINS, criterion="aic")
-    assert 'error_rates(["cv"]) repeats the choice in each fold' in said(choice.fit.summary())
+    assert 'error_rates(["cv"]) repeats the choice in each fold' in summary_text(choice.fit.summary())
 
 
 STRANGE_WORDS = [{"kind": "columns", "words": words} for words in (7, "", "stepwise\n", "by wilks " * 40)]
@@ -346,7 +348,7 @@ def test_a_function_is_called_without_each_fold():
             assert cv.labels[repeat][at].astype(object).equals(own.predict(data[at]).astype(object))
             np.testing.assert_allclose(cv.posteriors(repeat)[at], own.predict_proba(data[at]), atol=1e-12)
     assert cv.prior == "refitted"
-    assert "called with the rows outside each fold" in said(cv.summary())
+    assert "called with the rows outside each fold" in summary_text(cv.summary())
     assert abs(cv.table()["estimate"]["error"] - 0.5) < 0.2
 
 

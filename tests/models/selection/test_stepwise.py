@@ -24,13 +24,13 @@ IRIS, WINE = load_iris(), load_wine()
 COLUMNS = [c for c in WINE.columns if c != "cultivar"]
 
 
-def fit(terms: list[str]):
+def fit_terms(terms: list[str]):
     return lda(f"cultivar ~ {' + '.join(terms)}", WINE)
 
 
-def judged(terms: list[str], criterion: str) -> float:
-    """The criterion of a fit to the terms, larger for better."""
-    model = fit(terms)
+def criterion_of_terms(terms: list[str], criterion: str) -> float:
+    """Return the criterion of a fit to the terms, larger for better."""
+    model = fit_terms(terms)
     if criterion == "wilks":
         return -model.manova().loc["Wilks' lambda", "statistic"]
     if criterion == "rao":
@@ -39,7 +39,7 @@ def judged(terms: list[str], criterion: str) -> float:
 
 
 def partial_p(terms: list[str], term: str) -> float:
-    return fit(terms).partial_tests().loc[term, "p"]
+    return fit_terms(terms).partial_tests().loc[term, "p"]
 
 
 @pytest.mark.slow
@@ -49,9 +49,9 @@ def test_every_step_forward_is_the_best_of_all_refits(criterion):
     chosen: list[str] = []
     for _, row in result.steps.iterrows():
         ready = [t for t in COLUMNS if t not in chosen and partial_p([*chosen, t], t) <= 0.01]
-        assert row["term"] == max(ready, key=lambda t: judged([*chosen, t], criterion))
+        assert row["term"] == max(ready, key=lambda t: criterion_of_terms([*chosen, t], criterion))
         chosen.append(row["term"])
-        model = fit(chosen)
+        model = fit_terms(chosen)
         expected = model.partial_tests().loc[row["term"]]
         np.testing.assert_allclose(
             row[["F", "df1", "df2", "partial_R2"]].astype(float),
@@ -63,25 +63,25 @@ def test_every_step_forward_is_the_best_of_all_refits(criterion):
         np.testing.assert_allclose(row["wilks"], tests["Wilks' lambda"], rtol=1e-8)
         np.testing.assert_allclose(row["ascc"], tests["Pillai's trace"] / 2, rtol=1e-8)
         if criterion != "wilks":
-            np.testing.assert_allclose(row[criterion], judged(chosen, criterion), rtol=1e-8)
+            np.testing.assert_allclose(row[criterion], criterion_of_terms(chosen, criterion), rtol=1e-8)
     remaining = [t for t in COLUMNS if t not in chosen]
     assert all(partial_p([*chosen, t], t) > 0.01 for t in remaining)
     assert result.selected.tolist() == chosen
-    pd.testing.assert_frame_equal(result.fit.means, fit(chosen).means)
+    pd.testing.assert_frame_equal(result.fit.means, fit_terms(chosen).means)
 
 
 def test_every_step_backward_removes_the_weakest_term():
     result = stepwise("cultivar ~ .", WINE, direction="backward", stay=0.01)
     chosen = list(COLUMNS)
     for _, row in result.steps.iterrows():
-        tests = fit(chosen).partial_tests()
+        tests = fit_terms(chosen).partial_tests()
         assert row["term"] == tests["p"].idxmax()
         np.testing.assert_allclose(
             row[["F", "df2"]].astype(float), tests.loc[row["term"], ["F", "df2"]], rtol=1e-7
         )
         chosen.remove(row["term"])
-        np.testing.assert_allclose(row["wilks"], -judged(chosen, "wilks"), rtol=1e-8)
-    assert (fit(chosen).partial_tests()["p"] <= 0.01).all()
+        np.testing.assert_allclose(row["wilks"], -criterion_of_terms(chosen, "wilks"), rtol=1e-8)
+    assert (fit_terms(chosen).partial_tests()["p"] <= 0.01).all()
     assert sorted(result.selected) == sorted(chosen)
 
 
