@@ -134,7 +134,7 @@ def refuse_unknown_levels(fit, table, used):
 
 
 def table_and_mask(verb):
-    """Return a table that suits a model, and the mask of its used rows; hyperplanes need separable classes."""
+    """Return a table that suits a model, and the mask of its used rows (hyperplane: separable classes)."""
     if verb is not discrim.hyperplane:
         return TABLE, USED
     some = (TABLE["y"] != "b").to_numpy() & (TABLE["y"] != "other").to_numpy()
