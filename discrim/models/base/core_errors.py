@@ -17,12 +17,18 @@ from discrim.errors import CollinearError, DataError, DiscrimError, NotSupported
 
 
 def _describe_singular_principal_scores(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return message and hint for a singular covariance of scores on principal axes (`components=`)."""
+    """Return message and hint for a singular covariance of scores on principal axes (`components=`).
+
+    `values` are described in `_describe_singular_scores`.
+    """
     return _describe_singular_scores(values, "components", "principal axes", 'covariance="shrunk"')
 
 
 def _describe_singular_ncomp_scores(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return message and hint for a singular covariance of scores on the axes of `ncomp=`."""
+    """Return message and hint for a singular covariance of scores on the axes of `ncomp=`.
+
+    `values` are described in `_describe_singular_scores`.
+    """
     return _describe_singular_scores(values, "ncomp", "axes of ncomp=", 'covariance="shrunk" without ncomp=')
 
 
@@ -34,7 +40,8 @@ def _describe_singular_scores(
     Parameters
     ----------
     values : mapping
-        Data of the error: number of axes ("wanted"), degrees of freedom ("df") and the class ("where").
+        Data of the error: number of axes ("wanted"), degrees of freedom ("df"), and where the covariance was
+        estimated, such as "in class 'a'" ("where").
     option, axes : str
         Option that sets the number of axes, and the name of these axes.
     other : str
@@ -57,7 +64,11 @@ def _describe_singular_scores(
 
 
 def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return message and hint for a factor model whose signal dimensions leave none for the noise."""
+    """Return message and hint for a factor model whose signal dimensions leave none for the noise.
+
+    `values` are the number of signal dimensions ("dimension"), the rank of the covariance ("rank"), and where
+    it was estimated, such as "in class 'a'" ("where").
+    """
     dimension = values["dimension"]
     rank = values["rank"]
     hint = f'Pass dimensions= with at most {rank - 1}, or covariance="shrunk".'
@@ -71,7 +82,10 @@ def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return message and hint for a factor model with a signal variance smaller than the noise variance."""
+    """Return message and hint for a factor model with a signal variance smaller than the noise variance.
+
+    `values` are the option `form=`, such as "AkjBkQkD" ("form"), and the quoted class label ("class_name").
+    """
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
     other = "AkjBkQkD" if has_common_dimension(form) else "AkjBkQkDk"
@@ -83,7 +97,11 @@ def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _describe_missing_likelihood(values: Mapping[str, Any]) -> tuple[str, str]:
-    """Return message and hint for a covariance that is not a maximum likelihood estimate."""
+    """Return message and hint for a covariance that is not a maximum likelihood estimate.
+
+    `values` contain the name of the covariance model ("name"): a value of `covariance=` or a key of
+    `COVARIANCE_NAMES`.
+    """
     name = COVARIANCE_NAMES.get(values["name"], f'covariance="{values["name"]}"')
     return (
         f"A likelihood requires a maximum likelihood estimate, which {name} is not.",

@@ -40,7 +40,11 @@ SAMPLE_ROWS = 10_000
 
 
 def column_range(moments: ClassMoments) -> ColumnRange:
-    """Return the range of values of each column, in the units of the data, that new rows may have."""
+    """Return the range of each column, in the units of the data, outside which new rows are rejected.
+
+    It extends from the smallest to the largest class mean, plus `MAX_DEVIATIONS` within-class standard
+    deviations on either side.
+    """
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):
         max_deviations = MAX_DEVIATIONS * (_within_sd(moments, _variances(moments)) / moments.scale)

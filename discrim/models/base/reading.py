@@ -799,7 +799,10 @@ def few_rows_hint(rows: int) -> str:
 
 
 def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
-    """Raise CollinearError if there are too few rows for a pooled covariance; the rows are not read.
+    """Raise CollinearError if rows minus classes are fewer than columns, so that no pooled covariance exists.
+
+    This check precedes the computation of moments. It does not read the values of a source, whose number of
+    labelled rows may be an upper bound; `raise_if_too_few_df` checks the moments.
 
     Parameters
     ----------
@@ -817,7 +820,7 @@ def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
 def raise_if_too_few_df(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
-    """Raise CollinearError if the rows have too few degrees of freedom within classes.
+    """Raise CollinearError if rows minus classes, the degrees of freedom, are too few for a covariance.
 
     Parameters
     ----------
@@ -851,10 +854,11 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
     Parameters
     ----------
     rows, n_classes : int
+        Numbers of rows and of classes.
     terms : tuple of str
         Columns of the design.
     hint : str or None
-        Hint of the error; by default other covariances.
+        Hint of the error; by default the alternatives of lda().
     """
     if rows <= n_classes:
         raise CollinearError(

@@ -41,9 +41,20 @@ class Decision:
     reject: float | None = None
 
     def codes(self, scores: Floats) -> Codes:
-        """Return the classes (m,) for scores (m, K), K for rejected rows and -1 for missing scores.
+        """Return the class with the smallest expected cost for each row.
 
-        The smallest expected cost is Chow's rule (1970, IEEE Transactions on Information Theory 16, 41-46).
+        A row is rejected if this cost exceeds `reject` (Chow, 1970, IEEE Transactions on Information Theory
+        16, 41-46). Without `costs` and `reject` the class has the largest score.
+
+        Parameters
+        ----------
+        scores : (m, K) float
+            Log posteriors up to a constant for each row; any scores without `costs` and `reject`.
+
+        Returns
+        -------
+        (m,) int
+            K for rejected rows, -1 for rows with a missing score or with probability zero in every class.
         """
         if self.costs is None and self.reject is None:
             return rules.best_class(scores)

@@ -40,7 +40,7 @@ def register_class(stored_class: type) -> None:
 
 
 ARRAY_NODE = object()
-"""Node of an array, which is among the arrays and not among the values."""
+"""Placeholder for a JSON value that does not exist, because the object is an array and stored separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,12 @@ def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
         Path of the object in the file.
     arrays : dict of str to array
         Arrays by path, to which the arrays of the object are added.
+
+    Returns
+    -------
+    object
+        A scalar for a scalar, the result of `_encode_items` for a tuple, a dict of the fields for a named
+        tuple or a dataclass, and `ARRAY_NODE` for an array or a `Covariance`.
     """
     if isinstance(value, np.generic):
         return value.item()
@@ -181,7 +187,12 @@ def _encode_fields(
     path : str
         Path of the object in the file, to which the names are appended.
     arrays : dict of str to array
-        Arrays by path, which is changed.
+        Arrays by path, to which the arrays of the attributes are added.
+
+    Returns
+    -------
+    dict
+        JSON values by name, without attributes that are arrays.
     """
     node: dict[str, Any] = {}
     for name in names:
@@ -199,6 +210,13 @@ def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) 
         Path of the tuple in the file.
     arrays : dict of str to array
         Arrays by path, to which the joined arrays are added.
+
+    Returns
+    -------
+    list or dict
+        The JSON values of the items. If items are or contain arrays, a dict of these values ("items"; None
+        for an item that is an array) and the shapes of the joined arrays ("shapes"): for each path within an
+        item a list with the shape in each item, None for an item without that array.
     """
     nodes = []
     item_arrays: list[dict[str, Floats]] = []
@@ -244,11 +262,17 @@ class _Reader:
         Parameters
         ----------
         value_type : type
-            A class or a form of `typing`.
+            Annotation: a class, a `Literal`, a union, or a parametrized tuple or array.
         node : object
-            The JSON value; `ARRAY_NODE` if the file has none.
+            The JSON value. `ARRAY_NODE` if the JSON values do not contain it: it is then an array or missing.
         path : str
-            Path of the value in the file, which is the name of its array.
+            Path of the value in the file, such as "sphere.root". If the value is an array, the array is
+            stored under this name.
+
+        Returns
+        -------
+        object
+            An instance of `value_type`.
         """
         origin = get_origin(value_type)
         if origin in (Union, UnionType):
@@ -273,7 +297,10 @@ class _Reader:
         raise _invalid_value_error(node, path)
 
     def _read_union(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
-        """Convert a JSON value to the first of several types (of a Union) that matches it."""
+        """Convert a JSON value to a type of a union: the type of the value itself, or else the last type.
+
+        None is converted to None if the union contains it. The parameters are the ones of `read_value`.
+        """
         if node is None and NoneType in types:
             return None
         possible = [candidate for candidate in types if candidate is not NoneType]
@@ -283,7 +310,11 @@ class _Reader:
         return self.read_value(possible[-1], node, path)
 
     def _read_array(self, dtype: type, node: Any, path: str) -> Any:
-        """Return the array at a path as a dtype; raise InvalidStateError if it is missing or does not fit."""
+        """Remove the array at a path from `arrays` and return it as a dtype.
+
+        Raises InvalidStateError if `node` is not `ARRAY_NODE`, the array is missing, or its values are not
+        integers or flags (zero and one) as required by `dtype`.
+        """
         if node is not ARRAY_NODE or path not in self.arrays:
             raise InvalidStateError(f"its array {path!r} is missing")
         array = self.arrays.pop(path)
@@ -294,14 +325,14 @@ class _Reader:
         return array.astype(dtype, copy=False)
 
     def _read_tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
-        """Return a tuple, whose items share joined arrays if they have any.
+        """Convert a JSON value from `_encode_items` to a tuple.
 
         Parameters
         ----------
         types : tuple of type
             Types of the items; (type, ...) for any number of items.
         node : object
-            The JSON value.
+            The JSON value: a list, or a dict of "items" and "shapes" if arrays of the items are joined.
         path : str
             Path of the tuple in the file.
         """

@@ -107,7 +107,7 @@ def absent_class_mask(
 
 
 def absent_classes_note(absent: pd.Index) -> str:
-    """Return a note on the classes in `absent`, which rules without some rows lack; "" if it is empty."""
+    """Return a note on the classes in `absent`, whose rows are all left out together; "" if it is empty."""
     if not len(absent):
         return ""
     label = "Class" if len(absent) == 1 else "Each of the classes"

@@ -240,7 +240,7 @@ class EvaluationOptions:
     seed : int or None
         Seed of folds and samples.
     refit_prior : bool or None
-        Whether rules without some rows estimate class proportions again; None for the model's default.
+        Whether refits to part of the rows estimate class proportions again; None for the model's default.
     missing_policy : MissingPolicy
         Options for missing values and unseen levels in new rows.
     prior : (K,) float or None
@@ -774,7 +774,10 @@ def counted_rates(
 def _rates_of_predictions(
     fit: FittedModel[Any], actual: Codes, predicted: Codes, weights: Floats | None, options: EvaluationOptions
 ) -> ErrorRateEstimate:
-    """Return the error rate of predicted classes, weighted by the prior.
+    """Return the error rate of predicted classes, or their mean cost if the options have costs.
+
+    Error rates of the classes are weighted by the prior: `options.prior`, or by default the prior of the fit.
+    If the fit estimated it from its class proportions, the overall rate is the proportion of wrong rows.
 
     Parameters
     ----------
@@ -784,6 +787,7 @@ def _rates_of_predictions(
     weights : (n,) float or None
         Frequency weights.
     options : EvaluationOptions
+        `costs`, `prior` and `level` are used.
     """
     estimated_prior = options.prior is None and fit.estimates.estimated_prior
     prior = fit.prior_values() if options.prior is None else options.prior

@@ -254,7 +254,15 @@ def casewise(
 
 
 def _score_new_rows(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[Codes, Floats]:
-    """Return classes (n,) of new rows, -1 if missing, and their scores (n, K)."""
+    """Return the actual classes of new rows, and their scores under the rule of the fit.
+
+    Returns
+    -------
+    actual : (n,) int
+        -1 if the class is missing or the table lacks the response.
+    scores : (n, K) float
+        NaN for rows with missing values.
+    """
     n = design_rows.table.nrows
     k = len(fit.classes)
     raise_if_many_scores(n, k, "A casewise table")

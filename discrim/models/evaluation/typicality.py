@@ -167,7 +167,11 @@ class TypicalityMeasure:
 
 
 def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
-    """Return the nonconformity (m, K) of scores (m, K): "lac", or "margin" for models without posteriors."""
+    """Return the nonconformity (m, K) of scores (m, K) of the rule; larger values are less typical.
+
+    It is minus the log odds of the class ("lac"), or for models without posteriors the best score of the
+    other classes minus the score of the class ("margin"); see `nonconformity_scores`.
+    """
     return nonconformity_scores(scores, "lac" if fit.has_posteriors else "margin")
 
 
@@ -578,18 +582,25 @@ def typicality_blocks(
     *,
     are_fit_rows: bool,
 ) -> Iterator[tuple[Any, Floats]]:
-    """Iterate over positions and typicality (K, m) of rows, block by block.
+    """Compute the typicality of rows in each class from their squared distances, block by block.
 
     Parameters
     ----------
     fit : FittedModel
     design_rows : DesignRows
     tail_probability : callable
-        Function of squared distances (K, m), class counts, degrees of freedom and the number of columns that
-        returns an array (K, m).
+        Function of squared distances (K, m), class counts and degrees of freedom, both (K, m) or (K, 1), and
+        the number of columns. It returns the typicality (K, m).
     are_fit_rows : bool
         Whether the rows are rows of the fit. Each is then left out of its class, if distances have a closed
         form.
+
+    Yields
+    ------
+    rows : slice or (m,) int
+        Positions of the rows in the table.
+    typicality : (K, m) float
+        Values that `tail_probability` returns.
     """
     p = len(fit.terms)
     estimates = fit.estimates

@@ -65,9 +65,21 @@ MAX_FOLD_IMBALANCE = 2.0
 
 
 def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
-    """Return whether rules without some rows estimate the prior again; a prior of the user is always fixed.
+    """Return whether refits to part of the rows, such as all folds except one, estimate the prior again.
 
-    Raises DataError if `refit_prior` is neither a bool nor None, which stands for the default of the model.
+    Parameters
+    ----------
+    fit : FittedModel
+    refit_prior : bool or None
+        Whether to estimate class proportions again; None for the default of the model. A prior that the user
+        specified is fixed in any case.
+
+    Raises
+    ------
+    DataError
+        `refit_prior` is neither a bool nor None.
+    NotSupportedError
+        `refit_prior` is False and the model lacks posteriors.
     """
     if refit_prior is not None and not isinstance(refit_prior, bool):
         raise DataError(
@@ -84,9 +96,10 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
 
 
 def refit_prior_source(fit: FittedModel[Any], refit_prior: bool | None) -> str:
-    """Return how rules without some rows obtain the prior; empty for a model without a prior.
+    """Return how refits to part of the rows, such as all folds except one, obtain the prior.
 
-    It is "given" (by the user), "fixed" (to the class proportions of all rows) or "refitted".
+    It is "given" (by the user), "fixed" (to the class proportions of all rows), "refitted", or empty for a
+    model without a prior. `refit_prior` is as in `refits_prior`.
     """
     if fit.prior_in_refits == "none":
         return ""

@@ -546,7 +546,9 @@ def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: 
 def _interactive_plane(
     section: PlaneSection, names: tuple[str, str], options: PlotOptions, title: str, draw: DrawFunction
 ) -> Figure:
-    """Draw the plane of two columns with plotly, with the posteriors at each point.
+    """Draw the regions and rows in the plane of two columns with plotly.
+
+    Tooltips show the posteriors at the position of the pointer, if the model has posteriors.
 
     Parameters
     ----------
@@ -555,8 +557,9 @@ def _interactive_plane(
         Columns of the axes.
     options : PlotOptions
     title : str
+        Title of the plot.
     draw : callable
-        Function that draws the outlines of the model on axes.
+        Function that draws the outlines of the model on axes of matplotlib; they become traces of the figure.
 
     Returns
     -------

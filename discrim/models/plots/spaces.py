@@ -295,7 +295,9 @@ def read_columns_option(
     used_options=("columns", "level", "centred"),
 )
 def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw covariance ellipses of the classes and the pooled one, for all pairs of columns if several.
+    """Draw covariance ellipses of the classes and of the pooled covariance, in the plane of two columns.
+
+    For more than two columns it draws `pairs`, which has the ellipses of the classes only.
 
     Parameters
     ----------

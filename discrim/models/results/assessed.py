@@ -119,13 +119,14 @@ class Assessment(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def overall(self) -> pd.DataFrame:
-        """Figures of all classes together, by measure.
+        """Overall performance measures: estimate, se, low and high, indexed by measure.
 
-        estimate, se, low and high of accuracy, balanced accuracy, kappa, and AUC, for the
-        second of two classes, or the mean over all pairs of more. Models with posteriors also have the log
-        loss, Brier's score and the slope of a recalibration, for two classes with its intercept. The
-        intervals of log loss and Brier's score are log-normal, with an upper limit that allows for errors of
-        which the rows show none; it assumes that labels are not more often wrong if the rule is more certain.
+        The measures are accuracy, balanced accuracy, kappa and, for at most 256 classes, AUC: the area under
+        the ROC curve of the second of two classes, or the mean area over all pairs of classes. Models with
+        posteriors also have the log loss, the Brier score and the calibration slope, and for two classes the
+        calibration intercept, unless the prior is specified. The intervals of log loss and Brier score are
+        log-normal. Their upper limits allow for errors even if no evaluated row is misclassified, and assume
+        that the error probability does not increase with the certainty of the rule.
         """
         prior = self._rows.prior
         level = self._level
@@ -148,10 +149,11 @@ class Assessment(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def by_class(self) -> pd.DataFrame:
-        """Figures of each class against all others, by (class, measure).
+        """Performance measures of each class against all others, indexed by (class, measure).
 
-        The same columns for sensitivity, specificity, both predictive values, and the area under the ROC
-        curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for each class.
+        Columns estimate, se, low and high, for sensitivity, specificity, both predictive values, and the area
+        under the ROC curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for
+        each class.
         """
         estimates: dict[Any, Any] = {}
         areas = self._figures.apply(attrgetter("against_rest"))

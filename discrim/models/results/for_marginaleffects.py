@@ -96,7 +96,11 @@ class MarginalModel(ModelAbstract):
         return covariance
 
     def get_exog(self, newdata: Any) -> Floats:
-        """Return rows (n, K) or (n, K + 1 + p) in the form that `get_predict` accepts."""
+        """Return the rows of a polars DataFrame in the form that `get_predict` accepts.
+
+        These are log posteriors (n, K), followed by a constant and the p columns of the design if the model
+        has coefficients.
+        """
         fit: FittedModel[Any] = self._results._fit
         design_rows = fit.new_rows(newdata.to_pandas())
         log_proba: Floats = self._results.predict_log_proba(design_rows).to_numpy()
@@ -108,19 +112,21 @@ class MarginalModel(ModelAbstract):
         return np.column_stack([log_proba, design])
 
     def get_predict(self, params: Any, newdata: Floats) -> Any:
-        """Return posteriors at coefficients, in long form.
+        """Return the posteriors of rows for given coefficients, in long form.
 
         Parameters
         ----------
         params : (m,) float
-            Coefficients in the order of `get_coef`.
+            Coefficients in the order of `get_coef`; ignored if the model has none.
         newdata : (n, K) or (n, K + 1 + p) float
             Rows from `get_exog`.
 
         Returns
         -------
         polars.DataFrame
-            Posteriors of the second of two classes, or one row for each row and class.
+            Position of the row ("rowid") and posterior ("estimate"). For two classes these are the posteriors
+            of the second (n rows); otherwise the classes follow each other (n K rows), with the class label
+            as text in "group".
         """
         classes = self._results.classes
         k = len(classes)
