@@ -497,9 +497,11 @@ class ModelSpec(Refits[E]):
         ----------
         fit : FittedModel
         prior : (K,) float
+            Prior probabilities of the classes.
         method : str
+            Method of `predict_proba`, such as "plugin" or "predictive".
         convention : str or None
-            Options of `predict_proba`.
+            Convention of `predict_proba`: "MASS" or None.
         """
         estimates: Any = fit.estimates
         with np.errstate(divide="ignore"):
@@ -516,9 +518,11 @@ class ModelSpec(Refits[E]):
         Parameters
         ----------
         estimates : object
+            Estimates of a fit of the model.
         log_prior : (K,) float
+            Logarithms of the prior.
         method : str
-            Option of `predict_proba`.
+            Method of `predict_proba`, such as "plugin" or "predictive".
         keep : (q,) int
             Positions of the columns.
         """
@@ -874,8 +878,9 @@ class FittedModel(Generic[N]):
         prior : optional
             Prior in any form that a verb accepts; by default the prior of the fit.
         method : str
+            Method of `predict_proba`, such as "plugin" or "predictive".
         convention : str, optional
-            Options of `predict_proba`.
+            Convention of `predict_proba`: "MASS" or None.
         """
 
         def make() -> Rule:

@@ -280,6 +280,7 @@ def write_loadable(
     description : dict
         Description, which is written as JSON.
     tensors : dict of str to array
+        Arrays to write, by name.
     read : callable
         Function of path, description and arrays that loads the file.
     message, hint : str
@@ -446,6 +447,7 @@ def _read_calibrator(path: Any, description: Any, tensors: dict[str, Floats], k:
     description : object
         Description, or None without a calibrator.
     tensors : dict of str to array
+        Arrays of the file by name; the array of the calibrator is "calibration".
     k : int
         Number of classes.
     """
@@ -510,6 +512,7 @@ def _check_shapes_of_model(
     shapes : mapping of str to tuple of int
         Expected shapes; -1 stands for any length. Arrays that are not listed are not checked.
     arrays : mapping of str to array
+        Arrays of the file by name.
     """
     for key, shape in shapes.items():
         if key in arrays:
@@ -537,6 +540,7 @@ def _read_moments(
     arguments : mapping
         Values of the estimates.
     tensors : mapping of str to array
+        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
     shape : (int, int)
         Numbers of classes K and columns p.
     weighted : bool
@@ -605,6 +609,7 @@ def validated_moments(
     path : path
         The file, for error messages.
     tensors : mapping of str to array
+        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
     k, p : int
         Numbers of classes and columns.
     required_moments : ScatterType
@@ -667,8 +672,11 @@ def _check_shapes(
     path : path
         The file, for error messages.
     tensors : mapping of str to array
+        Arrays of the moments by name, such as "counts" and "scatters".
     k, p : int
+        Numbers of classes and columns.
     required_moments : ScatterType
+        Which second moments are expected.
     is_partial : bool
         Whether the moments are of a part of the rows, without a prior.
     """
@@ -701,7 +709,10 @@ def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is
         The file, for error messages.
     counts, rows : (K,) float
         Sums of weights and numbers of rows.
-    weighted, is_partial : bool
+    weighted : bool
+        Whether counts are sums of weights; otherwise they have to equal the numbers of rows.
+    is_partial : bool
+        Whether the moments are of a part of the rows, which may lack rows of classes.
     """
     if not ((rows >= (0 if is_partial else 1)) & (rows == np.round(rows)) & (rows <= MAX_CLASS_ROWS)).all():
         raise damaged_file_error(path, "its numbers of rows by class are not valid")
@@ -719,6 +730,7 @@ def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: 
     path : path
         The file, for error messages.
     tensors : mapping of str to array
+        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
     by_class : bool
         Whether scatter matrices are stored by class.
     """
@@ -759,6 +771,7 @@ def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool
     path : path
         The file, for error messages.
     tensors : mapping of str to array
+        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
     singular : bool
         Whether only one column has to vary within classes.
     constant : bool

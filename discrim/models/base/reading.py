@@ -887,6 +887,7 @@ def raise_if_small_class_weight(
     classes : (K,) sequence
         Labels of the classes.
     min_weight : int
+        Weight that each class must exceed, such as the number of columns.
     method_name : str
         Name of the method in the message.
     """
@@ -908,6 +909,7 @@ def raise_if_small_total_weight(weight: float, n_means: int, subject: str = "The
     weight : float
         Sum of the weights.
     n_means : int
+        Number of estimated means: the weight minus this number is the divisor of the covariance.
     subject : str
         Subject of the message.
     """

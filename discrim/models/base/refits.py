@@ -322,6 +322,7 @@ def _fold_moments_of_sparse_rows(
     design_rows : DesignRows
         Rows with codes fold * K + class.
     folds, n_classes : int
+        Numbers of folds and of classes.
     required_moments : ScatterType
         Which second moments are computed.
     with_roots : bool

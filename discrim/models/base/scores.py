@@ -184,6 +184,7 @@ def score_block(
     row_slice : slice
         Rows of the block in the table.
     x : (rows, p) float
+        Values of the columns of the design.
     missing : (rows,) bool or None
         Rows with a missing value; see `DesignRows.iter_all_rows`.
     """

@@ -48,6 +48,7 @@ def write_file(path: Path, description: Mapping[str, Any], tensors: Mapping[str,
     description : mapping
         Description, which is written as JSON.
     tensors : mapping of str to array
+        Arrays by name, which are written as float64.
 
     Raises
     ------

@@ -89,6 +89,7 @@ def absent_class_mask(
     weights : (n,) float or None
         Frequency weights.
     n_classes : int
+        Number of classes K.
     fold_ids : (n,) int, optional
         Fold of each row, -1 for rows that are not used; without it each row is left out by itself.
     """

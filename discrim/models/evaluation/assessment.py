@@ -1079,6 +1079,7 @@ def _select_assessed_rows(
     classes : Index of length K
         Class labels.
     prior : (K,) float or None
+        Prior by which measures are weighted; None for the class proportions of the rows.
     description : (str, str, int)
         Description of the method, the method and the number of folds.
     scores : (n, K) float

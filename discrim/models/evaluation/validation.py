@@ -243,6 +243,7 @@ def _add_left_out_shift(
     weights : (m,) float or None
         Frequency weights.
     counts : (K,) float or None
+        Class counts; None if the prior does not need the shift.
     """
     if counts is not None:
         scores[codes, positions] += left_out_score_shift(codes, weights, counts)
@@ -809,6 +810,7 @@ def _score_by_calls(
     Parameters
     ----------
     fits : sequence of FittedModel
+        The fit to refit without each fold; the fits differ in their prior only.
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     labels : sequence
@@ -846,6 +848,7 @@ def _score_with_refitted_transforms(
     Parameters
     ----------
     fits : sequence of FittedModel
+        The fit to refit without each fold; the fits differ in their prior only.
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     labels : sequence

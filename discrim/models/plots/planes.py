@@ -401,6 +401,7 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
     rows : PlottedRows or None
         Rows to average over; None for the moments of the fit.
     name : str
+        Name of the column.
     numeric : bool
         Whether the formula reads the column as a number.
     """

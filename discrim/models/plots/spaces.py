@@ -899,8 +899,10 @@ def _draw_without_regions(
     names : sequence of str
         Labels of the axes.
     classes : sequence
+        Labels of the classes.
     options : PlotOptions
     title : str
+        Title of the plot.
     """
     axes, is_new = new_axes(options.ax)
     draw_points(axes, points[:, 0], points[:, 1], codes, classes, options.signs(classes))

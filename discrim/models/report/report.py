@@ -566,6 +566,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
     ----------
     results : ClassifierResults
     title : str
+        Title of the table.
     name : str
         Name of the method that computes the test.
     """

@@ -839,6 +839,7 @@ class _Query:
         g : int
             Position of the `FeatureCentre` by which the features are centred.
         coefficients : (p,) float
+            Coefficients of the features.
         """
         terms = [
             f"{self.prefix}d{g}_{j} * {self.number_literal(coefficients[j])}"
