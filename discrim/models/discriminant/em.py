@@ -310,7 +310,7 @@ def _raise_if_small_classes(observed: ClassMoments, design_rows: DesignRows) -> 
 
 
 def _raise_if_constant(observed: ClassMoments, design_rows: DesignRows, *, is_common: bool) -> None:
-    """Raise CollinearError if a column is constant within a class, or within all for a common covariance.
+    """Raise CollinearError if a column is constant within a class (every class if `is_common`).
 
     Parameters
     ----------

@@ -369,10 +369,10 @@ def raise_if_no_orthogonal(fit: PLSFit) -> None:
 
 
 def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> pd.DataFrame:
-    """Compute explained shares and cross-validated errors of 1, 2, ... components of a fit.
+    """Compute R2X, R2, Q2 and cross-validated error rates of a fit with 1, 2, ... of its components.
 
-    The errors equal those of `error_rates(["cv"])` of fits with these numbers of components and the same
-    folds and seed. If the fit has orthogonal components, their number varies.
+    The error rates equal `error_rates(["cv"])` of fits with these numbers of components and the same folds
+    and seed. If the fit has orthogonal components, the number of orthogonal components varies instead.
 
     Parameters
     ----------
@@ -386,8 +386,9 @@ def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> 
     Returns
     -------
     DataFrame
-        Columns: components or orthogonal, error, se, R2X, R2, Q2. The table ends at the number of components
-        that all training sets have.
+        Columns: "components" ("orthogonal" for orthogonal components) with the number, "error", "se", and
+        the proportions "R2X" of the columns and "R2" of the class indicators that the fit explains, and
+        "Q2", the cross-validated R2. The last number is the largest that every training set allows.
     """
     if fit.orthogonal:
         return _orthogonal_path(
@@ -411,7 +412,7 @@ def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> 
 def _orthogonal_path(
     design_rows: DesignRows, fit: PLSFit, fits: Sequence[PLSFit], folds: TuningFolds
 ) -> pd.DataFrame:
-    """Compute explained shares and cross-validated errors of 1, 2, ... orthogonal components.
+    """Compute R2X, R2, Q2 and cross-validated error rates with 1, 2, ... orthogonal components.
 
     Parameters
     ----------
@@ -427,7 +428,7 @@ def _orthogonal_path(
     Returns
     -------
     DataFrame
-        Columns: orthogonal, error, se, R2X, R2, Q2.
+        Columns: orthogonal, error, se, R2X, R2, Q2; see `component_path`.
     """
     raise_if_single_row_classes(
         fit.moments, design_rows.design.levels, "a number of orthogonal components to OrthogonalPLS()"
@@ -499,7 +500,8 @@ def _path_table(
     test_counts : list of (n,) float64
         For each fold, how often each row of the table is in its test set.
     x, y : (A,) float64
-        Shares of the squares of columns and of indicators that 1, 2, ..., A components explain.
+        Proportions R2X and R2 of the sums of squares of columns and indicators that 1, 2, ..., A
+        components explain.
 
     Returns
     -------

@@ -151,7 +151,7 @@ def _columns_section(
 
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
         The fitted model.

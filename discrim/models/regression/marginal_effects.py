@@ -402,19 +402,19 @@ class _AveragedRows:
         return [Change(name)]
 
     def summed_effects(self, changes: list[Change], shift: Floats) -> list[Effect]:
-        """Sum the effects over the rows.
+        """Compute the effects of changes on the class probabilities, as weighted sums over the rows.
 
         Parameters
         ----------
         changes : list of Change
-            The changes.
+            Changes of one column each.
         shift : (K,) float64
-            Shift of the log odds due to the prior.
+            Amount added to the log odds of each class for the prior.
 
         Returns
         -------
         list of Effect
-            One for each change.
+            Sums for each change; divided by the total weight they are average effects.
         """
         sums: list[Effect] = []
         with Progress(0, "marginal effects") as progress:

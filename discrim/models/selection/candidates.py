@@ -447,7 +447,7 @@ def evaluate_within_time(
 
     Parameters
     ----------
-    evaluator : Trial
+    evaluator : CandidateEvaluator
     candidates : sequence of Candidate
         In the order of simplicity.
     seconds : float or None

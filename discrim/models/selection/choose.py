@@ -362,16 +362,20 @@ class ChooseResults(RepeatedChoice):
         self._fit = chosen.fit
 
     def _losses(self, measure: str) -> Floats:
-        """Return the losses (C, m) of the C candidates by one measure.
+        """Return the losses (C, m) of the C candidates on the m cross-validated rows.
 
         Rows of weight zero have loss 0, because an infinite loss times zero would be missing.
+
+        Parameters
+        ----------
+        measure : {"log_loss", "error", "brier", "costs"}
         """
         losses = np.stack([candidate.losses[measure] for candidate in self._evaluated])
         return np.where(self._evaluated_rows.row_weights() > 0, losses, 0.0)
 
     @cached_property
     def _null_losses(self) -> dict[str, Floats]:
-        """Losses (m,) by measure of the null model, whose posteriors are the prior."""
+        """Losses (m,) on the same rows of the null model, whose posteriors are the prior, by measure."""
         first = self._evaluated[0]
         with np.errstate(divide="ignore"):
             log_prior = np.log(first.fit._fit.prior_values())

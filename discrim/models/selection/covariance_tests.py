@@ -313,20 +313,28 @@ def _require_same_table(fits: Sequence[Any], caller: str) -> None:
 
 
 def _null_ratios(name: str, fit: FittedModel[QDAFit], replicates: int, seed: int | None) -> Floats:
-    """Simulate the likelihood ratio under a common covariance matrix.
+    """Simulate the likelihood-ratio statistic of LDA against QDA under a common covariance matrix.
 
     Parameters
     ----------
     name : {"parametric bootstrap", "permutation"}
+        Whether normal rows are drawn, or deviations from the class means are permuted over the classes.
     fit : FittedModel
-        The fit of `qda`; permutations use its rows.
+        The fit of `qda`; permutations require its rows and integer weights.
     replicates : int
         Number R of replicates.
     seed : int or None
+        Seed of the random numbers.
 
     Returns
     -------
     (R,) float
+        Twice the differences of the log-likelihoods.
+
+    Raises
+    ------
+    NotSupportedError
+        Permutations of a fit without its rows, or with weights that are not integers.
     """
     moments = fit.estimates.moments
     if name == "parametric bootstrap":

@@ -128,7 +128,7 @@ class LearningCurve(SummarizedResults):
         ----------
         fit : FittedModel
             The fit to all n rows.
-        results : sequence of _JudgedSize
+        results : sequence of _SizeErrors
             Test results by training size, in increasing order.
         weights : (n,) float
             Weights of the rows in the mean error, by the prior.
@@ -180,7 +180,7 @@ class LearningCurve(SummarizedResults):
     @property
     @with_display_formats(every="share", rules="count")
     def table(self) -> pd.DataFrame:
-        """Errors by number of training rows."""
+        """Error, standard error, interval and number of rules by number of training rows."""
         return self._table.copy()
 
     @property
@@ -381,7 +381,7 @@ def _evaluate_size(
 
     Returns
     -------
-    _JudgedSize
+    _SizeErrors
 
     Raises
     ------

@@ -813,7 +813,7 @@ class RefitsByMoments(Refits[Any]):
         return self.chosen_refits.required_moments(fit)
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe the choice that each refit repeats."""
+        """Return text such as "the columns (stepwise by wilks, of 40 terms)" for the repeated choice."""
         return self.description
 
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
@@ -833,7 +833,7 @@ class RefitsByMoments(Refits[Any]):
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, with terms chosen again."""
+        """Return the rule of a refit that chooses terms again; None if it fails."""
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
@@ -903,7 +903,7 @@ class RefitsByCalls(Refits[Any]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe the choice that each call repeats; empty if nothing is chosen."""
+        """Return text such as "the columns (stepwise by wilks, of 40 terms)"; empty if nothing is chosen."""
         return self.description
 
     def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
