@@ -530,7 +530,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return lda_sections, lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import LDA_PLOTS
 
         return LDA_PLOTS

@@ -405,7 +405,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return location_sections, location_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import LOCATION_PLOTS
 
         return LOCATION_PLOTS
@@ -418,15 +418,15 @@ class LocationSpec(ModelSpec[LocationFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[LocationFit]) -> str:
-        """Describe the choice made from the rows; empty if there was none."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "the smoothing" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, with a chosen smoothing chosen again."""
+        """Return the rule of a refit that repeats any choice of the smoothing; None if it fails."""
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps the smoothing."""
+        """Return the rule of a refit that keeps the smoothing; None if it fails."""
         return _refit_rule(fit, rows, ())
 
     def recode(

@@ -351,7 +351,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         return nearest_centroid_sections, nearest_centroid_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import NEAREST_CENTROID_PLOTS
 
         return NEAREST_CENTROID_PLOTS

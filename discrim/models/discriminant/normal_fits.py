@@ -493,7 +493,7 @@ class NormalSpec(ModelSpec[E]):
         return super().required_moments(fit)
 
     def choice(self, fit: FittedModel[E]) -> str:
-        """Describe the choice made from the rows; empty if there was none."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
@@ -508,7 +508,7 @@ class NormalSpec(ModelSpec[E]):
         return _covariance_model(fit.estimates).unfitted().check(moments)
 
     def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that chooses tuning parameters again."""
+        """Return the rule of a refit that repeats any choice of tuning parameters; None if it fails."""
         covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_moment_estimate
@@ -519,7 +519,7 @@ class NormalSpec(ModelSpec[E]):
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit, robust or by EM like the fit, that keeps the tuning parameters."""
+        """Return the rule of a refit that keeps method and tuning parameters of the fit; None if it fails."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
             return refit_robustly(fit, rows)

@@ -656,7 +656,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return plda_sections, plda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import PLDA_PLOTS
 
         return PLDA_PLOTS
@@ -666,7 +666,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return None if fit.estimates.normalize else "pooled"
 
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; the length normalization of the fit is learnt again."""
+        """Return the rule of a refit that estimates any length normalization again; None if it fails."""
         estimates = fit.estimates
         if not estimates.normalize:
             return super().refit_with_fixed(fit, rows)

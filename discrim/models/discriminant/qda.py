@@ -371,7 +371,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return qda_sections, qda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import QDA_PLOTS
 
         return QDA_PLOTS

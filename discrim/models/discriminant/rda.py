@@ -1142,7 +1142,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return rda_sections, rda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import RDA_PLOTS
 
         return RDA_PLOTS
@@ -1152,13 +1152,13 @@ class RDASpec(ModelSpec[RDAFit]):
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[RDAFit]) -> str:
-        """Describe the choice that was made from the rows; empty if alpha and gamma were set by the user."""
+        """Return the names of the parameters that were chosen from the rows; empty if none was."""
         if self.search is None:
             return ""
         return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
     def refit_to_rows(self, fit: FittedModel[RDAFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, with alpha and gamma or the number of axes chosen again."""
+        """Return the rule of a refit that repeats any choice of alpha and gamma or axes; None if it fails."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.scatter_type)

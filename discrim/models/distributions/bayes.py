@@ -699,7 +699,7 @@ class BayesSpec(ModelSpec[Any]):
         return bayes_sections, bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first is the default."""
+        """Return the `Plot` objects of the method `plot`; the first is the default."""
         from discrim.models.distributions.plots import BAYES_PLOTS
 
         return BAYES_PLOTS

@@ -424,7 +424,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.hyperplanes.plots import HYPERPLANE_PLOTS
 
         return HYPERPLANE_PLOTS

@@ -386,7 +386,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.hyperplanes.plots import PERCEPTRON_PLOTS
 
         return PERCEPTRON_PLOTS

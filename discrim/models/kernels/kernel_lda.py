@@ -735,7 +735,7 @@ class KernelLDASpec(ModelSpec[Any]):
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.kernels.plots import KERNEL_LDA_PLOTS
 
         return KERNEL_LDA_PLOTS
@@ -757,15 +757,15 @@ class KernelLDASpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe the parameters that were chosen from the rows; empty if none was."""
+        """Return the names of the parameters that were chosen from the rows; empty if none was."""
         return "" if self.search is None else _describe_choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; parameters that were chosen are chosen again."""
+        """Return the rule of a refit that repeats any choice of parameters; None if it fails."""
         return _refit_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps kernel, scale, width and ridge."""
+        """Return the rule of a refit that keeps kernel, scale, width and ridge; None if it fails."""
         return _refit_rule(None, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
@@ -796,7 +796,7 @@ class FeatureLDASpec(KernelLDASpec):
     is_chosen: bool = False
 
     def choice(self, fit: FittedModel[Any]) -> str:
-        """Describe the parameters that were chosen from the rows; empty if none was."""
+        """Return the names of the parameters that were chosen from the rows; empty if none was."""
         return _describe_choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
@@ -804,7 +804,7 @@ class FeatureLDASpec(KernelLDASpec):
         return refit_with_new_features(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps features, kernel and ridge."""
+        """Return the rule of a refit that keeps features, kernel and ridge; None if it fails."""
         return refit_with_features(fit, rows)
 
     def recode(

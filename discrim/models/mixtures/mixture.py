@@ -872,7 +872,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.mixtures.plots import MIXTURE_PLOTS
 
         return MIXTURE_PLOTS
@@ -904,18 +904,18 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[MixtureFit]) -> str:
-        """Describe the parameters that were chosen from the rows; empty if none was."""
+        """Return the names of the parameters that were chosen from the rows; empty if none was."""
         is_chosen = self.search is not None and self.search.has_choice
         return "the components and their covariances" if is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows from new starts, with the choice by BIC repeated."""
+        """Return the rule of a refit from new starts that repeats the choice by BIC; None if it fails."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         return _refit_from_new_starts(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit with the fit's numbers of components and forms.
+        """Return the rule of a refit with the fit's numbers of components and forms; None if it fails.
 
         EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit.
         """

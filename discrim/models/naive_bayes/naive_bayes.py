@@ -568,14 +568,17 @@ def naive_bayes(
 def _tally_usable_rows(
     design_rows: DesignRows, options: NaiveBayesOptions, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Drop unusable rows, empty classes and constant columns, and compute diagonal moments and the tally.
+    """Compute the statistics of the rows that naive Bayes requires.
+
+    Rows with missing values are dropped (unless the option `missing` keeps them), and so are empty classes
+    and constant columns.
 
     Parameters
     ----------
     design_rows : DesignRows
-        The rows; their design is replaced by one with a column of level positions for each category.
-    options : Options
-        Options of the verb.
+        The rows. In the result a categorical predictor is one column of level positions.
+    options : NaiveBayesOptions
+        Options of `naive_bayes`.
     na_action : {"drop", "raise"}
         Treatment of rows with a missing value.
 
@@ -584,9 +587,9 @@ def _tally_usable_rows(
     design_rows : DesignRows
         Rows without empty classes and constant columns.
     moments : ClassMoments
-        Diagonal class moments.
+        Diagonal class moments of the columns.
     tally : Tally
-        Tally of the columns that are not normal.
+        Counts of levels, sums and values of the columns that are not normal.
     """
     design_rows = replace(design_rows, design=level_design(design_rows.design))
     plan = _read_plan(design_rows, options)
@@ -615,8 +618,8 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
     ----------
     sample : Sample
         Sample with moments instead of rows.
-    options : Options
-        Options of the verb.
+    options : NaiveBayesOptions
+        Options of `naive_bayes`.
 
     Returns
     -------
@@ -625,7 +628,7 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
     moments : ClassMoments
         Diagonal class moments of its columns.
     tally : Tally
-        Tally of the columns that are not normal.
+        Counts of levels and sums of the columns that are not normal.
 
     Raises
     ------
@@ -883,9 +886,9 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
     Parameters
     ----------
     moments : ClassMoments
-        Diagonal class moments.
+        Diagonal class moments of the columns.
     tally : Tally
-        Tally of the columns that are not normal.
+        Counts of levels, sums and values of the columns that are not normal.
     design_rows : DesignRows
         The design, for names.
     """
@@ -1049,7 +1052,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return naive_bayes_sections, naive_bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.naive_bayes.plots import NAIVE_BAYES_PLOTS
 
         return NAIVE_BAYES_PLOTS

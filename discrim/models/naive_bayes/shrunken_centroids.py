@@ -439,7 +439,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.naive_bayes.plots import SHRUNKEN_CENTROIDS_PLOTS
 
         return SHRUNKEN_CENTROIDS_PLOTS
@@ -449,11 +449,11 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[ShrunkenFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the threshold"
 
     def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; a threshold that was chosen is chosen again."""
+        """Return the rule of a refit that repeats any choice of the threshold; None if it fails."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.scatter_type))
@@ -552,7 +552,7 @@ def _survivors_section(
 
     Parameters
     ----------
-    results : FittedResults
+    results : ShrunkenCentroidsResults
         Results of the fit.
     fit : FittedModel
         The fitted model.

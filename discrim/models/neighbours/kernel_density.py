@@ -539,7 +539,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.neighbours.plots import KERNEL_DENSITY_PLOTS
 
         return KERNEL_DENSITY_PLOTS
@@ -552,15 +552,15 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the bandwidth"
 
     def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; a bandwidth that was chosen is chosen again."""
+        """Return the rule of a refit that repeats any choice of the bandwidth; None if it fails."""
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps the bandwidth."""
+        """Return the rule of a refit that keeps the bandwidth; None if it fails."""
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:

@@ -48,11 +48,12 @@ def _pooled_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMome
     design_rows : DesignRows
         The rows.
     moments : ClassMoments
-        Diagonal class moments.
+        Diagonal moments of the same rows, which show whether there are enough of them.
 
     Returns
     -------
     ClassMoments
+        Moments of the rows, with the scatter matrix pooled over the classes.
     """
     terms = design_rows.terms
     if moments.total - moments.n_classes < len(terms):
@@ -516,7 +517,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.neighbours.plots import KNN_PLOTS
 
         return KNN_PLOTS
@@ -547,15 +548,15 @@ class KNNSpec(ModelSpec[KNNFit]):
         """Return None: a refit needs the rows."""
 
     def choice(self, fit: FittedModel[KNNFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "k" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; a k that was chosen is chosen again."""
+        """Return the rule of a refit that repeats any choice of k; None if it fails."""
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps k."""
+        """Return the rule of a refit that keeps k; None if it fails."""
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:

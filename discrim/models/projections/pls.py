@@ -845,7 +845,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return pls_sections, pls_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.projections.plots import PLS_PLOTS
 
         return PLS_PLOTS
@@ -881,13 +881,13 @@ class PLSSpec(ModelSpec[PLSFit]):
         return None if needs_rows else super().required_moments(fit)
 
     def choice(self, fit: FittedModel[PLSFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         if self.search is None:
             return ""
         return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
     def refit_to_rows(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; a number of components that was chosen is chosen again."""
+        """Return the rule of a refit that chooses the number of components again; None if it fails."""
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
         moments = _moments_if_sufficient(fit, rows)
@@ -934,7 +934,15 @@ class PLSSpec(ModelSpec[PLSFit]):
         return self.row_groups
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
-        """Return the estimates stored in a file; raise DataError if the moments have fewer components."""
+        """Return the estimates stored in a file; see `ModelSpec.from_arrays` for the parameters.
+
+        Raises
+        ------
+        CollinearError
+            There are at most as many observations as classes, or the scores of the components are singular.
+        DataError
+            The moments have fewer components than the stored arguments require.
+        """
         reading.raise_if_no_within_variance(moments)
         fit = super().from_arrays(moments, prior, arguments)
         raise_if_fewer_components(fit, arguments["regressed"].components)

@@ -749,7 +749,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return sparse_lda_sections, sparse_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.projections.plots import SPARSE_LDA_PLOTS
 
         return SPARSE_LDA_PLOTS
@@ -759,11 +759,11 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return super().required_moments(fit) if self.search is None else None
 
     def choice(self, fit: FittedModel[SparseFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the penalty"
 
     def refit_to_rows(self, fit: FittedModel[SparseFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, with the penalty chosen again if the fit chose it."""
+        """Return the rule of a refit that repeats any choice of the penalty; None if it fails."""
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         estimates = fit.estimates
@@ -880,7 +880,7 @@ def _selected_section(
 
     Parameters
     ----------
-    results : FittedResults
+    results : SparseLDAResults
         Results of the fit.
     fit : FittedModel
         The fitted model.

@@ -484,7 +484,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.regression.plots import FDA_PLOTS
 
         return FDA_PLOTS

@@ -382,7 +382,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.regression.plots import INDICATOR_PLOTS
 
         return INDICATOR_PLOTS

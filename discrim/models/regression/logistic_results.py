@@ -596,7 +596,7 @@ class LogisticSpec(ModelSpec[Any]):
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.regression.plots import LOGISTIC_PLOTS
 
         return LOGISTIC_PLOTS

@@ -715,7 +715,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.regression.plots import PENALIZED_LOGISTIC_PLOTS
 
         return PENALIZED_LOGISTIC_PLOTS
@@ -726,11 +726,11 @@ class PenalizedLogisticSpec(LogisticSpec):
         return "logistic"
 
     def choice(self, fit: FittedModel[PenalizedFit]) -> str:
-        """Describe the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
     def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; a strength that was chosen is chosen again."""
+        """Return the rule of a refit that repeats any choice of the strength; None if it fails."""
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "diagonal")
@@ -744,7 +744,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         return refit.rule(fit.log_prior())
 
     def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows that keeps the strength."""
+        """Return the rule of a refit that keeps the strength; None if it fails."""
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
@@ -850,7 +850,7 @@ def _params_section(
 
     Parameters
     ----------
-    results : FittedResults
+    results : PenalizedLogisticResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
