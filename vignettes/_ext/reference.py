@@ -290,7 +290,7 @@ def shared_entry(name: str) -> str:
 def is_refused(kind: type, base: type, name: str) -> bool:
     """Return whether a class overrides a member of its base only to refuse it."""
     doc = getattr(kind, name).__doc__ or ""
-    return doc.startswith("Refused") or doc == getattr(getattr(base, name, None), "__doc__", None)
+    return doc.startswith("Not available") or doc == getattr(getattr(base, name, None), "__doc__", None)
 
 
 def is_model(kind: type) -> bool:
@@ -360,7 +360,7 @@ def second_class_section(name: str, kind: type, first_kind: type) -> str:
     own = [n for n in own_members(kind) if getattr(kind, n, None) is not getattr(first_kind, n, None)]
     refused = [n for n in own if is_refused(kind, first_kind, n)]
     text = heading(SECOND_CLASS_TITLES[name], "-") + class_section(name, kind)
-    text += block("container:: answers", plain_row("Refused", ", ".join(f"``{n}``" for n in sorted(refused))))
+    text += block("container:: answers", plain_row("Not available", ", ".join(f"``{n}``" for n in sorted(refused))))
     return text + sections_by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
 
 
