@@ -115,20 +115,27 @@ def format_pvalue(p: float) -> str:
 
 
 def column_texts(values: Sequence[Any], number_format: Format, error: float = math.inf) -> list[str]:
-    """Format a column with the same number of decimals, and no more than its numbers have.
+    """Format the cells of a column.
+
+    Numbers of the formats "general", "count" and "z" have the same number of decimals, or all of them
+    exponents. The other formats round each number by itself.
 
     Parameters
     ----------
     values : sequence
-        The column.
+        Cells of the column; missing numbers become "nan", missing texts an empty text.
     number_format : Format
-        Format of the column, for example "general" or "p".
+        Format of the column: "general" with five significant digits of the largest number, without common
+        trailing zeros; "count" without decimals, if all are integers; "z" with two decimals; "p" for a
+        p-value with three decimals; "tail" for a p-value that may be tiny; "share" for a proportion; "ratio"
+        with four significant digits; "text" for labels.
     error : float
-        Largest acceptable rounding error of a number in the format "general".
+        Largest acceptable absolute rounding error of a number in the format "general"; inf for no limit.
 
     Returns
     -------
     list of str
+        Text of each cell.
 
     Examples
     --------
@@ -236,7 +243,23 @@ def _format_ratio(x: float) -> str:
 
 
 def _row_decimals(row: Sequence[float], error: float) -> int:
-    """Return the number of decimals of a row whose rounding error is at most `error`; -1 for exponents."""
+    """Choose the number of decimals of a row of numbers.
+
+    The smallest number keeps at least one significant digit, and the largest one `MIN_DIGITS`, or
+    `SIGNIFICANT_DIGITS` if `error` is infinite. No number gets more than `MAX_DIGITS` significant digits.
+
+    Parameters
+    ----------
+    row : sequence of float
+    error : float
+        Largest acceptable absolute rounding error of a number; inf for no limit.
+
+    Returns
+    -------
+    int
+        Number of decimals without common trailing zeros; -1 if the row requires exponents, because its
+        numbers are very large, very small or of very different magnitude.
+    """
     sizes = [abs(x) for x in row if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
@@ -357,7 +380,23 @@ def _split_word(word: str, width: int) -> list[str]:
 
 
 def _column_decimals(values: Sequence[float], error: float = math.inf) -> int:
-    """Return the number of decimals of a column whose rounding error is at most `error`; -1 for exponents."""
+    """Choose the number of decimals of a column of numbers.
+
+    The largest number keeps at least `SIGNIFICANT_DIGITS` significant digits, and the smallest one
+    `MIN_DIGITS` if the numbers have at most `MAX_FIXED_DIGITS` digits.
+
+    Parameters
+    ----------
+    values : sequence of float
+    error : float
+        Largest acceptable absolute rounding error of a number; inf for no limit.
+
+    Returns
+    -------
+    int
+        Number of decimals without common trailing zeros; -1 if the column requires exponents, because its
+        numbers are very large, very small or of very different magnitude.
+    """
     sizes = [abs(x) for x in values if math.isfinite(x) and x != 0]
     if not sizes:
         return 0
@@ -378,7 +417,22 @@ def _column_decimals(values: Sequence[float], error: float = math.inf) -> int:
 
 
 def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
-    """Return the smallest number of decimals, up to `decimals`, that `_is_exact` accepts for all numbers."""
+    """Remove decimals that are zero in all numbers.
+
+    Parameters
+    ----------
+    sizes : sequence of float
+        Absolute values of the numbers, finite and not zero.
+    decimals : int
+        Number of decimals before the removal.
+    error : float
+        Largest acceptable rounding error of a number, see `_is_exact`.
+
+    Returns
+    -------
+    int
+        Smallest number of decimals, at most `decimals`, with which each text is exact by `_is_exact`.
+    """
     # Most numbers need all decimals, so the search starts there.
     while decimals > 0 and all(_is_exact(x, f"{x:.{decimals - 1}f}", error) for x in sizes):
         decimals -= 1
@@ -391,7 +445,10 @@ def _decimal_exponent(size: float) -> int:
 
 
 def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
-    """Return whether a text differs from a number by at most 1e-12 of the number, and by `error` / 100."""
+    """Return whether the text of a number is exact.
+
+    The relative difference must be at most `EXACT_TOLERANCE`, and the absolute one at most `error` / 100.
+    """
     # If the rounding error of a number is multiplied by large factors, its last digits matter.
     return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
 

@@ -93,7 +93,11 @@ def _note_html(text: str) -> str:
 
 
 def _section_html(section: SummarySection) -> str:
-    """Format a section as a collapsible HTML element; a header without entries as its title and notes."""
+    """Format a section, with its title and notes, as a collapsible HTML element.
+
+    The element is initially open, unless it is a table of more than `MAX_OPEN_ROWS` rows. The header of a
+    summary (`Pairs`) that has no entries is not collapsible: its title is formatted as a note.
+    """
     grid = grid_of(section)
     name = heading(section)
     is_header = isinstance(section, Pairs)

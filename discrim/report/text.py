@@ -111,7 +111,11 @@ def _validate_width(width: Any) -> int:
 
 
 def _note_width(lines: Sequence[str], width: int) -> int:
-    """Return the width at which a note below some lines is folded: theirs, but at least `NOTE_WIDTH`."""
+    """Return the width at which a note below a table or a summary is folded.
+
+    It is the display width of the longest of the `lines` above the note, or `NOTE_WIDTH` if that is larger,
+    but at most `width`, the largest width of the whole text.
+    """
     return min(width, max(NOTE_WIDTH, *map(display_width, lines)))
 
 

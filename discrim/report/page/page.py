@@ -235,12 +235,12 @@ class HtmlPage:
         )
 
     def save(self, path: Path, text: str) -> None:
-        """Write the text of an assembled page to a file."""
+        """Write the page, the `text` that `assemble` has returned, to a file."""
         with atomic_write(path) as file:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, css_class: str = "") -> str:
-        """Format a paragraph, with a CSS class such as "note"."""
+        """Format plain text as a paragraph, escaped, with a CSS class such as "note"."""
         return f'<p class="{css_class}">{_escape(text)}</p>' if css_class else f"<p>{_escape(text)}</p>"
 
     def sections(self, title: str, sections: Mapping[str, Section]) -> str:
@@ -251,19 +251,19 @@ class HtmlPage:
         )
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text as a table with a row for each pair."""
+        """Format pairs of name and value, in plain text, as a table with a row for each pair."""
         rows = "\n".join(
             f'<tr><th scope="row">{_escape(name)}</th><td>{_escape(text)}</td></tr>' for name, text in items
         )
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format bodies (HTML) under a title that shows and hides them on click; "" if there are none."""
+        """Format blocks of HTML under a title that shows and hides them on click; "" if there are none."""
         body = "\n".join(bodies)
         return f"<details>\n<summary>{_escape(title)}</summary>\n{body}\n</details>" if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Format lines of code."""
+        """Format Python code, in plain text, as a block of code."""
         lines = "\n".join(html.escape(clean(line)) for line in text.split("\n"))
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
@@ -303,7 +303,7 @@ class HtmlPage:
         return f"{start}\n{body}\n{figure_caption}\n</figure>"
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Arrange formatted pictures side by side, if there is room."""
+        """Arrange formatted pictures, the results of `picture` or `captioned`, side by side if they fit."""
         return '<div class="figures">\n' + "\n".join(bodies) + "\n</div>"
 
 
@@ -330,7 +330,7 @@ class MarkdownPage:
         return "\n".join([*blocks, self.paragraph(foot)])
 
     def save(self, path: Path, text: str) -> None:
-        """Write the pictures, and then the text of the assembled page, to files."""
+        """Write the pictures to their folder, and the `text` that `assemble` has returned to a file."""
         if self._pictures:
             try:
                 self._folder.mkdir(exist_ok=True)
@@ -343,7 +343,7 @@ class MarkdownPage:
             file.write(text.encode("utf-8"))
 
     def paragraph(self, text: str, css_class: str = "") -> str:
-        """Format a paragraph; `css_class` is ignored."""
+        """Format plain text as a paragraph, escaped; `css_class` is ignored."""
         return f"{escape_paragraph(clean(text))}\n"
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
@@ -351,17 +351,17 @@ class MarkdownPage:
         return "".join(f"{section_markdown(section)}\n\n" for section in sections.values())
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text as a table with a row for each pair."""
+        """Format pairs of name and value, in plain text, as a table with a row for each pair."""
         return (
             pipe_table([["", ""], *([escape(clean(text)) for text in pair] for pair in items)], "ll") + "\n"
         )
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format bodies at the end of a chapter under a title; empty if there are none."""
+        """Format blocks of Markdown at the end of a chapter under a title; "" if there are none."""
         return "\n".join([f"### {escape(title)}\n", *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Format lines of code."""
+        """Format Python code, in plain text, as a block of code."""
         lines = "\n".join(map(clean, text.split("\n")))
         fence = "`" * max(3, 1 + max(map(len, re.findall("`+", lines)), default=0))
         return f"{fence}python\n{lines}\n{fence}\n"
@@ -373,7 +373,7 @@ class MarkdownPage:
         return f"![{escape(clean(drawing.alt))}]({path})\n\n{self.code_block(drawing.code)}"
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Format pictures below each other."""
+        """Join formatted pictures, the results of `picture`, below each other."""
         return "\n".join(bodies)
 
 
@@ -544,7 +544,15 @@ class WordPage:
         return f"{_XML}<w:document {spaces}><w:body>{body}</w:body></w:document>"
 
     def save(self, path: Path, text: str) -> None:
-        """Write the document with styles and pictures to a file; equal pages have equal bytes."""
+        """Write the document to a file, with its styles and pictures; equal pages have equal bytes.
+
+        Parameters
+        ----------
+        path : Path
+            File to write.
+        text : str
+            XML of the main part of the document, which `assemble` has returned.
+        """
         vendor = "application/vnd.openxmlformats-"
         types = f'<Default Extension="rels" ContentType="{vendor}package.relationships+xml"/>'
         types += '<Default Extension="png" ContentType="image/png"/>'
@@ -567,7 +575,7 @@ class WordPage:
                 package.writestr(zipfile.ZipInfo(name), content_of_part, zipfile.ZIP_DEFLATED)
 
     def paragraph(self, text: str, css_class: str = "") -> str:
-        """Format a paragraph, with the style of a CSS class such as "note"."""
+        """Format plain text as a paragraph, escaped, in the style named by a CSS class such as "note"."""
         return _word_paragraph(_word_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
@@ -580,15 +588,15 @@ class WordPage:
         return "\n".join(elements)
 
     def pair_lines(self, items: Iterable[tuple[str, str]]) -> str:
-        """Format pairs of name and text as a table with a row for each pair."""
+        """Format pairs of name and value, in plain text, as a table with a row for each pair."""
         return _word_table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format bodies at the end of a chapter under a title; empty if there are none."""
+        """Format blocks of XML at the end of a chapter under a title; "" if there are none."""
         return "\n".join([_word_paragraph(_word_run(title), "Heading2"), *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
-        """Format lines of code."""
+        """Format Python code, in plain text, as a block of code."""
         return _word_paragraph("<w:r><w:br/></w:r>".join(map(_word_run, text.split("\n"))), "Code")
 
     def picture(self, drawing: Drawing) -> str:
@@ -620,7 +628,7 @@ class WordPage:
         return "\n".join([*paragraphs, self.code_block(drawing.code)])
 
     def figures(self, bodies: Iterable[str]) -> str:
-        """Format pictures below each other."""
+        """Join formatted pictures, the results of `picture`, below each other."""
         return "\n".join(bodies)
 
 

@@ -294,8 +294,9 @@ def create_triangle(
     Returns
     -------
     outer : Axes
+        Axes around the panels, with the legend.
     panels_by_pair : dict of (i, j) to Axes
-        Panels for i < j: variable i is horizontal, j vertical. `finish_triangle` adds names and title.
+        Empty panels for i < j: variable i is horizontal, j vertical. `finish_triangle` completes the plot.
     """
     count = len(names) - 1
     side = max(2.2 * count, 4.8)
@@ -312,19 +313,23 @@ def create_triangle(
 
 
 def finish_triangle(outer: Axes, panels_by_pair: dict[tuple[int, int], Axes], title: str) -> Axes:
-    """Keep names on the left and at the bottom only, and set the title above all panels.
+    """Remove axis labels and tick labels of inner panels, and set the title above all panels.
+
+    Axes keep their labels in the left column and in the bottom row only.
 
     Parameters
     ----------
     outer : Axes
+        Axes around the panels, from `create_triangle`.
     panels_by_pair : dict of (i, j) to Axes
-        Panels of `create_triangle`, with names of both axes.
+        Panels of `create_triangle`, drawn, with labels of both axes.
     title : str
         Title of the plot.
 
     Returns
     -------
     Axes
+        `outer`.
     """
     last = max(j for _, j in panels_by_pair)
     for (i, j), axes in panels_by_pair.items():

@@ -414,29 +414,30 @@ def scores_figure(
     within_covariance: Floats | None,
     proportion_of: str = OF_BETWEEN_VARIANCE,
 ) -> Figure:
-    """Make an interactive plot of discriminant scores, with outlines and means of the classes.
+    """Make an interactive plot of scores on one or two discriminants.
 
-    A single discriminant is drawn as a line per class. The arguments have the same meaning
-    as in `discrim.report.plots.spaces.draw_scores`.
+    Two discriminants are drawn as a plane with the class means and an outline of each class. A single one is
+    drawn as a line of observations for each class, without outlines. The matplotlib version is
+    `discrim.report.plots.spaces.draw_scores`.
 
     Parameters
     ----------
     scores : DataFrame (n, r)
-        Discriminant scores.
+        Scores of the observations on the r = 1 or 2 discriminants that are drawn; n may be 0.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
     centroids : DataFrame (K, r)
-        Scores of the class means.
-    proportions : Series (r,) or None
-        Proportions of the total named by `proportion_of`, for the names of the axes.
+        Scores of the class means; its columns name the axes.
+    proportions : Series or None
+        Proportion of each discriminant by its name, written after the names of the axes; None to omit it.
     counts : Series (K,)
-        Class sizes.
+        Class sizes, for the tooltips of the class means.
     level : float
-        Proportion of a class within its outline.
+        Proportion of a normally distributed class within its outline.
     within_covariance : (r, r) float array or None
-        Covariance of the scores within classes; None for the identity.
+        Covariance of the scores within classes, for the outlines; None for the identity.
     proportion_of : str
-        Text after the proportions.
+        Total to which the proportions refer, written after the first proportion.
 
     Returns
     -------

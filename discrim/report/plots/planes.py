@@ -271,18 +271,18 @@ def draw_regions(
 
 
 def _draw_hatch(axes: Axes, in_region: NDArray[np.bool_], extent: tuple[float, ...], hatch: str) -> None:
-    """Hatch the cells of a region faintly, in greyscale styles.
+    """Hatch the region of a class with faint lines, which replace colours in greyscale styles.
 
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     in_region : (h, g) bool array
-        Cells of the region.
+        Whether each cell of a grid belongs to the region; the first row is the lowest.
     extent : tuple of float
-        Left, right, lower and upper end of the rectangle.
+        Left, right, lower and upper end of the grid in data coordinates.
     hatch : str
-        Nothing is drawn if it is empty.
+        Hatch pattern of matplotlib, such as "//"; nothing is drawn if it is empty, as in styles with colours.
     """
     if not hatch or not in_region.any():
         return

@@ -1082,12 +1082,15 @@ def _shorten_svg(text: str, area: Area, name: str) -> str:
 
 
 def _divide_by_16(match: re.Match[str]) -> str:
-    """Divide a matched number by 16, and round it to an integer."""
+    """Divide a matched number of an SVG by 16, and return its text rounded to an integer."""
     return str(round(float(match[0]) / 16))
 
 
 def _round_number(match: re.Match[str]) -> str:
-    """Round a matched number to a precision that depends on its size."""
+    """Return the rounded text of a matched number of an SVG, without trailing zeros.
+
+    Numbers above 10 in absolute value have one decimal, numbers above 1 two, and smaller ones four.
+    """
     number = float(match[0])
     digits = 1 if abs(number) > 10 else 2 if abs(number) > 1 else 4
     return f"{number:.{digits}f}".rstrip("0").rstrip(".")

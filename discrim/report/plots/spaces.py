@@ -651,23 +651,24 @@ def draw_biplot(
 
 
 def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle_radius: float = 0.0) -> list[Any]:
-    """Draw arrows from the origin with names.
+    """Draw arrows from the origin with names at their ends, and extend the limits of the axes to the names.
 
     Parameters
     ----------
     axes : Axes
-        Axes to draw on.
+        Axes to draw on, with the data already drawn.
     tips : (m, 2) float array
         Ends of the arrows in data coordinates.
     names : sequence
-        Names (m,), written at the ends.
+        Names (m,) of the arrows; long ones are shortened to at most a third of the width of the axes.
     circle_radius : float
-        Radius of a dotted circle that marks a correlation of 1; 0 for none.
+        Radius, in data coordinates, of a dotted circle around the origin, which marks a correlation of 1;
+        0 for no circle.
 
     Returns
     -------
     list of Text
-        The names.
+        Artists (m,) of the names.
     """
     from matplotlib.patches import Circle
 
@@ -709,21 +710,23 @@ def _max_letters(width: float) -> int:
 
 
 def arrow_scale(points: Floats, tips: Floats) -> float:
-    """Return the length of a unit arrow that brings the tips of arrows near the edge of a set of points.
+    """Compute the factor that scales arrows from the origin to the extent of a set of points.
 
-    It is the geometric mean of the scales that fill the plot horizontally and vertically, because points may
-    vary mostly along one axis.
+    For each axis, the ratio of the largest absolute coordinate of the points to the largest one of the tips
+    is computed. The factor is 0.85 times the geometric mean of the two ratios, because points may vary
+    mostly along one axis.
 
     Parameters
     ----------
     points : (n, 2) float array
-        Coordinates of the observations.
+        Coordinates of the observations; rows with missing or infinite ones are ignored.
     tips : (m, 2) float array
         Unscaled ends of the arrows.
 
     Returns
     -------
     float
+        Factor of `tips`. Axes on which all points or all tips are zero are ignored; 1 if both are.
     """
     finite_points = points[np.isfinite(points).all(axis=1)]
     edges = np.abs(finite_points).max(axis=0, initial=0.0)
@@ -1001,7 +1004,21 @@ def draw_he(
 
 
 def _name_above(axes: Axes, name: str, point: Floats, up: float, **text_style: Any) -> None:
-    """Write a name `up` points above a place (2,), with a halo."""
+    """Write a name with a halo, centred above a point.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    name : str
+        Text to write.
+    point : (2,) float array
+        Point in data coordinates.
+    up : float
+        Distance of the text from the point, in points of 1/72 inch.
+    **text_style
+        Further properties of the text, such as `color`.
+    """
     from matplotlib.patheffects import withStroke
 
     text_style |= {"ha": "center", "va": "bottom", "fontsize": "small", "zorder": 6}

@@ -369,7 +369,22 @@ def _hex_colour(colour: Any) -> str:
 
 
 def shown_name(label: Any, width: int = MAX_LABEL_WIDTH) -> str:
-    """Format a label for matplotlib: "$" and control characters escaped, at most `width` characters wide."""
+    """Format a label for matplotlib, which then shows it literally.
+
+    "$" and control characters are escaped. A leading underscore, which would keep the label out of legends,
+    gets a hair space before it.
+
+    Parameters
+    ----------
+    label : object
+        Label of a class, a column or a row.
+    width : int
+        Display width in characters; the middle of a wider label is replaced by an ellipsis.
+
+    Returns
+    -------
+    str
+    """
     text = shorten(clean(label), width).replace("$", r"\$")
     # matplotlib keeps labels with a leading underscore out of legends.
     return f"\u200a{text}" if text.startswith("_") else text
