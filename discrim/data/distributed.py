@@ -569,8 +569,8 @@ class _RemoteValue(StoredValue[T]):
     ----------
     client : distributed.Client
     future : distributed.Future
-    remake : callable
-        Function without arguments that computes the value again.
+    recompute : callable
+        Function without arguments that computes the value again on this machine. It is called once at most.
     """
 
     def __init__(self, client: Any, future: Any, recompute: Callable[[], T]) -> None:

@@ -240,7 +240,7 @@ class Rows(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableRows(Rows):
-    """Rows of a table in memory, or of one chunk of a source.
+    """Rows of a table in memory, or of one chunk of a source; see `Rows` for the other attributes.
 
     Attributes
     ----------
@@ -497,7 +497,11 @@ class DesignRows:
         )
 
     def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
-        """Iterate over used rows like `__iter__`, and pass all rows of each block to a callback before."""
+        """Iterate over the used rows like `__iter__`, and pass all rows of each block to a callback.
+
+        The callback is called before unused rows are dropped from the block. Its arguments are the positions
+        of the rows (a slice), the rows (m, p), and the mask (m,) of rows with a missing value or None.
+        """
         dropped_counts: list[int] = []
         return map(
             partial(self._select_used_rows, callback, dropped_counts, _RowBuffer()),

@@ -211,7 +211,7 @@ class SourceRows(Rows):
             )
 
     def check_or_defer_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Return all of the columns, which are validated while rows are read."""
+        """Return all names: columns of counts of a source are validated while its rows are read."""
         return names
 
     @property
@@ -263,6 +263,8 @@ class ChunkTask(Generic[T]):
         Design of the columns and levels of the rows.
     response_design : Design
         Design with which the response is read.
+    functions : mapping of str to callable
+        Functions of the user.
     weight_name : str or None
         Column of frequencies.
     task : callable

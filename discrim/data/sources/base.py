@@ -54,19 +54,15 @@ class Source(ABC):
 
     Parameters
     ----------
-    what : str
+    description : str
         Description in messages, such as "the LazyFrame".
     names : sequence of str
         Columns, in order.
-    once : bool
+    is_single_pass : bool
         Whether the rows can be read only once.
 
     Attributes
     ----------
-    description : str
-        Description in messages, such as "the LazyFrame".
-    is_single_pass : bool
-        Whether the rows can be read only once.
     files : Files or None
         The files that are read.
     """

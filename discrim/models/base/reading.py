@@ -587,8 +587,12 @@ def class_moments(
     Parameters
     ----------
     design_rows : DesignRows
-    required_moments, wrap, rooted
+    required_moments, wrap, with_roots
         See `usable_rows`.
+
+    Returns
+    -------
+    ClassMoments
     """
     shape = {"n_classes": len(design_rows.design.levels), "n_columns": len(design_rows.terms)}
     sparse = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
