@@ -75,10 +75,13 @@ class SparseFrame:
         )
 
     def with_column(self, name: str, values: Any) -> SparseFrame:
-        """Return a copy with an additional column."""
-        beside = self.extra_columns.copy(deep=False)
-        beside[name] = values
-        return SparseFrame(self.matrix, self.columns[: len(self._position_by_name)], beside)
+        """Return a copy with an additional column of n values, which shares the matrix.
+
+        A column of the same name in `extra_columns` is replaced.
+        """
+        extra_columns = self.extra_columns.copy(deep=False)
+        extra_columns[name] = values
+        return SparseFrame(self.matrix, self.columns[: len(self._position_by_name)], extra_columns)
 
 
 class SparseColumns:

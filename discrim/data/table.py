@@ -738,7 +738,10 @@ class Table:
             )
 
     def rows(self, positions: NDArray[np.intp]) -> Table:
-        """Select rows by position (m,), with their labels, from a chunk of a table of another library."""
+        """Return a table of the rows at some positions (m,), with their labels.
+
+        This table has to be a chunk of another library than pandas, such as polars.
+        """
         selected = Table(self.data[positions.tolist()], is_chunk=True, coded_columns=self._coded_columns)
         selected._index = self.index[positions]
         return selected
@@ -953,7 +956,7 @@ def with_column(
     ----------
     data : table
     names : sequence of str
-        Columns to keep.
+        Columns to keep. A SparseFrame keeps all of its columns.
     name : str
         Name of the new column.
     codes : (n,) int array

@@ -137,21 +137,25 @@ def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]
 def _select_products(
     design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...], columns_read: Collection[str]
 ) -> tuple[Design, Spec]:
-    """Return the design and spec of some products of factors.
+    """Return a design with only some products of factors, and its spec.
 
     Parameters
     ----------
     design : Design
     spec : Spec
+        Spec of the design.
     products : list of Product
+        The products to keep.
     terms : tuple of str
-        Names of their columns.
+        Names of the columns of the design matrix that the products have.
     columns_read : collection of str
-        Columns in which rows have to be complete.
+        Columns of the table that the new design reads, in which rows have to be complete.
 
     Returns
     -------
-    tuple of Design and Spec
+    design : Design
+    spec : Spec
+        Contains only the factors of the products, renumbered.
     """
     used = sorted({factor for factor_codings in products for factor, _ in factor_codings})
     position = {factor: new_index for new_index, factor in enumerate(used)}
@@ -690,19 +694,23 @@ def _drop_absent_covariates(design: Design) -> Design:
 def _design_of_products(
     design: Design, spec: Spec, products: list[Product], terms: tuple[str, ...]
 ) -> Design:
-    """Return the design of some products, without columns that only other products read.
+    """Return a design with only some products of factors, which reads only the columns of these.
 
     Parameters
     ----------
     design : Design
     spec : Spec
+        Spec of the design.
     products : list of Product
+        The products to keep.
     terms : tuple of str
-        Names of their columns.
+        Names of the columns of the design matrix that the products have.
 
     Returns
     -------
     Design
+        If the products are exactly the numeric columns that it reads, in their order, it is plain and has no
+        spec.
     """
     factor_codes = [spec.factors[factor].code for factor_codings in products for factor, _ in factor_codings]
     sub_design, sub_spec = _select_products(

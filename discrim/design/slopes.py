@@ -413,7 +413,18 @@ def _state_derivative(state: State, x: Floats, result: Floats) -> Floats:
 
 
 def _poly_derivative(x: Floats, values: Mapping[str, Any]) -> Floats:
-    """Return the derivatives (m, degree) of the polynomials at x (m,), by the differentiated recurrence."""
+    """Return the derivatives of the columns of poly(), by the differentiated three-term recurrence.
+
+    Parameters
+    ----------
+    x : (m,) float array
+    values : mapping of str to value
+        Learnt values of the transform, as returned by `discrim.formula.transforms._learn_poly`.
+
+    Returns
+    -------
+    (m, degree) float array
+    """
     if "raw_degree" in values:
         return np.column_stack([power * x ** (power - 1) for power in range(1, values["raw_degree"] + 1)])
     scaled = (x - values["middle"]) / values["spread"]

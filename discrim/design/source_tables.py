@@ -601,11 +601,12 @@ class _CollectedRows:
         ----------
         chunk : Table
         used : (n,) bool or None
-            Rows that count; None for all.
+            Rows of positive weight; None for all.
 
         Returns
         -------
         (r,) int
+            Positions of the rows in the chunk.
         """
         root = self._parsed.response.root
         factorized = chunk.factorized(root.name) if isinstance(root, Column) else None
@@ -618,18 +619,20 @@ class _CollectedRows:
     def _new_level_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
         """Find the complete rows of a chunk with the first occurrence of each new level.
 
-        The columns of transforms are collected from the complete rows as well.
+        The first complete row of the pass is included too, even if the formula has no levels. As a side
+        effect, the values of the columns of transforms are stored for all complete rows of the chunk.
 
         Parameters
         ----------
         chunk : Table
         rows : RowRange
-            The rows of the chunk that count.
+            All rows of the chunk, with the mask of the rows of positive weight.
 
         Returns
         -------
         list of (r,) int
-            Positions of the rows, one array for each factor.
+            Positions of the rows in the chunk: an array for each factor with levels, and one for the first
+            complete row. They may overlap.
         """
         parsed = self._parsed
         new_positions = list[Codes]()

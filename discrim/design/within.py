@@ -69,7 +69,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
 
 
 def _check_design(design_rows: DesignRows, column: str) -> None:
-    """Raise an error if the formula reads the column of the groups, or anything but numeric columns."""
+    """Raise an error if the formula reads the group column, or predictors that are not numeric columns."""
     design = design_rows.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
@@ -110,7 +110,21 @@ def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> T
 
 
 def used_group_codes(design_rows: DesignRows, column: str) -> Codes:
-    """Return the group (n,) of each row by the labels of a column; -1 for rows that the fit does not use."""
+    """Return the group of each row of the table of a fit.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+        Rows of the fit, in memory.
+    column : str
+        Column of the groups.
+
+    Returns
+    -------
+    (n,) int
+        Position of the group among the distinct values of the column. -1 for rows that the fit does not
+        use and for rows with a missing value in the column.
+    """
     groups = pd.factorize(design_rows.table.column(column), use_na_sentinel=True)[0]
     return np.where(used_codes(design_rows) >= 0, groups, -1)
 
@@ -141,7 +155,7 @@ def _require_table(data: Any, column: str) -> Table:
 
 
 def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> Codes:
-    """Return the group (n,) of each complete row, -1 for rows without a group of two complete rows.
+    """Return the group of each row; groups consist of the complete rows and have two of them or more.
 
     Parameters
     ----------
@@ -149,13 +163,20 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     column : str
         Column of the groups.
     complete : (n,) bool
-        Rows that miss no value of a predictor.
+        Rows without a missing value in the predictors.
     required : (n,) bool
-        Complete rows that need deviations: one without a group, or alone in its group, is a DataError.
+        Complete rows that must belong to a group, because their deviation from its mean is used.
 
     Returns
     -------
     (n,) int
+        Position of the group among the distinct values of the column. -1 for incomplete rows, for rows with
+        a missing value in the column, and for rows that are the only complete row of their group.
+
+    Raises
+    ------
+    DataError
+        A row in `required` has no group.
     """
     codes, unique_labels = pd.factorize(table.column(column), use_na_sentinel=True)
     labels = unique_labels.tolist()

@@ -684,13 +684,16 @@ def learning_rows(
     expressions: Iterable[Expression],
     functions: Functions,
 ) -> RowRange:
-    """Select the complete rows, from which the factors of a new design learn.
+    """Select the rows from which the factors of a new design learn levels and the parameters of transforms.
 
-    For a long table whose factors are plain columns, the first rows are enough if they contain every label.
+    These are the complete rows, without those for which a user's function returns no category. For a long
+    table whose factors are plain columns, the complete rows among the first `N_FIRST_ROWS` are enough if they
+    contain every label.
 
     Parameters
     ----------
     rows : RowRange
+        Rows of the table to select from.
     columns : sequence of str
         Columns that the factors read.
     other_columns : sequence of str
@@ -707,7 +710,7 @@ def learning_rows(
     Raises
     ------
     DataError
-        No row is complete.
+        No row is complete, or the functions return no category for any of the complete rows.
     """
     expressions = tuple(expressions)
     # Reading adjacent columns together is faster than one by one.

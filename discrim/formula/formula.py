@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import comb
@@ -195,7 +195,11 @@ class Expansion:
                 )
 
     def _apply_sign(self, node: Node, operand: TermSum) -> TermSum:
-        """Apply a unary sign, which can only change the intercept."""
+        """Apply a unary plus or minus.
+
+        A plus changes nothing. A minus is only allowed before 0 or 1, and negates the intercept: ``-1`` is
+        ``0``. Before other terms it is a FormulaError.
+        """
         if node.type == "+":
             return operand
         if operand.terms or operand.intercept is None:
@@ -205,15 +209,27 @@ class Expansion:
         return TermSum(intercept=not operand.intercept)
 
     def _products(self, node: Node, left_terms: Terms, right_terms: Terms) -> Terms:
-        """Return the products of all pairs of terms, and raise an error above a limit."""
+        """Return the interactions of all pairs of a left and a right term; raise an error above a limit."""
         if len(left_terms) * len(right_terms) > grammar.MAX_TERMS:
             raise self._error(
                 f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Remove some terms."
             )
         return self._merge_groups(node, ((a, b) for a in left_terms.values() for b in right_terms.values()))
 
-    def _merge_groups(self, node: Node, groups: Any) -> Terms:
-        """Merge the factors of each group of terms into one term, without duplicates."""
+    def _merge_groups(self, node: Node, groups: Iterable[Sequence[tuple[str, ...]]]) -> Terms:
+        """Merge each group of terms into one interaction, without duplicate factors or interactions.
+
+        Parameters
+        ----------
+        node : Node
+            Operator of the interactions, to which an error points.
+        groups : iterable of sequences of terms
+            Each term is a tuple of its factors: ``a:b`` and ``b:c`` become ``a:b:c``.
+
+        Returns
+        -------
+        Terms
+        """
         terms: Terms = {}
         for group in groups:
             term = tuple(dict.fromkeys(factor for factors in group for factor in factors))
@@ -227,7 +243,7 @@ class Expansion:
         return terms
 
     def _power(self, node: Node, base: TermSum) -> TermSum:
-        """Return all interactions of a sum up to a degree."""
+        """Return the terms of ``base ** power`` (all interactions up to a degree); the power is in `node`."""
         text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= grammar.MAX_EXPONENT:
@@ -267,15 +283,16 @@ def _merge_by_degree(*groups: Terms) -> TermSum:
 
 
 def read_leaf(source: ScannedFormula, node: Node, table: Table, functions: Functions) -> Expression:
-    """Read one factor of the tree.
+    """Convert a leaf of the tree to the expression of its factor.
 
     Parameters
     ----------
     source : ScannedFormula
+        The formula that contains the factor.
     node : Node
         The leaf of the factor.
     table : Table
-        Only its column names are used.
+        Table that must have the columns of the factor. Its values are not read.
     functions : mapping of str to callable
         Functions of the user.
 

@@ -303,7 +303,7 @@ def codes_by_first_appearance(code: str, table: Table, functions: Functions) -> 
 
 
 def _validate_levels(levels: Any) -> list[Any]:
-    """Return `levels=` as a list; raise DataError for a set, a string, an empty list or no iterable."""
+    """Return `levels=` as a list; raise DataError for a set, a string, an empty list or a non-iterable."""
     if isinstance(levels, set | frozenset):
         raise DataError(
             f"levels= is a {type(levels).__name__}, which has no order.",
@@ -330,20 +330,20 @@ def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expressio
 
 
 def _warn_of_similar_labels(classes: Sequence[Scalar], response: Expression) -> None:
-    """Warn of text labels that look the same to a reader."""
+    """Warn of text labels that differ only by case or blanks, or look alike but have different characters."""
     texts = [label for label in classes if isinstance(label, str)]
-    if typed := labels_differing_by_case(texts):
+    if case_variants := labels_differing_by_case(texts):
         warn_user(
             f"{_describe_response(response)} has labels that differ only by case or blanks: "
-            f"{_format_groups(typed, repr)}. Each is a separate class. If they are one class, "
+            f"{_format_groups(case_variants, repr)}. Each is a separate class. If they are one class, "
             "correct the labels first, for example with .str.split().str.join(' ').str.casefold(); "
             "if not, list them in levels=.",
             LabelWarning,
         )
-    if written := labels_that_look_alike(texts):
+    if lookalikes := labels_that_look_alike(texts):
         warn_user(
             f"{_describe_response(response)} has labels that look alike but have different characters: "
-            f"{_format_groups(written, ascii)}. Each is a separate class. If they are one "
+            f"{_format_groups(lookalikes, ascii)}. Each is a separate class. If they are one "
             "class, correct the labels first, with .str.normalize('NFKC') for accents and wide "
             "letters, or with .replace({label: other}); if not, list them in levels=.",
             LabelWarning,

@@ -229,7 +229,10 @@ def _apply_standardize(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Compute centres and squared norms of the three-term recurrence of orthogonal polynomials.
+    """Compute the centres a_j and squared norms of the recurrence of orthogonal polynomials of x (n,).
+
+    The result has the keys "middle" and "spread" (centre and half range of x, by which it is scaled),
+    "centres", and "norms" (squared norms from degree 0). For raw polynomials it only has "raw_degree".
 
     The coefficients follow the Stieltjes procedure (Gautschi, Orthogonal Polynomials, 2004, section 2.2):
     a_j = <x p_j, p_j> / <p_j, p_j>, b_j = <p_j, p_j> / <p_(j-1), p_(j-1)>.
@@ -297,7 +300,7 @@ def _check_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
 
 
 def _apply_poly(x: Floats, values: dict[str, Any]) -> Floats:
-    """Evaluate the polynomials at x (m,), as columns (m, degree)."""
+    """Evaluate the polynomials that `_learn_poly` returned (`values`) at x (m,), as columns (m, degree)."""
     x = _as_vector("poly", x)
     if "raw_degree" in values:
         return np.column_stack([x**power for power in range(1, values["raw_degree"] + 1)])

@@ -234,18 +234,23 @@ def _find_files(path: str) -> Iterator[File]:
 
 
 def _files_below(folder: str, base: str) -> Iterator[File]:
-    """Yield all files below a folder, except hidden ones, sorted by path.
+    """Yield all files in a folder and its subfolders, except hidden ones, sorted by path.
 
     Parameters
     ----------
     folder : str
-        The folder, whose subfolders are included.
     base : str
-        Folder below which the names of folders may contain keys.
+        This folder or a folder above it. Folders below `base` with a name such as ``year=2024`` are the keys
+        of their files (Hive partitioning).
 
     Yields
     ------
     File
+
+    Raises
+    ------
+    DataError
+        There are no files, or the folder is a Delta Lake table.
     """
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
@@ -265,7 +270,10 @@ def _files_below(folder: str, base: str) -> Iterator[File]:
 
 
 def _is_hidden(name: str) -> bool:
-    """Return whether a name belongs to metadata, not to a part of the table: ``_SUCCESS``, ``.part.crc``."""
+    """Return whether a file or folder contains metadata by its name, for example ``_SUCCESS``, ``.part.crc``.
+
+    Folders of keys, such as ``_id=1``, contain rows although they begin with an underscore.
+    """
     return name.startswith((".", "_")) and "=" not in name
 
 
