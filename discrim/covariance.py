@@ -651,7 +651,7 @@ class Regularized(Specification):
 
 
 def read_regularized(value: Any) -> Regularized:
-    """Return the specification that `parametrization=` of `rda` stands for."""
+    """Return the specification that `parametrization=` of `rda` stands for: a word, or a `Regularized`."""
     specification_by_word = {word: partial(Regularized, word) for word in get_args(Parametrization)}
     regularized: Regularized = read_specification(
         "parametrization", value, specification_by_word, (Regularized,)

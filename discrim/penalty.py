@@ -206,7 +206,11 @@ AnyPenalty = Ridge | Lasso | ElasticNet
 
 
 def read_penalty(value: Any) -> AnyPenalty | None:
-    """Return the specification that `penalty=` stands for, or None for no penalty."""
+    """Return the specification that the value of `penalty=` stands for.
+
+    The value is a specification, a word such as "ridge", which stands for the specification with its
+    defaults, or None for no penalty. Any other value is a DataError.
+    """
     if value is None:
         return None
     penalty: AnyPenalty = read_specification("penalty", value, PENALTIES, PENALTIES.values())

@@ -610,19 +610,21 @@ def _format_parameters(parameters: Mapping[str, Any]) -> str:
 
 
 def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> Respelling:
-    """Return the correct spelling of the first unknown keyword that is a parameter of another option.
+    """Return the correct spelling of an unknown keyword that is a parameter of another option.
+
+    For example `shrinkage` is a parameter of specifications of ``covariance=``, and not a keyword of `lda`.
 
     Parameters
     ----------
     function : callable
         The function that is called.
     keywords : dict of str to object
-        All keywords of the call.
+        All keywords of the call with their values.
 
     Returns
     -------
     Respelling
-        Empty if no unknown keyword is such a parameter.
+        Respelling of the first such keyword; empty if there is none.
     """
     parameters = inspect.signature(function).parameters
     unknown = [name for name in keywords if name not in parameters]
@@ -696,7 +698,7 @@ def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str
     names : iterable of iterables of str
         Existing attributes. Those of the first iterable are suggested first.
     table : str
-        Table of foreign names, such as `ATTRIBUTES`; see the docstring of the module.
+        The text of a table of foreign names, such as `ATTRIBUTES`; see the docstring of the module.
 
     Returns
     -------
@@ -723,7 +725,11 @@ def raise_unknown_attribute(owner: str, name: str, existing_names: Iterable[str]
     existing_names : iterable of str
         Names that the owner has.
     table : str
-        Table of foreign names, such as `NAMES`.
+        The text of a table of foreign names, such as `NAMES`; see the docstring of the module.
+
+    Raises
+    ------
+    AttributeError
     """
     # Without an object Python does not append a suggestion of its own.
     hint = attribute_hint(name, [existing_names], table)

@@ -294,7 +294,10 @@ def _check_n_axes(value: Any, name: str = "n") -> int | float | Choice:
 
 
 def read_features(value: Any) -> KernelFeatures | None:
-    """Return the specification that `components=` of `kernel_lda` stands for; None for the whole kernel."""
+    """Return the specification that `components=` of `kernel_lda` stands for; None for the whole kernel.
+
+    The value is None, a specification, or a number of landmarks, which stands for `Landmarks`.
+    """
     if value is None:
         return value
     if isinstance(value, Specification | type):
@@ -306,7 +309,11 @@ def read_features(value: Any) -> KernelFeatures | None:
 
 
 def read_algorithm(value: Any) -> Any:
-    """Return the validated value of `algorithm=` of `pls`: a word, a specification, or a regression."""
+    """Validate the value of `algorithm=` of `pls` and return it.
+
+    Words ("nipals" and "simpls") and specifications are validated. Any other object is returned unchecked; it
+    has to be a regression, for example of scikit-learn.
+    """
     if isinstance(value, str):
         check_word("algorithm", value, ("nipals", "simpls"))
     elif isinstance(value, Specification) or (isinstance(value, type) and issubclass(value, Specification)):
@@ -315,7 +322,11 @@ def read_algorithm(value: Any) -> Any:
 
 
 def read_subspace(value: Any) -> SubspaceSpecification | None:
-    """Return the specification that `components=` stands for, or None for all columns."""
+    """Return the specification that `components=` stands for, or None for all columns.
+
+    The value is None, a specification, or the number of axes of `PrincipalComponents`: an integer, a share of
+    the variance, "cv" or "loo".
+    """
     if value is None:
         return value
     if isinstance(value, Specification | type):

@@ -100,6 +100,7 @@ def _compare_formulas(
         raise DataError(f"{option} requires --folds.", hint=f"Add --folds 10, or leave {option} out.")
 
     def fit_all(data: Any) -> list[Any]:
+        """Fit each model with each formula; models of the same formula are adjacent."""
         return [
             fit_model(model, formula, data, with_response_labels(options, formula, data))
             for formula in formulas
@@ -138,7 +139,7 @@ def _fit_names(models: list[TypedModel], formulas: list[str]) -> list[str]:
 
 
 def _number_duplicates(names: list[str]) -> list[str]:
-    """Append the position to names that occur more than once."""
+    """Append to each name that occurs more than once its position: a, b, a become "a (1)", "b", "a (3)"."""
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
@@ -448,6 +449,7 @@ def _predict_labels(
         return labels.to_frame() if isinstance(labels, pd.Series) else labels
 
     def predict_chunk(results: Any, chunk: Any) -> pd.DataFrame:
+        """Return the labels of a chunk in the first column, and the posteriors in the others."""
         rows = results._fit.new_rows(chunk, MissingPolicy(**missing_options))
         posteriors = results.predict_proba(rows, prior=prior, method=method)
         return pd.DataFrame(pd.concat([results.predict(rows, prior=prior), posteriors], axis=1))

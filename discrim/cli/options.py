@@ -458,21 +458,22 @@ def _argparse_reader(
 def respell_option(
     verb: str, known_values: Mapping[str, Any], unknown_texts: Mapping[str, str]
 ) -> Respelling:
-    """Return the correct spelling of unknown options that are parameters of a specification.
+    """Return the correct spelling of an unknown option that is a parameter of another option.
 
     Parameters
     ----------
     verb : str
         The verb of the command line.
     known_values : dict of str to object
-        Values of the other options, by parameter.
+        Values of the known options that were typed, by the name of the parameter, such as "covariance".
     unknown_texts : dict of str to str
-        Texts of the values of unknown options.
+        Text of the value of each unknown option, by the option as typed, such as "--reg-param". The text is
+        empty for an option without a value.
 
     Returns
     -------
     Respelling
-        Empty if no unknown option is such a parameter.
+        Respelling of the first such option, see `respell_keyword`; empty if there is none.
     """
     scalar = ValueKind(accepts_integer=True, accepts_float=True, accepts_text=True)
     literal = replace(scalar, items=scalar)

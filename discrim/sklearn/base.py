@@ -666,9 +666,19 @@ class VerbClassifier(FittedClassifier):
         return results
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit a simpler model with a warning, or return None, upon which the error of the verb is raised.
+        """Fit a simpler model and issue a warning, after the verb has raised an error.
 
-        Here there is no simpler model. Subclasses override the method.
+        In this class there is no simpler model. Subclasses override the method.
+
+        Parameters
+        ----------
+        refused : RefusedFit
+            The call of the verb, and its error.
+
+        Returns
+        -------
+        ClassifierResults or None
+            None if no simpler model solves the problem; the caller then raises the error again.
         """
         return None
 

@@ -43,6 +43,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
     not_supported = ("groups", "costs")
 
     def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Call the verb, store the table of candidates, and return the fit of the chosen one."""
         choice = discrim.choose(formula, data, **options)
         self.chosen_ = choice.chosen
         self.table_ = choice.table

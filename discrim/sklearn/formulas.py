@@ -157,7 +157,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return list(self.columns)
 
     def _split_formula(self, names: Sequence[str]) -> tuple[str, list[str], str]:
-        """Split the formula into response and predictors, and return it with a unique name of the response.
+        """Replace the left side of the formula by a name for y that no predictor has.
 
         Parameters
         ----------
@@ -167,11 +167,17 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         Returns
         -------
         response : str
-            A name that differs from all columns.
-        names : list of str
-            The columns that are not in the left side, which ``.`` stands for.
+            The name of y: the left side if it is one column name, else "y". Underscores are appended if a
+            predictor has this name.
+        predictors : list of str
+            Columns of X that do not occur in the left side; ``.`` stands for these.
         formula : str
-            The formula with this name as its left side.
+            The formula with `response` as its left side.
+
+        Raises
+        ------
+        FormulaError
+            The formula has no ``~``.
         """
         sides = _FORMULA_SIDES.fullmatch(self.formula)
         if sides is None:

@@ -167,6 +167,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
             return base.fit_with_warning(refused, "the perceptron's plane", discrim.perceptron, **options)
 
     def _check_classes(self, classes: NDArray[Any]) -> None:
+        """Raise a DataError if there are more than two classes."""
         if len(classes) > 2:
             raise DataError(
                 "Only binary classification is supported. A hyperplane lies between two classes; y has "

@@ -219,7 +219,7 @@ class PartialClassifier(WeightedClassifier):
         return earlier_moments + earlier_moments.of(table, weights=weights, na_action=action)
 
     def _required_scatter_type(self) -> Any:
-        """Return the required second moments, such as "pooled"; raise an error if all rows are required."""
+        """Return `_required_moments()`, such as "pooled"; raise NotSupportedError if it is None."""
         required_moments = self._required_moments()
         if required_moments is None:
             raise NotSupportedError(
@@ -416,7 +416,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return f". | {' + '.join(chosen)}" if chosen else "."
 
     def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        # The covariates are in the formula.
+        """Call the verb without the option `covariates`, because the formula contains the covariates."""
         return super()._call_verb(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:

@@ -77,7 +77,12 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         return super()._call_verb(formula, data, options)
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with bias reduction, or with a warning of separation if there are too many coefficients."""
+        """If classes are separated, fit with bias reduction, or without it but with a warning.
+
+        It is fitted without bias reduction (separation="warn") if there are more than
+        `MAX_REDUCED_COEFFICIENTS` coefficients. Return None for other errors, and if `separation` is not
+        "reduce".
+        """
         options = dict(refused.options)
         if self.separation != "reduce" or not isinstance(refused.error, SeparationError):
             return None
@@ -129,6 +134,7 @@ class FDAClassifier(WeightedClassifier):
     engine: Any
 
     def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
+        """Call the verb, with `Ridge()` as the engine if the user chose none. There is no fallback."""
         from sklearn.linear_model import Ridge
 
         engine = Ridge() if self.engine is None else self.engine
