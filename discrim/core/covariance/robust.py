@@ -424,8 +424,8 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     Examples
     --------
     >>> import numpy as np
-    >>> found = mcd(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
-    >>> found.subset.tolist(), found.is_kept.tolist()
+    >>> rows = find_mcd_rows(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
+    >>> rows.subset.tolist(), rows.is_kept.tolist()
     ([True, True, False, True, False], [True, True, True, True, False])
     """
     n, p = x.shape
@@ -615,9 +615,9 @@ def _consistency_factor(proportion: float, p: int) -> float:
 
 
 def class_mcd(
-    x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
+    x: Floats, codes: Codes, full_moments: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Compute the MCD estimates of the mean and the covariance of each class.
+    """Compute the reweighted MCD estimates of the mean and the covariance of each class.
 
     Parameters
     ----------
@@ -625,20 +625,21 @@ def class_mcd(
         Rows, in the units of the data.
     codes : (n,) int
         Class of each row.
-    start : ClassMoments
-        Moments of all rows, for the counts.
+    full_moments : ClassMoments
+        Moments of all rows, outliers included. Only their counts and dimensions are used.
     support_fraction : float
         See `subset_size`.
 
     Returns
     -------
     ClassMoments or ExactFit
-        Moments by class whose means, and scatters over the counts, are the estimates.
+        Moments by class with the counts of all rows and the MCD means. The scatters are the MCD covariances
+        times these counts. `ExactFit` if too many rows of a class lie in a hyperplane.
     """
     is_kept = np.zeros(len(x))
-    factors = np.empty(start.n_classes)
+    factors = np.empty(full_moments.n_classes)
     with Progress(len(x), SEARCH_TITLE) as progress:
-        for k in range(start.n_classes):
+        for k in range(full_moments.n_classes):
             members = np.flatnonzero(codes == k)
             estimate = find_mcd_rows(x[members], support_fraction)
             if isinstance(estimate, ExactFit):
@@ -647,15 +648,18 @@ def class_mcd(
             factors[k] = estimate.factor
             progress(len(members))
     moments = gather(
-        [(x, codes, is_kept)], n_classes=start.n_classes, n_columns=start.n_columns, required_moments="class"
+        [(x, codes, is_kept)],
+        n_classes=full_moments.n_classes,
+        n_columns=full_moments.n_columns,
+        required_moments="class",
     )
-    return _with_full_counts(moments, factors / (moments.counts - 1) * start.counts, start)
+    return _with_full_counts(moments, factors / (moments.counts - 1) * full_moments.counts, full_moments)
 
 
 def common_mcd(
-    x: Floats, codes: Codes, start: ClassMoments, support_fraction: float
+    x: Floats, codes: Codes, full_moments: ClassMoments, support_fraction: float
 ) -> ClassMoments | ExactFit:
-    """Compute MCD estimates of the class means and of one covariance for all classes.
+    """Compute reweighted MCD estimates of the class means and of one covariance for all classes.
 
     Parameters
     ----------
@@ -663,20 +667,21 @@ def common_mcd(
         Rows, in the units of the data.
     codes : (n,) int
         Class of each row.
-    start : ClassMoments
-        Moments of all rows, for the counts.
+    full_moments : ClassMoments
+        Moments of all rows, outliers included. Only their counts and dimensions are used.
     support_fraction : float
         See `subset_size`.
 
     Returns
     -------
     ClassMoments or ExactFit
-        Pooled moments whose means, and scatter over the number of rows, are the estimates.
+        Pooled moments with the counts of all rows and the MCD means. The scatter is the MCD covariance times
+        the number of rows. `ExactFit` if too many of the rows, centred by class, lie in a hyperplane.
     """
     # Store a centre as a row plus an offset: for data far from zero, the sum would round the offset.
-    anchor, offset = np.empty((2, start.n_classes, start.n_columns))
+    anchor, offset = np.empty((2, full_moments.n_classes, full_moments.n_columns))
     with Progress(2 * len(x), SEARCH_TITLE) as progress:
-        for k in range(start.n_classes):
+        for k in range(full_moments.n_classes):
             class_rows = x[codes == k]
             estimate = find_mcd_rows(class_rows, support_fraction)
             # For a class in a hyperplane, the centre is the mean of the rows there.
@@ -692,7 +697,7 @@ def common_mcd(
     moments = gather(
         [(residuals, zero_codes, estimate.is_kept.astype(np.float64))],
         n_classes=1,
-        n_columns=start.n_columns,
+        n_columns=full_moments.n_columns,
         required_moments="pooled",
     )
     offset_of_means = offset + moments.centres[0] + moments.rests[0] / moments.scale
@@ -700,21 +705,21 @@ def common_mcd(
     centre_errors = (offset_of_means - (centres - anchor)) * moments.scale
     pooled_moments = replace(moments, centres=centres, rests=centre_errors)
     return _with_full_counts(
-        pooled_moments, np.array([estimate.factor / (moments.total - 1) * start.total]), start
+        pooled_moments, np.array([estimate.factor / (moments.total - 1) * full_moments.total]), full_moments
     )
 
 
-def _with_full_counts(moments: ClassMoments, factors: Floats, start: ClassMoments) -> ClassMoments:
+def _with_full_counts(moments: ClassMoments, factors: Floats, full_moments: ClassMoments) -> ClassMoments:
     """Return moments with the counts of all rows, and with scatters multiplied by factors.
 
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows that the estimate keeps, by class or pooled.
     factors : (K,) or (1,) float
         Factors that multiply the scatters.
-    start : ClassMoments
-        Moments of all rows.
+    full_moments : ClassMoments
+        Moments of all rows, from which the counts are copied.
 
     Returns
     -------
@@ -723,7 +728,9 @@ def _with_full_counts(moments: ClassMoments, factors: Floats, start: ClassMoment
     size = factors[:, None, None]
     roots = None if moments.roots is None else moments.roots * np.sqrt(size)
     scatters = moments.scatters * size if roots is None else np.swapaxes(roots, 1, 2) @ roots
-    return replace(moments, counts=start.counts, rows=start.rows, scatters=scatters, roots=roots)
+    return replace(
+        moments, counts=full_moments.counts, rows=full_moments.rows, scatters=scatters, roots=roots
+    )
 
 
 ROBUST_METHODS = ("t", "mcd")
