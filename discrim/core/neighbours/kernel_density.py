@@ -965,21 +965,23 @@ class KernelDensityFit(NoLikelihood):
 def find_singular_metrics(
     moments: ClassMoments, metric: str, common: bool
 ) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Find the classes and columns for which the metric is singular.
+    """Find the covariances that are singular, and therefore do not define the metric of the kernels.
 
     Parameters
     ----------
     moments : ClassMoments
         Moments with the scatter that the metric requires.
-    metric : str
-        Name of the metric.
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+        See `Metric`; "euclidean" is never singular.
     common : bool
-        Whether the metric uses the pooled covariance.
+        Whether the metric uses the pooled covariance instead of one covariance for each class.
 
     Returns
     -------
-    list of (class, columns)
-        The class is None for the pooled covariance. The columns are empty if too few rows are the reason.
+    list of (int or None, tuple of int)
+        For each singular covariance the position of its class, or None for the pooled covariance, and the
+        positions of the columns that are constant or linearly dependent on earlier columns. There are no
+        columns if the degrees of freedom are not positive.
     """
     if metric == "euclidean":
         return []

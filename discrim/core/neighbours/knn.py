@@ -440,7 +440,7 @@ class KNNFit(NoLikelihood):
     k : int
         Number of neighbours.
     metric : str
-        Name of the metric.
+        One of `neighbours.METRICS`.
     scale : bool
         Whether columns are divided by their standard deviations over all rows.
     search : NeighbourIndex
@@ -705,7 +705,7 @@ def fit_knn(
     k : int
         Number of neighbours.
     metric : str
-        Name of the metric.
+        One of `neighbours.METRICS`.
     scale : bool
         Whether to divide columns by their standard deviations over all rows.
     estimated_prior : bool, default True

@@ -501,7 +501,7 @@ class Space:
     Attributes
     ----------
     metric : str
-        Name of the metric.
+        One of `METRICS`.
     origin, unit : (p,) float
         Origin and factors of the coordinates.
     within : Covariance or None
@@ -525,7 +525,7 @@ class Space:
         Parameters
         ----------
         metric : str
-            Name of the metric.
+            One of `METRICS`.
         origin, unit : (p,) float
             Origin and factors of the coordinates.
         within : Covariance or None
@@ -739,7 +739,8 @@ class NeighbourIndex:
     def _search_points(self, z: Floats, k: int, nearest: Neighbours) -> Codes:
         """Search the tree or the distinct points, and write the neighbours to the result.
 
-        The number of points grows until they contain k rows and the last one is not tied with the k-th row.
+        The number of points per query grows until they contain k rows and the last point is farther than all
+        rows tied with the k-th.
 
         Parameters
         ----------
@@ -757,25 +758,30 @@ class NeighbourIndex:
         """
         points = self.points if self.point_rows is None else self.point_rows.points
         unresolved = np.arange(len(z))
-        width = min(k + 1, len(points))
+        n_points = min(k + 1, len(points))
         # A tree that returns a large fraction of its points is slower than computing every distance.
-        max_width = (
-            len(points) if self.point_rows is not None else max(len(points) // MINIMA_GROUP_SIZE, width)
+        max_points = (
+            len(points) if self.point_rows is not None else max(len(points) // MINIMA_GROUP_SIZE, n_points)
         )
         while len(unresolved):
             still_unresolved = []
-            for chunk in slices(len(unresolved), max(MAX_BLOCK_POINTS // width, 1)):
+            for chunk in slices(len(unresolved), max(MAX_BLOCK_POINTS // n_points, 1)):
                 rows = unresolved[chunk]
-                still_unresolved.append(rows[~self._fill_from_points(z[rows], k, width, rows, nearest)])
+                still_unresolved.append(rows[~self._fill_from_points(z[rows], k, n_points, rows, nearest)])
                 refresh_progress()
             unresolved = np.concatenate(still_unresolved)
-            if width == max_width:
+            if n_points == max_points:
                 break
-            width = min(WIDENING_FACTOR * width, max_width)
+            n_points = min(WIDENING_FACTOR * n_points, max_points)
         return unresolved
 
-    def _fill_from_points(self, z: Floats, k: int, width: int, positions: Codes, nearest: Neighbours) -> Mask:
-        """Search the nearest `width` points, and write the result of the queries for which they suffice.
+    def _fill_from_points(
+        self, z: Floats, k: int, n_points: int, positions: Codes, nearest: Neighbours
+    ) -> Mask:
+        """Find the `n_points` nearest points, and write the result of the queries for which they suffice.
+
+        A point is a row, or with `point_rows` a distinct location of one or more rows. The points suffice if
+        they contain k rows and all rows tied with the k-th.
 
         Parameters
         ----------
@@ -783,8 +789,8 @@ class NeighbourIndex:
             Coordinates of the queries.
         k : int
             Number of neighbours.
-        width : int
-            Number of points.
+        n_points : int
+            Number of points to find for each query.
         positions : (m,) int
             Positions of the queries in the result.
         nearest : Neighbours
@@ -793,23 +799,23 @@ class NeighbourIndex:
         Returns
         -------
         (m,) bool
-            Whether the points suffice.
+            Whether the points suffice. The result of the other queries is not written.
         """
         if self.tree is not None:
             norm = NORM_ORDERS[self.space.metric]
             distances, points = self.tree.query(
-                z, k=np.arange(1, width + 1), p=norm, workers=n_worker_threads()
+                z, k=np.arange(1, n_points + 1), p=norm, workers=n_worker_threads()
             )
         elif self.point_index is not None:
-            points, distances, _ = self.point_index._nearest(z, width)
+            points, distances, _ = self.point_index._nearest(z, n_points)
         kth_point = np.full(len(z), k - 1)
         if self.point_rows is not None:
             kth_point = (np.cumsum(self.point_rows.sizes[points], axis=1) < k).sum(axis=1)
-        limits = self.space.tie_limit(distances[np.arange(len(z)), np.minimum(kth_point, width - 1)])
-        has_all_points = width == (
+        limits = self.space.tie_limit(distances[np.arange(len(z)), np.minimum(kth_point, n_points - 1)])
+        has_all_points = n_points == (
             len(self.points) if self.point_rows is None else len(self.point_rows.points)
         )
-        is_enough = (kth_point < width) & ((distances[:, -1] > limits) | has_all_points)
+        is_enough = (kth_point < n_points) & ((distances[:, -1] > limits) | has_all_points)
         enough_index = np.flatnonzero(is_enough)
         rows = positions[is_enough]
         if self.point_rows is not None:
@@ -993,7 +999,7 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     Parameters
     ----------
     metric : str
-        Name of the metric.
+        One of `METRICS`.
     z : (m, p) float
         Coordinates of the queries.
 
