@@ -523,7 +523,8 @@ class Factors:
         Numbers of signal dimensions.
     spectra : tuple of PrincipalAxes
         One for each class, or one for the pooled scatter. They contain all eigenvalues of the scatter of
-        y = z * unit, with one unit for all classes, and the axes of the signal.
+        y = z * unit, with z the coordinates of the moments and one unit for all classes, and the axes of the
+        signal.
     ranks : (K,) or (1,) int
         Ranks of the scatters.
     counts : (K,) float
@@ -546,7 +547,7 @@ class Factors:
 
     @property
     def unit(self) -> Floats:
-        """Factors (p,) by which z is multiplied."""
+        """Factors (p,) of the columns in y = z * unit, with z the coordinates of the moments."""
         return self.spectra[0].unit
 
     @property

@@ -306,7 +306,7 @@ class ThinCovariance(Covariance):
     axes : (r, p) float
         Orthonormal axes of y = z * unit.
     unit : (p,) float
-        Factors by which z is multiplied.
+        Factors of the columns in y = z * unit, with z the coordinates of the moments.
     complement_sd : float
         Standard deviation of y in the complement; if zero, distances ignore the complement.
     """

@@ -933,29 +933,31 @@ def scores_by_axis_count(
     axis_counts: Codes,
     rounding_error: float = 0.0,
 ) -> Floats:
-    """Score rows by the rule on each of several numbers of axes.
+    """Compute the class scores of rows for each of several numbers of leading axes.
 
     Parameters
     ----------
     model : SubspaceCovariance
         Its inner model estimates the covariances on the axes.
     moments : ClassMoments
-        Moments of the scores on the largest number of axes.
+        Moments of the coordinates on all q axes.
     divisors : (1,) or (K,) float
-        Divisors of the scatters.
+        Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     y : (m, q) float
-        Scores of the rows on the largest number of axes.
+        Coordinates of the rows on the axes.
     axis_counts : (G,) int
-        Numbers of axes in increasing order.
+        Numbers of leading axes in increasing order, at most q.
     rounding_error : float
-        Size of the rounding errors of the scatters.
+        Absolute rounding error of the scatters. A scatter counts as singular if an eigenvalue, or for full
+        covariances a squared diagonal element of its root, is below `rounding_error / MAX_RELATIVE_ERROR`.
 
     Returns
     -------
     (G, m, K) float
-        NaN for a number whose covariance is singular or not clearly larger than rounding errors.
+        Scores of the classes: log posteriors up to a constant of each row. NaN for a number of axes if a
+        covariance cannot be estimated or is singular up to rounding errors.
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     if model.inner.traits.is_full:
@@ -976,26 +978,27 @@ def _scores_of_nested_axes(
     axis_counts: Codes,
     rounding_error: float,
 ) -> Floats:
-    """Score rows by full covariances on each of several numbers of axes, by cumulative sums over the axes.
+    """Compute the class scores for each number of axes with full covariances, by cumulative sums over axes.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the scores on the largest number of axes.
+        Moments of the coordinates on all q axes.
     divisors : (1,) or (K,) float
         Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     y : (m, q) float
-        Scores of the rows.
+        Coordinates of the rows on the axes.
     axis_counts : (G,) int
-        Numbers of axes in increasing order.
+        Numbers of leading axes in increasing order, at most q.
     rounding_error : float
-        Size of the rounding errors of the scatters.
+        Absolute rounding error of the scatters; see `_leading_root`.
 
     Returns
     -------
     (G, m, K) float
+        See `scores_by_axis_count`.
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
@@ -1037,7 +1040,8 @@ def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Float
     k : int
         Position of the scatter.
     rounding_error : float
-        Size of its rounding errors; squared diagonal elements of the root have to be large relative to it.
+        Absolute rounding error of the scatter. The block ends before the first axis whose squared diagonal
+        element of the root is below `rounding_error / MAX_RELATIVE_ERROR`.
 
     Returns
     -------

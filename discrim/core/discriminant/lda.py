@@ -121,7 +121,7 @@ class NormalFit(ABC):
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes under the key "n" if the rows chose it; else empty."""
+        """Number of principal axes under the key "n" if it was chosen from the data; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 

@@ -121,7 +121,7 @@ class RDAFit:
         Whether the ridge refers to columns divided by their standard deviations within classes, or the
         principal axes to columns divided by their standard deviations.
     subspace_model : SubspaceCovariance, optional
-        The principal axes on which classes are compared.
+        Principal axes on which the covariances are estimated; None if the fit uses all columns.
     """
 
     moments: ClassMoments
@@ -141,13 +141,13 @@ class RDAFit:
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes under the key "n" if the rows chose it; else empty."""
+        """Number of principal axes under the key "n" if it was chosen from the data; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
     @property
     def components(self) -> int | None:
-        """Number of principal axes; None if all columns are compared."""
+        """Number of principal axes on which the rule is fitted; None if it is fitted to all columns."""
         return None if self.subspace_model is None else self.subspace_model.count
 
     @property
@@ -743,7 +743,7 @@ class _StackedScatters:
     moments : tuple of F ClassMoments
         Moments of the parts.
     unit : (F, p) float
-        Factors by which z is multiplied.
+        Factors of the columns in y = z * unit, with z the coordinates of the moments.
     class_scatters : (F, K, p, p) float
         Scatters of the classes.
     pooled_scatter : (F, p, p) float
@@ -980,7 +980,8 @@ def _rules_by_gamma(
 ) -> Iterator[PathRule]:
     """Yield the rules of ESL's parametrization, from one decomposition for each gamma.
 
-    Ill-conditioned pairs are omitted.
+    Each `PathRule` has the pairs of several values of gamma, in all parts. The constants of a pair are NaN in
+    a part in which it is ill-conditioned or not required. A pair without a rule in any part is omitted.
 
     Parameters
     ----------
@@ -989,7 +990,7 @@ def _rules_by_gamma(
     pairs : sequence of G Regularization
         Pairs of alpha and gamma.
     candidates : (F, G) bool
-        Whether a pair is to be computed in a part.
+        Whether the rule of a pair is required in a part.
 
     Yields
     ------
@@ -1172,7 +1173,7 @@ def _unmixed_rule(
     pair_index : (g,) int
         Positions of the pairs.
     candidates : (F, g) bool
-        Whether a pair is to be computed in a part.
+        Whether the rule of a pair is required in a part.
 
     Yields
     ------
@@ -1198,7 +1199,8 @@ def _rules_by_alpha(
 ) -> Iterator[PathRule]:
     """Yield the rules of Friedman's or klaR's parametrization, from one decomposition for each alpha.
 
-    Ill-conditioned pairs are omitted.
+    Each `PathRule` has the pairs of several values of alpha, in all parts. The constants of a pair are NaN in
+    a part in which it is ill-conditioned or not required. A pair without a rule in any part is omitted.
 
     Parameters
     ----------
@@ -1207,7 +1209,7 @@ def _rules_by_alpha(
     pairs : sequence of G Regularization
         Pairs of alpha and gamma.
     candidates : (F, G) bool
-        Whether a pair is to be computed in a part.
+        Whether the rule of a pair is required in a part.
 
     Yields
     ------

@@ -545,7 +545,10 @@ class ScipyDensity:
         return np.asarray(low + np.arange(round(high - low) + 1.0))
 
     def tail_probability(self, low: float, high: float) -> float:
-        """Probability of values less than `low` or greater than `high`."""
+        """Probability of values below `low` or above `high`, for a discrete distribution with steps of one.
+
+        The distribution function is evaluated at `low` - 0.5, because it would include `low`.
+        """
         above = self.frozen.sf if hasattr(self.frozen, "sf") else self.frozen.ccdf
         return float(self.frozen.cdf(low - 0.5) + above(high))
 

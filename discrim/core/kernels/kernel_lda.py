@@ -326,7 +326,7 @@ class KernelLDAFit(ScoredIndicators):
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
-    """Products Y'WF (K, K) of indicators and fitted indicators, from residuals (n, K)."""
+    """Return the cross-products Y'WF (K, K) of indicators and their fitted values, from residuals (n, K)."""
     weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
     products = weighted.T @ (sample.y - residuals)
     return np.asarray((products + products.T) / 2)
@@ -344,7 +344,7 @@ def left_out_normal_scores(
     Parameters
     ----------
     total_products : (K, K) float
-        Products of indicators and fitted indicators over all rows.
+        Cross-products Y'WF of the indicators and their fitted values over all rows; see `class_products`.
     counts : (K,) float
         Class counts of all rows.
     row_terms : tuple
@@ -477,16 +477,16 @@ def optimal_scoring(
     ncomp: int | None,
     estimated_prior: bool,
 ) -> FlexibleFit:
-    """Compute variates, centroids and correlations of the classes by optimal scoring of fitted indicators.
+    """Compute discriminant axes by optimal scoring from a regression on class indicators.
 
     Parameters
     ----------
     indicators : callable
-        Returns the fitted indicators (m, K) of rows.
+        Maps rows (m, p) to the fitted values (m, K) of the class indicators.
     products : (K, K) float
-        Products of indicators and fitted indicators.
+        Weighted cross-products Y'WF of the indicators Y and their fitted values F; see `class_products`.
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows, for the class counts.
     prior : (K,) float
         Prior probabilities of the classes.
     ncomp : int or None
@@ -497,6 +497,7 @@ def optimal_scoring(
     Returns
     -------
     FlexibleFit
+        Variates, class centroids and canonical correlations of the retained axes.
     """
     start = starting_scores(moments.counts)
     return fit_flexible(

@@ -273,14 +273,17 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelInfluence:
-    """Sensitivity of fitted values to the responses of the rows.
+    """Derivatives of the coefficients of a kernel ridge regression by the responses of the rows.
+
+    With `means` and `weight_proportions`, which determine the change of the intercept, they give the
+    derivatives of the fitted values.
 
     Attributes
     ----------
     coef_changes : (n, n) float
         Column i is the change of all coefficients per unit of the response of row i.
     means : (n,) float
-        Weighted means of the columns of the kernel.
+        Weighted means of the columns of the kernel matrix of the rows.
     weight_proportions : (n,) float
         Weights divided by their sum.
     """
@@ -309,7 +312,7 @@ class KernelInfluence:
 
 
 def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> KernelInfluence:
-    """Compute the sensitivity of the fitted values of a kernel ridge regression to the responses.
+    """Compute how the coefficients of a kernel ridge regression with intercept depend on the responses.
 
     Parameters
     ----------

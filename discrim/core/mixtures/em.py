@@ -68,17 +68,17 @@ MIN_ROTATION_ANGLE = 1e-15
 
 
 def form_name(form: str, components: int) -> str:
-    """Return the name of a form, which for one component is shared by several forms, for example XXI."""
+    """Return the name of a form, one of `FORMS`. For one component several forms share a name such as XXI."""
     return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
 
 def is_axial(form: str) -> bool:
-    """Return whether covariances of the form are diagonal."""
+    """Return whether the covariances of a form, one of `FORMS`, are diagonal (its last letter is I)."""
     return form[2] == "I"
 
 
 def is_scale_equivariant(form: str) -> bool:
-    """Return whether the family of covariances of a form is invariant to rescaling of the columns."""
+    """Return whether the covariances of a form, one of `FORMS`, keep the form if columns are rescaled."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 

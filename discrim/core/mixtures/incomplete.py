@@ -140,7 +140,7 @@ def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
 
 
 def _full_roots(covariances: Sequence[Covariance]) -> Floats:
-    """Return roots (G, p, p) of covariances; roots of diagonal ones are expanded to matrices."""
+    """Return upper triangular roots R (G, p, p) with R'R the covariances, also for diagonal ones."""
     return np.stack(
         [
             np.diag(covariance.root) if covariance.is_diagonal else covariance.root
@@ -150,7 +150,7 @@ def _full_roots(covariances: Sequence[Covariance]) -> Floats:
 
 
 class _WhitenedBatches(NamedTuple):
-    """Whitened rows of batches and the factors that complete them, for each component.
+    """Whitened observed values of batches, and factors that impute the missing ones, for each component.
 
     Attributes
     ----------
@@ -159,8 +159,8 @@ class _WhitenedBatches(NamedTuple):
     logdets : (B, G) float
         Log-determinants of the covariance of the observed columns.
     completion_factors, residual_factors : (B, G, p, p) float
-        The factors T_1 and T_2 of the module docstring, padded with rows of zeros; columns are in the
-        original order.
+        The factors T_1 (T_1'u is the imputed row less the mean) and T_2 (T_2'T_2 is the residual covariance)
+        of the module docstring, padded with rows of zeros; columns are in the original order.
     """
 
     whitened: Floats
@@ -170,12 +170,12 @@ class _WhitenedBatches(NamedTuple):
 
 
 def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _WhitenedBatches:
-    """Whiten the rows of batches by each component, and compute the factors that complete them.
+    """Whiten the observed values by each component, and compute the factors that impute the missing ones.
 
     Parameters
     ----------
     roots : (G, p, p) float
-        Roots of the covariances of the components.
+        Upper triangular R with R'R the covariance of each component.
     means : (G, p) float
         Means of the components.
     batches : _Batches
@@ -184,6 +184,7 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
     Returns
     -------
     _WhitenedBatches
+        For each batch and component.
     """
     order = batches.order
     observed = batches.observed_mask[:, None, :, None]

@@ -696,7 +696,10 @@ def _loses_digits(scatter: Floats, form: str) -> bool:
 
 
 def _covariance_root(rows: Sequence[ClassRows]) -> Floats:
-    """Return the triangular root (p, p) of the covariance of weighted rows, by QR decomposition."""
+    """Return R (p, p), upper triangular, with R'R the pooled covariance within the classes, by QR.
+
+    The divisor of the covariance is the sum of the weights of all rows.
+    """
     total_weight = sum(float(row.weights.sum()) for row in rows)
     return triangular_root(
         np.concatenate([row.z * np.sqrt(row.weights / total_weight) for row in rows], axis=1).T

@@ -395,13 +395,28 @@ def gather(
 
 
 def merge_rescaled(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Merge two sets of moments whose scales may differ; both are first brought to a common scale."""
+    """Merge two sets of moments after changing both to a common `scale`; see `rescale_to_common`."""
     a, b = rescale_to_common([a, b])
     return a.merge(b)
 
 
 def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
-    """Rescale several sets of moments to a common scale, chosen from the range of all their rows."""
+    """Change several sets of moments of the same columns to the same `scale`, so that they can be merged.
+
+    The scale of a column is one unless its size is extreme; see `row_sums.column_scale`. The size is the
+    largest range of a class mean over the sets or the largest root of a sum of squares within classes,
+    whichever is larger. If it is zero, the scale of the first set is kept.
+
+    Parameters
+    ----------
+    moments_list : sequence of ClassMoments
+        Moments of the same classes and columns, whose `scale` may differ.
+
+    Returns
+    -------
+    list of ClassMoments
+        The same moments in coordinates with the common scale.
+    """
     has_rows = np.stack([moments.counts > 0 for moments in moments_list])[..., None]
     centres = np.stack([moments.centres for moments in moments_list])
     highest, lowest = (np.where(has_rows, centres, end) for end in (-np.inf, np.inf))

@@ -548,16 +548,17 @@ def _add_class_sums(total: Floats, columns: Floats, codes: Codes) -> None:
 
 
 def _add_square(total: Floats, columns: Floats, factor: float = 1.0) -> None:
-    """Add columns times their transpose to a total, in place.
+    """Add `factor` times `columns @ columns.T` to a total, in place.
 
     Parameters
     ----------
     total : (p, p) float
-        With many columns, only the upper triangle is updated.
+        Sum to which the product is added. For p of `MIN_COLUMNS_FOR_TRIANGLE` or more, only its upper
+        triangle is updated.
     columns : (p, m) float
-        Rows, transposed.
+        Transposed rows: one line for each of p columns of the data.
     factor : float
-        Multiplies the product.
+        Factor of the product.
     """
     if len(total) < MIN_COLUMNS_FOR_TRIANGLE:
         total += factor * (columns @ columns.T)

@@ -856,14 +856,40 @@ def _added_variances_without(
 
 
 def _smoothed_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None) -> Floats:
-    """Return smoothed variances (K, p) of normal columns over the rows in which they are observed."""
+    """Return the variances of normal columns by class, plus the variance that smoothing adds.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the normal columns, each over the rows in which it is observed.
+    plan : ColumnPlan
+        Provides `smoothing` and, for the divisors, `method`.
+    available : (K, p) float or None
+        Weight of the rows in which each column is observed, if values are missing.
+
+    Returns
+    -------
+    (K, p) float
+    """
     counts = moments.counts[:, None] if available is None else available
     added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
     return np.asarray(moments.scatters / divisors_by_class(counts, plan.method) + added)
 
 
 def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Floats:
-    """Return the sum of squares (p,) of each column about its mean over all rows in which it is observed."""
+    """Return the sum of squares of each column about its mean over the rows of all classes.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the normal columns, each over the rows in which it is observed.
+    available : (K, p) float or None
+        Weight of the rows in which each column is observed, if values are missing.
+
+    Returns
+    -------
+    (p,) float
+    """
     means = moments.means
     if available is not None:
         centre = (available * means).sum(axis=0) / available.sum(axis=0)

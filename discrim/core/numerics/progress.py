@@ -223,6 +223,7 @@ class _NotebookOutput:
     encoding = "utf-8"
 
     def __init__(self) -> None:
+        """Display an empty output in the current cell, which `write` updates."""
         from IPython.display import display
 
         show: Any = display

@@ -398,12 +398,12 @@ def fit_at_strength(
 def refit_penalized(
     fit: PenalizedFit, moments: ClassMoments, model: Likelihood, maxiter: int
 ) -> PenalizedFit | None:
-    """Refit the same penalty to other rows.
+    """Fit a penalized regression to other rows with the penalty of an earlier fit.
 
     Parameters
     ----------
     fit : PenalizedFit
-        The fit that provides penalty and starting coefficients.
+        Fit that provides the penalty and the starting coefficients.
     moments : ClassMoments
         Moments of the other rows.
     model : Likelihood

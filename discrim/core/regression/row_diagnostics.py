@@ -183,7 +183,9 @@ class Influence(NamedTuple):
     standardized : (m,) float
         Norm of the standardized Pearson residual.
     coef_changes : (q (p + 1), m) float or None
-        Estimates minus one-step estimates without the row, in the frame, ordered by class.
+        Estimates minus one-step estimates without the row, for the standardized columns of `NewtonFrame`.
+        The coefficients are ordered by class, for the q = K - 1 classes other than the reference class. None
+        if they were not requested.
     """
 
     leverage: Floats
@@ -202,12 +204,14 @@ def row_influence(
     fit : LogisticFit
         The fitted model.
     with_coef_changes : bool
-        Whether to compute the change of each coefficient, which needs q (p + 1) elements per row.
+        Whether to compute the change of each coefficient, which requires q (p + 1) elements per row, for the
+        q = K - 1 classes other than the reference class.
 
     Returns
     -------
     callable
-        Maps a block to an iterator over pairs of a slice of its rows and their `Influence`.
+        Maps a block (x, codes, weights) to an iterator over pairs of a slice of its rows and their
+        `Influence`.
     """
     information = fit.newton.information
     inverse = np.asarray(cho_solve(cho_factor(information), np.eye(len(information))))
@@ -462,7 +466,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
 
 
 def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> Floats:
-    """Return the derivatives (K, q, m) of the probabilities with respect to the q log odds."""
+    """Return the derivatives (K, q, m) of the probabilities by the q = K - 1 log odds."""
     derivatives = -class_probabilities[:, None] * class_probabilities[fit.others]
     for i, k in enumerate(fit.others):
         # The sum of the other probabilities avoids cancellation in one minus a probability.

@@ -526,19 +526,20 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
 
 
 def log_odds_against(scores: Floats, position: int) -> Floats:
-    """Return the log odds of every class against one of them.
+    """Return the log odds of every class against a reference class.
 
     Parameters
     ----------
     scores : (m, K) float
-        Scores of the rows.
+        Scores of the rows, which are log posteriors up to a constant of each row.
     position : int
         Position of the reference class.
 
     Returns
     -------
     (m, K) float
-        The scores, for a row that is impossible in the reference class.
+        Scores minus the score of the reference class. If the score of the reference class is minus infinity,
+        the scores of the row are returned unchanged.
     """
     reference_scores = scores[:, position : position + 1]
     return np.asarray(scores - np.where(np.isneginf(reference_scores), 0.0, reference_scores))
