@@ -428,8 +428,8 @@ def marginal_covariance(covariance: Covariance, keep: Codes) -> Covariance:
 
     Examples
     --------
-    >>> whole = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
-    >>> of_columns(whole, np.array([1])).matrix().round(12).tolist()
+    >>> covariance = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> marginal_covariance(covariance, np.array([1])).matrix().round(12).tolist()
     [[10.0]]
     """
     if isinstance(covariance, ThinCovariance):

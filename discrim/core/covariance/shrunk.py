@@ -231,7 +231,7 @@ def oas_shrinkage(moments: ClassMoments, k: int | None = None) -> float:
     Examples
     --------
     >>> rows = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 4.0], [6.0, 9.0]])
-    >>> round(oas(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
+    >>> round(oas_shrinkage(ClassMoments.from_block(rows, np.zeros(4, dtype=np.intp), n_classes=1)), 6)
     0.804534
     """
     group = single_scatter_moments(moments, k)

@@ -646,9 +646,9 @@ def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Float
 
     Examples
     --------
-    >>> one = RowSets(np.ones(2), np.array([[2.0], [2.0]]))
-    >>> other = RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
-    >>> pair_ratios(np.array([3.0]), one, other).round(4).tolist()
+    >>> first = RowSets(np.ones(2), np.array([[2.0], [2.0]]))
+    >>> second = RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
+    >>> paired_log_ratios(np.array([3.0]), first, second).round(4).tolist()
     [0.8419, -2.5867]
     """
     a, t, v = _conditional_distributions(between, first.sizes[:, None], second.sizes[:, None])
