@@ -524,7 +524,7 @@ def second_best_classes(scores: Floats) -> Codes:
 
     Examples
     --------
-    >>> second_best_class(np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.1]])).tolist()
+    >>> second_best_classes(np.array([[0.1, 0.7, 0.2], [0.5, 0.4, 0.1]])).tolist()
     [2, 1]
     """
     return np.asarray(np.argpartition(scores, -2, axis=1)[:, -2])
@@ -533,14 +533,18 @@ def second_best_classes(scores: Floats) -> Codes:
 def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> float:
     """Return the variance of the mean loss of independent rows.
 
+    With pi_k the prior, n_k the counts, and m_k and v_k the means and variances of the losses within classes,
+    the mean is sum pi_k m_k and its variance sum pi_k^2 v_k/n_k. Without a prior, pi_k = n_k/n is estimated,
+    which adds sum pi_k (m_k - mean)^2/n: the sum is the variance of all losses divided by n.
+
     Parameters
     ----------
     losses : (m,) float
         Loss of each row.
     test_rows : EvaluatedRows
-        Classes and weights of the rows.
+        Classes, weights and prior of the rows.
     mean : float
-        Mean loss, with classes weighted to the prior if there is one.
+        Mean loss, with classes weighted to the prior if there is one; used only without a prior.
 
     Returns
     -------

@@ -160,7 +160,7 @@ def conformal_pvalues(
 
     Parameters
     ----------
-    reference : Reference
+    reference : CalibrationScores
         Scores of the calibration rows.
     scores : (m,) float
         Nonconformity scores of the new rows.
@@ -177,7 +177,7 @@ def conformal_pvalues(
 
     Examples
     --------
-    >>> reference = Reference.from_values(np.array([1.0, 2.0, 2.0, 5.0]))
+    >>> reference = CalibrationScores.from_values(np.array([1.0, 2.0, 2.0, 5.0]))
     >>> conformal_pvalues(reference, np.array([0.0, 2.0, 6.0])).tolist()
     [1.0, 0.8, 0.2]
     """

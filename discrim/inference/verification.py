@@ -157,7 +157,7 @@ class PairScores:
         Examples
         --------
         >>> scores = np.array([[0.0, 3.0, -2.0], [3.0, 0.0, -1.0], [-2.0, -1.0, 0.0]])
-        >>> PairScores.from_scores(scores, np.array([0, 0, 1])).errors(Costs(0.5)).eer
+        >>> PairScores.from_scores(scores, np.array([0, 0, 1])).error_measures(Costs(0.5)).eer
         0.0
         """
         class_weights = np.ones(self.n_classes) if class_weights is None else class_weights
