@@ -439,18 +439,20 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
 def _minimize_rotation(
     roots: Floats, proportions: Floats, start: Floats, tolerance: float
 ) -> tuple[Floats, bool]:
-    """Find the rotation that minimizes `_component_objective`, by Newton's method with line search.
+    """Find the axes B that minimize the objective of common components, by Newton's method with line search.
+
+    The objective is sum_k pi_k ln|diag(B'S_k B)| for orthogonal B, see `_component_objective`.
 
     Parameters
     ----------
     roots : (K, p, p) float
-        Roots of the class covariances, see `fit_common_components`.
+        Roots R_k of the class covariances S_k = R_k'R_k.
     proportions : (K,) float
-        Class proportions.
+        Class proportions pi_k.
     start : (p, p) float
-        Starting rotation.
+        Orthogonal matrix at which the search starts.
     tolerance : float
-        Expected gain of a step at which the search ends.
+        The search ends if the decrease of the objective expected from the next step is at most this value.
 
     Returns
     -------
@@ -487,10 +489,12 @@ def _minimize_rotation(
 def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     """Compute the gradient of the objective of common components and Newton's step, as skew matrices.
 
+    Newton's equations are solved by preconditioned conjugate gradients.
+
     Parameters
     ----------
     roots : (K, p, p) float
-        Roots of the covariances in the current axes.
+        Roots R_k B of the class covariances in the current axes B, with the class covariances R_k'R_k.
     proportions : (K,) float
         Class proportions.
 
@@ -551,7 +555,7 @@ def _pair_rotation(roots: Floats, proportions: Floats) -> Floats:
     Parameters
     ----------
     roots : (K, p, p) float
-        Roots of the covariances in the current axes.
+        Roots R_k B of the class covariances in the current axes B, with the class covariances R_k'R_k.
     proportions : (K,) float
         Class proportions.
 
@@ -640,12 +644,14 @@ def _weighted_eigenvectors(roots: Floats, weights: Floats) -> Floats:
 
 
 def _component_objective(roots: Floats, proportions: Floats, rotation: Floats) -> float:
-    """Objective that common principal components minimize at a rotation: a weighted sum of log variances.
+    """Return the objective that common principal components minimize, a weighted sum of log variances.
+
+    It is sum_k pi_k sum_j ln l_kj, with l_kj the variance of class k along axis j.
 
     Parameters
     ----------
     roots : (K, p, p) float
-        Roots of the class covariances.
+        Roots R_k of the class covariances R_k'R_k.
     proportions : (K,) float
         Class proportions, the weights.
     rotation : (p, p) float

@@ -338,7 +338,7 @@ class DesignPermutation:
 
         Returns
         -------
-        RowShuffle
+        DesignPermutation
         """
         n = len(cells)
         members = np.arange(n)[:, None]
@@ -376,7 +376,7 @@ class DesignPermutation:
             yield self._cells_from_labels(self.label_permutation.random_codes(rng))
 
     def invariant_term_mask(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
-        """Return which terms no permutation changes, because their columns are constant in each block.
+        """Return a mask of the terms that no permutation changes: their columns are constant in each block.
 
         Parameters
         ----------
@@ -483,7 +483,7 @@ def permutation_pvalues(observed: Floats, permuted: Floats) -> Floats:
 
 
 def permutation_term_tests(
-    space: RowSpace, model: Directions, orders: Iterator[Codes], n_permutations: float
+    space: RowSpace, model: Directions, permuted_cells: Iterator[Codes], n_permutations: float
 ) -> TermPermutationTests:
     """Compute the pseudo-F of each term for the rows and for their permutations.
 
@@ -493,10 +493,11 @@ def permutation_term_tests(
         Coordinates or Gower matrix of the rows.
     model : Directions
         Directions of the terms.
-    orders : iterator of (n,) int
-        Cells of the rows for each permutation.
+    permuted_cells : iterator of (n,) int
+        Cells (see `Directions`) of the rows after each permutation, without the observed order; see
+        `DesignPermutation.iter_cells`.
     n_permutations : float
-        Number of permutations.
+        Number of permutations, for the progress bar.
 
     Returns
     -------
@@ -506,7 +507,7 @@ def permutation_term_tests(
     n_elements = len(model.cells) * model.values.shape[1]
     permuted_f = [
         _squares_and_pseudo_f(space, model, cells)[1]
-        for cells in stack_permutations(orders, n_elements, n_permutations)
+        for cells in stack_permutations(permuted_cells, n_elements, n_permutations)
     ]
     return TermPermutationTests(squares[0], f[0], np.concatenate(permuted_f))
 
@@ -555,7 +556,7 @@ STATISTICS = ("pillai", "wilks", "hotelling-lawley", "roy")
 
 
 def permutation_statistics_pvalues(
-    y: Floats, model: Directions, orders: Iterator[Codes], n_permutations: float
+    y: Floats, model: Directions, permuted_cells: Iterator[Codes], n_permutations: float
 ) -> Floats:
     """Compute permutation p-values of the four multivariate statistics of each term.
 
@@ -565,15 +566,16 @@ def permutation_statistics_pvalues(
         Responses; their total scatter has full rank.
     model : Directions
         Directions of the terms.
-    orders : iterator of (n,) int
-        Cells of the rows for each permutation.
+    permuted_cells : iterator of (n,) int
+        Cells (see `Directions`) of the rows after each permutation, without the observed order; see
+        `DesignPermutation.iter_cells`.
     n_permutations : float
-        Number of permutations.
+        Number of permutations, for the progress bar.
 
     Returns
     -------
     (t, 4) float
-        One row for each term, with the p-values in the order of `STATISTICS`.
+        One row for each term, with the p-values (1 + b) / (1 + B) in the order of `STATISTICS`.
     """
     # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
@@ -581,7 +583,10 @@ def permutation_statistics_pvalues(
     (n, p), n_directions = y.shape, model.values.shape[1]
 
     def statistics(cells: Codes) -> Floats:
-        """Statistics (B, t, 4) of the terms for cells (n, B) of B permutations."""
+        """Return the `STATISTICS` (B, t, 4) of the terms for B permutations, Wilks' lambda as -log(lambda).
+
+        Row i has the design row `cells[i, b]` (n, B) in permutation b.
+        """
         directions = model.values[cells].reshape(n, -1)
         products = (whitened.T @ directions).T.reshape(cells.shape[1], n_directions, -1)
         return np.stack(
@@ -597,7 +602,7 @@ def permutation_statistics_pvalues(
     observed = statistics(model.cells[:, None]).reshape(1, -1)
     permuted = [
         statistics(cells).reshape(cells.shape[1], -1)
-        for cells in stack_permutations(orders, n * n_directions + 3 * p * p, n_permutations)
+        for cells in stack_permutations(permuted_cells, n * n_directions + 3 * p * p, n_permutations)
     ]
     return permutation_pvalues(observed[0], np.concatenate(permuted)).reshape(
         len(model.term_indices), len(STATISTICS)
@@ -807,7 +812,7 @@ class DispersionTest:
 
 
 def permutation_dispersion_test(
-    distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], total: float
+    distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], n_permutations: float
 ) -> DispersionTest:
     """Test whether the classes have the same mean distance from their centres.
 
@@ -819,7 +824,7 @@ def permutation_dispersion_test(
         Classes, numbered from 0, each with rows.
     orders : iterator of (n,) int
         Permutations of the positions of the rows.
-    total : float
+    n_permutations : float
         Number of permutations, for the progress bar.
 
     Returns
@@ -834,7 +839,7 @@ def permutation_dispersion_test(
     pairs = np.array(list(combinations(range(k_classes), 2)), dtype=np.intp)
 
     def f_statistic(values: Floats) -> Floats:
-        """F (B,) for equal class means in each column of values (n, B)."""
+        """Return F (B,) for equal class means in each column of values (n, B)."""
         sums = membership @ values
         total = values.sum(axis=0)
         between = (sums**2 / counts[:, None]).sum(axis=0) - total**2 / n
@@ -843,7 +848,7 @@ def permutation_dispersion_test(
             return np.asarray(between / (k_classes - 1) / (within / (n - k_classes)))
 
     def pairwise_t(values: Floats) -> Floats:
-        """Two-sample t (r, B) of each pair of classes in each column of values (n, B)."""
+        """Return the two-sample t (r, B) of each pair of classes in each column of values (n, B)."""
         means = membership @ values / counts[:, None]
         squares = membership @ values**2 - counts[:, None] * means**2
         a, b = pairs.T
@@ -857,7 +862,7 @@ def permutation_dispersion_test(
     observed_t = pairwise_t(centred[:, None])[:, 0]
     permuted_f_chunks = []
     permuted_t_chunks = []
-    for order in stack_permutations(orders, n, total):
+    for order in stack_permutations(orders, n, n_permutations):
         permuted_f_chunks.append(f_statistic(residuals[order]))
         permuted_t_chunks.append(np.abs(pairwise_t(centred[order])).T)
     permuted_f = np.concatenate(permuted_f_chunks)

@@ -169,7 +169,7 @@ def error_rate_from_counts(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     check_level(level)
     rows = counts.sum(axis=1)
@@ -222,7 +222,7 @@ def error_rate_from_labels(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     check_level(level)
     k = len(prior)
@@ -266,7 +266,7 @@ def _rates_from_class_sums(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
         NaN if there are no rows, or only rows of classes with zero prior probability.
     """
     rows, by_class, variance, wrong, total = class_sums
@@ -317,7 +317,7 @@ def posterior_error_rate(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     valid_mask = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p = posteriors[valid_mask]
@@ -402,7 +402,7 @@ def bootstrap_632_plus(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
         Standard error and limits are NaN if there are too few samples to separate the variance from
         Monte Carlo noise.
     """
@@ -636,7 +636,19 @@ def logit_interval(rate: float, se: float, level: float) -> tuple[float, float]:
 
 
 def rates_table(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> pd.DataFrame:
-    """Return a table with one row for each method: estimate, standard error, limits and counts."""
+    """Return a table of error rates with one row for each method of estimation.
+
+    Parameters
+    ----------
+    rates : sequence of (str, ErrorRateEstimate)
+        Name of each method and its error rate.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns estimate, se, low, high, wrong (number of errors) and total (number of rows), indexed by the
+        names (index level "method").
+    """
     columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("method")

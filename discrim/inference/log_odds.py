@@ -124,9 +124,9 @@ def log_odds(
         slopes_var = covariance.inverse[:, None] ** 2 * variances
         midpoint_var = (midpoints**2 * variances).sum(axis=0)
     else:
-        gap_variance = inverse_counts + d2 / divisor
-        slopes_var = gap_variance * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
-        midpoint_var = gap_variance * (midpoints**2).sum(axis=0) + midpoint_projections**2 / divisor
+        difference_variance = inverse_counts + d2 / divisor
+        slopes_var = difference_variance * (covariance.inverse**2).sum(axis=1)[:, None] + slopes**2 / divisor
+        midpoint_var = difference_variance * (midpoints**2).sum(axis=0) + midpoint_projections**2 / divisor
     cutoff_var = midpoint_var + inverse_counts * d2 / 4 + (1 / n1 - 1 / n0) * midpoint_projections
     return LogOdds(
         prior_odds,

@@ -291,7 +291,7 @@ class LeastSquares:
     y : (r, p) float
         Reduced responses.
     groups : tuple of tuple of int
-        Positions of the columns of each term, without the constant.
+        Positions of the columns of each term in `x`; the constant, column 0, belongs to no term.
     factors : tuple of frozenset of str
         Names of the factors that each term multiplies.
     error_root : (p, p) float
@@ -426,13 +426,15 @@ def least_squares(
     Parameters
     ----------
     triangle : (r, m + p) float
-        Triangular factor of the constant, the other columns of the model, and the responses.
+        Triangular factor R of the QR factorization of [X Y], with X the m columns of the model, the constant
+        first, and Y the p responses; r is at least m + p, rows of zeros included.
     total : float
-        Number of rows N.
+        Number of rows N of X and Y.
     n_model : int
-        Number m of columns of the model.
+        Number m of columns of the model, including the constant.
     groups : sequence of sequence of int
-        Positions of the columns of each term, without the constant.
+        Positions of the columns of each term among the m columns; the constant is column 0 and belongs to no
+        term.
     factors : sequence of frozenset of str
         Names of the factors that each term multiplies.
 
@@ -586,9 +588,10 @@ def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic)
 
 
 def roy_critical_value(n_columns: int, n_classes: int, total: float, alpha: float = 0.05) -> float:
-    """Return the approximate critical value of Roy's largest root under equal class means.
+    """Return the approximate critical value of the largest root of W^-1 B (Roy's test) for equal class means.
 
-    It is computed from an F distribution that bounds the root, and is exact for two classes or one column.
+    It is computed from an F distribution that bounds the root (*Ellipses* in the module docstring), and is
+    exact for two classes or one column. The value is a root lambda, not lambda/(1 + lambda).
 
     Parameters
     ----------
@@ -606,7 +609,7 @@ def roy_critical_value(n_columns: int, n_classes: int, total: float, alpha: floa
 
     Examples
     --------
-    >>> round(roy_critical(4, 3, 150), 4)
+    >>> round(roy_critical_value(4, 3, 150), 4)
     0.0671
     """
     q = n_classes - 1

@@ -108,12 +108,13 @@ def distance_table(
 ) -> pd.DataFrame:
     """Return squared Mahalanobis distances of pairs of classes, with Hotelling's F test of equal means.
 
-    F = (nu - p + 1) D2/(nu p (1/n_i + 1/n_j)) on p and nu - p + 1 degrees of freedom.
+    F = (nu - p + 1) D2/(nu p (1/n_i + 1/n_j)) has p and nu - p + 1 degrees of freedom, with p the number of
+    columns without the q covariates.
 
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts, means and scatters of the classes in all p + q columns.
     covariance : Covariance
         Pooled, unbiased within-class covariance.
     nu : float
@@ -121,15 +122,16 @@ def distance_table(
     classes : pandas.Index
         Labels of the K classes.
     adjusted : (int, (K, K) float or None)
-        Number q of covariates, and the squared distances of their class means under their within-class
-        scatter, which are added to 1/n_i + 1/n_j.
+        Number q of covariates, and for q > 0 the squared distances between the class means of the covariates,
+        under their within-class scatter matrix; they are added to 1/n_i + 1/n_j.
     level : float, optional
         Confidence level of intervals for the distance D; by default there are none.
 
     Returns
     -------
     pandas.DataFrame
-        By (class, other): D2, F, df1, df2, p, and with a level D, low and high.
+        One row for each pair, indexed by (class, other): D2, F, df1, df2, p (the p-value), and with a level
+        also D, low and high.
     """
     squared_distances = squared_distances_between_means(covariance.whiten(moments.means.T).T)
     q, covariate_distances = adjusted
@@ -207,7 +209,7 @@ def partial_table(
 
     Parameters
     ----------
-    axes : Canonical
+    axes : CanonicalAxes
         Canonical axes, whose squared singular values are the roots of W^-1 B.
     covariance : Covariance
         Pooled, unbiased within-class covariance.
@@ -351,15 +353,16 @@ def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | N
 
 
 def _variance_inflation(distribution: Any, n: int, p: int, v: float, probabilities: Floats) -> Floats:
-    """Return the variance inflation of the number of distances below each quantile, due to common estimates.
+    """Return the variance inflation of the number of squared distances below each quantile.
 
-    The distances of rows of a class depend on each other through the estimated mean and covariance. The ratio
-    is the variance of the number of distances up to a quantile, divided by the binomial variance.
+    The distances of rows of a class depend on each other through the estimated mean and covariance. The
+    inflation is the variance of the number of squared distances up to a quantile, divided by the binomial
+    variance that independent distances would have.
 
     Parameters
     ----------
     distribution : frozen beta distribution of scipy
-        Distribution of one distance.
+        Distribution of the squared distance of one row from its class mean.
     n, p : int
         Numbers of rows of the class and of columns.
     v : float
@@ -390,12 +393,12 @@ def _variance_inflation(distribution: Any, n: int, p: int, v: float, probabiliti
 def _new_row_limits(
     distribution: Any, n: int, p: int, v: float, n_fitted: float, level: float, probabilities: Floats
 ) -> Floats:
-    """Simulate the pointwise limits of ordered distances of rows that are not in the fit.
+    """Simulate the pointwise limits of the ordered squared distances of new rows, which are not in the fit.
 
     Parameters
     ----------
     distribution : frozen F distribution of scipy
-        Distribution of one distance.
+        Distribution of the squared distance of one row from its class mean.
     n, p : int
         Numbers of new rows of the class and of columns.
     v : float
@@ -403,14 +406,14 @@ def _new_row_limits(
     n_fitted : float
         Number of rows of the class in the fit.
     level : float
-        Probability that one ordered distance lies within its limits.
+        Probability that one ordered squared distance lies within its limits.
     probabilities : (r,) float
-        Probabilities of the quantiles of the ordered distances.
+        Ranks of the ordered squared distances as probabilities, (rank - 1/2)/n.
 
     Returns
     -------
     (2, r) float
-        Lower and upper limits, each divided by the quantile of its probability.
+        Lower and upper limits, each divided by the quantile of `distribution` at its probability.
     """
     rng = np.random.default_rng(0)
     replicates = min(max(30_000 // p, 200), 1000)

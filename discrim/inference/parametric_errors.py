@@ -167,7 +167,7 @@ def two_class_error_rate(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     cost_matrix = 1.0 - np.eye(2) if costs is None else costs
     regret = np.array([cost_matrix[0, 1] - cost_matrix[0, 0], cost_matrix[1, 0] - cost_matrix[1, 1]])
@@ -232,7 +232,7 @@ def _rates_with_interval(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     if costs is None:
         return ErrorRateEstimate(by_class, estimate, se, *logit_interval(estimate, se, level))
@@ -280,7 +280,7 @@ def multiclass_error_rate(
 
     Returns
     -------
-    Rates
+    ErrorRateEstimate
     """
     p = means.shape[1]
     factor = (nu - p - 1) / nu if shrunk else 1.0
@@ -402,9 +402,19 @@ def _rays(k: int, r: int) -> Floats:
 
 
 def _quasi_random_points(k: int, r: int) -> Floats:
-    """Return deterministic quasi-random points (m, r) of a standard normal distribution.
+    """Return deterministic quasi-random points of a standard normal distribution (scrambled Sobol points).
 
-    Their number m is a power of two, which decreases with k^2 r, for k classes, to limit the time.
+    Parameters
+    ----------
+    k : int
+        Number of classes; affects only the number of points.
+    r : int
+        Dimension of the distribution.
+
+    Returns
+    -------
+    (m, r) float
+        m is the largest power of two up to `MAX_PRODUCTS` / (k^2 r), but not below 2^8 or above 2^16.
     """
     from scipy.stats import qmc
 
@@ -436,7 +446,7 @@ def typicality_pvalues(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreCovariance:
-    """Covariance matrices of the K scores of each of m rows, as linear operators.
+    """Sampling covariance matrices of the K class scores of each of m rows, as linear operators.
 
     Attributes
     ----------
@@ -455,21 +465,23 @@ def common_score_covariance(
 ) -> ScoreCovariance:
     """Compute the covariances of the scores of LDA, which has a common covariance matrix.
 
+    The scores s_k and their covariances are defined in the module docstring (*Posteriors*).
+
     Products of the covariance with a vector are computed from the squared distances, because with whitened
     deviations u_k from mean k, 2 u_k'u_l is D2_k + D2_l minus the squared distance of means k and l.
 
     Parameters
     ----------
     d2 : (m, K) float
-        Squared distances of rows from the class means.
+        Squared Mahalanobis distance of each row from each class mean.
     mean_distances : (K, K) float
-        Squared distances between the means.
+        Squared Mahalanobis distances between the class means.
     counts : (K,) float
         Number of rows of each class.
     nu : float
         Degrees of freedom of the covariance.
     estimated_prior : bool
-        Whether the prior is estimated, which adds to the variances.
+        Whether the prior is the class proportions, which adds 1/n_k to the variances.
 
     Returns
     -------
@@ -499,16 +511,19 @@ def separate_score_covariance(
 ) -> ScoreCovariance:
     """Compute the covariances of the scores of QDA, in which each class has its own covariance matrix.
 
+    The scores s_k and their variances are defined in the module docstring (*Posteriors*). The estimates of
+    different classes are independent, and the covariance matrices are therefore diagonal.
+
     Parameters
     ----------
     d2 : (m, K) float
-        Squared distances of rows from the class means.
+        Squared Mahalanobis distance of each row from each class mean, under the covariance of that class.
     counts, nu : (K,) float
         Number of rows of each class, and degrees of freedom of its covariance.
     p : int
         Number of columns.
     estimated_prior : bool
-        Whether the prior is estimated, which adds to the variances.
+        Whether the prior is the class proportions, which adds 1/n_k to the variances.
 
     Returns
     -------

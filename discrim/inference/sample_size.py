@@ -222,7 +222,26 @@ def _draw_wishart_roots(rng: np.random.Generator, m: int, k: int, df: int) -> Fl
 
 
 def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw m errors of LDA minus errors of the Bayes rule (m,), each for a new sample and one new row."""
+    """Draw the error indicator of LDA minus the error indicator of the Bayes rule.
+
+    Each draw has a new training sample and one new row.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n : int
+        Number of training rows of each class.
+    setting : Setting
+        Distribution of the classes.
+    m : int
+        Number of draws.
+
+    Returns
+    -------
+    (m,) float
+        -1, 0 or 1 for each draw.
+    """
     products, bayes_distances = _draw_product_roots(rng, n, setting, m)
     q = products.shape[1]
     df = setting.classes * (n - 1) - setting.p + q
@@ -232,14 +251,16 @@ def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 
 
 def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw errors of QDA minus errors of the Bayes rule, each for a new sample and one new row.
+    """Draw the error indicator of QDA minus the error indicator of the Bayes rule.
+
+    Each draw has a new training sample and one new row.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Source of random numbers.
     n : int
-        Number of rows of each class.
+        Number of training rows of each class.
     setting : Setting
         Distribution of the classes.
     m : int
@@ -248,6 +269,7 @@ def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
     Returns
     -------
     (m,) float
+        -1, 0 or 1 for each draw.
     """
     products, bayes_distances = _draw_product_roots(rng, n, setting, m)
     k = setting.classes
@@ -268,7 +290,26 @@ def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 
 
 def _draw_diagonal_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
-    """Draw m errors of the diagonal rule minus errors of the Bayes rule, each for a sample and a new row."""
+    """Draw the error indicator of the diagonal rule minus the error indicator of the Bayes rule.
+
+    Each draw has a new training sample and one new row.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Source of random numbers.
+    n : int
+        Number of training rows of each class.
+    setting : Setting
+        Distribution of the classes.
+    m : int
+        Number of draws.
+
+    Returns
+    -------
+    (m,) float
+        -1, 0 or 1 for each draw.
+    """
     k = setting.classes
     p = setting.p
     points = _spread_means(setting)
@@ -295,7 +336,10 @@ _EXCESS_SIMULATIONS: dict[SampledRule, Callable[[np.random.Generator, int, Setti
 
 
 def required_training_rows(rule: SampledRule, error: float, setting: Setting) -> int | None:
-    """Find the number of rows of each class for which the expected error is at most `error`, within 1%.
+    """Find the smallest number of training rows of each class for an expected error of at most `error`.
+
+    Expected errors are simulated. The search ends if the result exceeds an insufficient number of rows by at
+    most one row or 1%.
 
     Parameters
     ----------
@@ -354,7 +398,7 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
     """
 
     def is_narrow(rows: int) -> bool:
-        """Return whether the interval for so many rows has at most the given width."""
+        """Return whether the interval for this number of test rows has at most the required width."""
         low, high = exact_interval(error * rows, rows, level)
         return high - low <= width
 

@@ -129,6 +129,15 @@ class SelectedColumns:
 
         A column is collinear if it is a linear combination of the chosen columns and the earlier columns of
         the term. The criterion agrees with `dependencies` for this order of the columns.
+
+        Parameters
+        ----------
+        columns : (g,) int
+            Positions of the columns of the term.
+
+        Returns
+        -------
+        bool
         """
         if self._is_constant[columns].any():
             return True
@@ -167,7 +176,14 @@ class SelectedColumns:
         return self._clearly_independent
 
     def _inverse_triangles(self) -> tuple[Floats, Floats]:
-        """Return the inverse triangles (m, m) of the chosen columns, within classes and in total."""
+        """Return the inverses of the triangular roots of the scatters of the m chosen columns.
+
+        Returns
+        -------
+        within, total : (m, m) float
+            Upper triangular inverse R^-1 of the root R of the within-class and of the total scatter, R'R. The
+            columns of R, and therefore the rows of R^-1, are in the order of `pivots`.
+        """
         if self._inverses is None:
             self._inverses = self._within.inverse(), self._total.inverse()
         return self._inverses
@@ -230,7 +246,19 @@ class SelectedColumns:
         return [PartialTest(*row) for row in np.stack(columns_of, axis=1).tolist()]
 
     def _log_lambdas(self, terms: Sequence[Codes], are_chosen: bool) -> Floats:
-        """Return log partial lambdas (t,) of terms, all of which are chosen or not (`are_chosen`)."""
+        """Return the logarithms of partial Wilks' lambda of terms.
+
+        Parameters
+        ----------
+        terms : sequence of (g,) int
+            Positions of the columns of each of t terms.
+        are_chosen : bool
+            Whether all terms are chosen; otherwise none is.
+
+        Returns
+        -------
+        (t,) float
+        """
         single = np.array([columns[0] for columns in terms])
         if are_chosen:
             pivot_positions = {column: i for i, column in enumerate(self.pivots)}
@@ -263,7 +291,7 @@ class SelectedColumns:
         columns : (g,) int
             Positions of the columns of the term.
         criterion : str
-            See `value`.
+            Name of the criterion, see `criterion_value`.
 
         Returns
         -------
@@ -287,7 +315,7 @@ class SelectedColumns:
         columns : (g,) int
             Positions of the columns of the term.
         criterion : str
-            See `value`.
+            Name of the criterion, see `criterion_value`.
 
         Returns
         -------
@@ -381,7 +409,7 @@ class SelectedColumns:
             for column in columns.tolist():
                 root.drop(column) if is_chosen else root.add(column)
 
-    # ---- all chosen ones
+    # ---- all chosen columns
 
     @property
     def pillai(self) -> float:
@@ -393,7 +421,19 @@ class SelectedColumns:
         return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
     def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:
-        """Return a criterion other than "wilks" for class means (m, K) that are whitened within classes."""
+        """Return the value of a criterion from whitened class means.
+
+        Parameters
+        ----------
+        scores : (m, K) float
+            Class means whitened by the within-class scatter (not the covariance).
+        criterion : {"mahalanobis", "maxminf", "minresid", "rao"}
+            Name of the criterion, see `criterion_value`; "wilks" cannot be computed from the means.
+
+        Returns
+        -------
+        CriterionValue
+        """
         if criterion == "rao":
             return CriterionValue(float(self._nu * (self._counts @ (scores**2).sum(axis=0))))
         i, j = np.triu_indices(self.n_classes, 1)
@@ -424,5 +464,5 @@ def _pooled_root(pooled: ClassMoments, is_constant: NDArray[np.bool_]) -> Floats
 
 
 def _gram_logdet(block: Floats) -> float:
-    """Return the log-determinant of block'block."""
+    """Return the log-determinant of block'block (g, g) for a block (n, g) of full column rank."""
     return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(block, mode="r")))).sum())
