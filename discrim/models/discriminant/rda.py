@@ -804,11 +804,8 @@ def rda(
         design_rows = reading.drop_constant_columns_if_wide(sample.read())
         required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
         # A choice by folds computes the roots that it needs.
-        with_roots = (
-            components is None
-            and (not chooses or isinstance(folds, str))
-            and needs_roots(pairs, parametrization_name)
-        )
+        is_known = not chooses or isinstance(folds, str)
+        with_roots = components is None and is_known and needs_roots(pairs, parametrization_name)
         design_rows, stats = reading.usable_rows(
             design_rows, required_moments, na_action, with_roots=with_roots
         )

@@ -547,6 +547,19 @@ ENGINE_NEEDS_ROWS = NeedsRows(
 )
 
 
+def _reason_rows_are_needed(plan: ComponentPlan, within: str | None) -> NeedsRows | None:
+    """Return why a fit by these options cannot use moments; None if it can."""
+    if plan.by_engine:
+        return ENGINE_NEEDS_ROWS
+    if plan.is_chosen:
+        option = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
+        return NeedsRows(
+            "The number of components is chosen from rows and not from moments.",
+            f"Pass a number for {option}",
+        )
+    return None if within is None else WITHIN_NEEDS_ROWS
+
+
 @reading.with_public_errors
 def pls(
     formula: str | None = None,
@@ -715,16 +728,7 @@ def pls(
             design_rows, "thin" if reading.is_wide(design_rows) else "pooled", na_action
         )
     else:
-        needs_rows = None if within is None else WITHIN_NEEDS_ROWS
-        if plan.is_chosen:
-            option = "OrthogonalPLS()" if plan.has_orthogonal else "ncomp="
-            needs_rows = NeedsRows(
-                "The number of components is chosen from rows and not from moments.",
-                f"Pass a number for {option}",
-            )
-        design_rows, stats = sample.read_moments(
-            "pooled", ENGINE_NEEDS_ROWS if plan.by_engine else needs_rows
-        )
+        design_rows, stats = sample.read_moments("pooled", _reason_rows_are_needed(plan, within))
     reading.raise_if_no_within_variance(stats)
     prior_proportions, estimated = reading.read_prior(prior, design_rows.design.levels, stats.counts)
     shared: dict[str, Any] = dict(zip(SHARED_ARGUMENTS, (*scaled, rule, estimated), strict=True))

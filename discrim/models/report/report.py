@@ -534,7 +534,9 @@ def _summary_chapter(page: Page, results: Any) -> str:
     if "header" in computed:
         # The formula is at the top of the page.
         computed["header"] = replace(computed["header"], title="At a glance")
-    short_sections = {key: section for key, section in computed.items() if key not in functions.shown_only_by_name}
+    short_sections = {
+        key: section for key, section in computed.items() if key not in functions.shown_only_by_name
+    }
     long_sections = {key: section for key, section in computed.items() if key in functions.shown_only_by_name}
     long_html = [page.sections("Long sections", long_sections)] if long_sections else []
     fold_title = f"Long sections: {', '.join(long_sections)}"
