@@ -342,11 +342,11 @@ def as_latex(
     \smallskip
     \begin{tabular}{@{}lrr@{}}
     \toprule
-               &  prior & rows \\
+               &  prior &  n \\
     \midrule
-    setosa     & 0.3333 &   50 \\
-    versicolor & 0.3333 &   50 \\
-    virginica  & 0.3333 &   50 \\
+    setosa     & 0.3333 & 50 \\
+    versicolor & 0.3333 & 50 \\
+    virginica  & 0.3333 & 50 \\
     \bottomrule
     \end{tabular}
     \end{table}
