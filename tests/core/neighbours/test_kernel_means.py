@@ -15,7 +15,7 @@ from discrim.core.neighbours.kernel_density import (
     KernelSeries,
     log_mean_kernels,
 )
-from tests.benchmarks.timing import made
+from tests.benchmarks.timing import simulate_classes
 
 ALL = ("normal", *BOUNDED_KERNEL_POWERS)
 
@@ -126,7 +126,7 @@ def test_rows_that_require_a_refit_do_not_affect_others():
 @pytest.mark.parametrize("metric", ["mahalanobis", "diagonal", "euclidean"])
 @pytest.mark.parametrize("repeated", [False, True])
 def test_long_grid_matches_single_bandwidths(metric, repeated):
-    _, _, table = made(300, 2, 2)
+    _, _, table = simulate_classes(300, 2, 2)
     if repeated:
         table[["x0", "x1"]] = table[["x0", "x1"]].round(1)
     grid = np.geomspace(0.1, 4.0, 12)
@@ -154,7 +154,7 @@ def test_mean_is_undefined_if_all_rows_are_left_out():
 
 @pytest.mark.parametrize("kernel", ["normal", "biweight"])
 def test_a_path_is_of_fits_without_each_row(kernel):
-    _, _, table = made(14, 2, 2)
+    _, _, table = simulate_classes(14, 2, 2)
     grid = [0.4, 1.0, 3.0] if kernel == "normal" else [8.0, 9.0, 12.0]
     path = kernel_density("y ~ .", table, grid=grid, kernel=kernel, select="error").path
     for h, llf in zip(grid, path["llf"], strict=True):
