@@ -409,7 +409,7 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
         Additional note, which comes first.
     """
     shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
-    prior_text = {"fixed": "uses the prior of all rows", "refitted": "estimates the prior again"}.get(
+    prior_text = {"fixed": "uses the prior of all observations", "refitted": "estimates the prior again"}.get(
         refit_prior_source(fit, None)
     )
     notes = [f"Leave-one-out {prior_text}."] if prior_text else []

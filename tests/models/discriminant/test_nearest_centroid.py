@@ -366,7 +366,7 @@ def test_summary_shows_the_fit():
     np.testing.assert_allclose(d[np.triu_indices(3, 1)], np.sqrt(fit.distances()["D2"]))
     proportions = nearest_centroid("species ~ .", IRIS[20:], prior=None).summary(["header"])
     assert "class proportions" in str(proportions)
-    assert "uses the prior of all rows" in str(proportions)
+    assert "uses the prior of all observations" in str(proportions)
     fixed_prior = nearest_centroid("species ~ .", IRIS, prior=[0.5, 0.3, 0.2]).summary(["header"])
     assert fixed_prior.tables["header"].loc["Prior", "value"] == "specified"
 
