@@ -5,8 +5,8 @@ over it yields `Block` objects that fit the processor cache. The observations ar
 in memory, or rows of a source, which are read in chunks (`discrim.design.source_rows`).
 
 The matrix x (m, p) of a block is the transposed view of a buffer (p, m), because tables are stored and
-products are computed by column. The buffer is reused for the next block, hence a pass over the rows needs
-the memory of one block.
+products are computed by column. The buffer is reused for the next block, so a pass over the rows needs the
+memory of one block only. A block of plain float64 columns is a view of the table and needs no buffer.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -50,10 +49,10 @@ MIN_IN_PLACE_ROWS = 4096
 """Minimum number of rows of a block that is a view of the table, because short views are read slowly."""
 
 MAX_IN_PLACE_VALUES = 2**22
-"""Maximum number of values of such a block. It has precedence over `MIN_IN_PLACE_ROWS`."""
+"""Maximum number of values of a block that is a view; it has precedence over `MIN_IN_PLACE_ROWS`."""
 
-MIN_RUN_ROWS = 32
-"""Minimum number of rows per dropped row for which the runs between dropped rows are copied as slices."""
+MIN_ROWS_PER_DROPPED_ROW = 32
+"""Minimum number of rows per dropped row at which the rows between dropped rows are copied as slices."""
 
 MAX_SPARSE_BLOCK_VALUES = 2**21
 """Maximum number of values in a block of sparse columns, unless the block would have too few rows."""
@@ -67,7 +66,7 @@ class Block(NamedTuple):
     x : (m, p) float64 array
         Rows of the design matrix.
     codes : (m,) int array
-        Class of each row; -1 if it is unknown (prediction only).
+        Class of each row.
     weights : (m,) float64 array or None
         Frequency weights.
     """
@@ -87,9 +86,11 @@ class Rows(ABC):
     table : Table
         The table, or its stand-in if the rows come from a source.
     codes : (n,) int array or None
-        Class of each row, -1 if it is missing; None if the classes have not been read from a source.
+        Class of each row, -1 if it is missing. None if each pass over a source reads the classes; then
+        `codes_for_levels` returns them.
     weights : (n,) float array or None
-        Frequency weights.
+        Frequency weights. None without weights, or if each pass over a source reads them; then `all_weights`
+        returns them.
     excluded : (n,) bool array or None
         Rows that are treated as missing, for example because of a level that the fit has not seen.
     """
@@ -107,19 +108,22 @@ class Rows(ABC):
         """Whether the rows have weights."""
 
     @abstractmethod
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
-        """Return the class (n,) of each row as a position in `levels`, -1 if it is missing."""
+    def codes_for_levels(self, levels: tuple[Any, ...]) -> Codes:
+        """Return the class (n,) of each row as a position in `levels`, -1 if it is missing.
+
+        The classes of a source are read at the first call.
+        """
 
     @abstractmethod
     def all_weights(self) -> Floats | None:
-        """Weights (n,) of the rows."""
+        """Return the weights (n,) of the rows, or None; those of a source are read at the first call."""
 
     @abstractmethod
     def n_labelled(self, n_columns: int) -> int:
         """Return the number of labelled rows.
 
-        For a source it is an upper bound, because its rows are counted while they are read. `n_columns` is
-        the number of columns of the design.
+        For a source it is an upper bound, because its rows are counted while they are read. `n_columns`, the
+        number of columns of the design, determines whether a rough bound suffices.
         """
 
     @abstractmethod
@@ -131,15 +135,18 @@ class Rows(ABC):
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
-        """Return whether the weights of labelled rows are integers; for a source, of the rows read so far."""
+        """Return whether the weights of labelled rows are whole numbers.
+
+        Only the rows of a source that have been read so far are considered.
+        """
 
     @abstractmethod
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
-        """Iterate over chunks with the columns of a design, and if `with_classes` classes and weights."""
+        """Iterate over chunks with the columns of a design; `with_classes` adds classes and weights."""
 
     @abstractmethod
-    def weight_column(self, used: Collection[str]) -> str | None:
-        """Return the name of a column outside `used` that contains the weights, or None."""
+    def weight_column(self, used_columns: Collection[str]) -> str | None:
+        """Return the name of a column outside `used_columns` that contains the weights, or None."""
 
     @property
     def source_description(self) -> str:
@@ -233,7 +240,7 @@ class Rows(ABC):
 
     def _copy_with(self, **change: Any) -> Self:
         """Return a copy with some fields replaced; `change` contains the new values by field."""
-        rows: Any = self
+        rows: Any = self  # Subclasses are dataclasses; this base class is not.
         changed: Self = replace(rows, **change)
         return changed
 
@@ -277,16 +284,16 @@ class TableRows(Rows):
         """Whether the rows have weights."""
         return self.weights is not None
 
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+    def codes_for_levels(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of each row. The codes of a table already refer to `levels`."""
         return self.codes
 
     def all_weights(self) -> Floats | None:
-        """Weights (n,) of the rows."""
+        """Return the weights (n,) of the rows, or None."""
         return self.weights
 
-    def n_labelled(self, columns: int) -> int:
-        """Number of labelled rows; `columns` is ignored."""
+    def n_labelled(self, n_columns: int) -> int:
+        """Return the number of labelled rows; `n_columns` is ignored."""
         return int((self.codes >= 0).sum())
 
     def class_counts(self) -> Codes:
@@ -295,14 +302,14 @@ class TableRows(Rows):
 
     def has_whole_weights(self) -> bool:
         """Return whether the weights of labelled rows are whole numbers."""
-        return not has_fractions(self.codes, self.weights)
+        return not has_fractional_weights(self.codes, self.weights)
 
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
         """Yield the rows as one chunk."""
         yield self
 
     def weight_column(self, used_columns: Collection[str]) -> str | None:
-        """Return the name of the first unused column whose values are the weights."""
+        """Return the name of the first column outside `used_columns` whose values are the weights."""
         for name in self.table.names:
             if name in used_columns:
                 continue
@@ -317,7 +324,7 @@ NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dty
 """Rows of an empty table."""
 
 
-def has_fractions(codes: Codes, weights: Floats | None) -> bool:
+def has_fractional_weights(codes: Codes, weights: Floats | None) -> bool:
     """Return whether a labelled row has a weight that is not a whole number."""
     return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
 
@@ -361,13 +368,13 @@ class DesignRows:
         The observations with their classes and weights.
     functions : mapping of str to callable
         The user's functions that the formula calls.
-    keep : tuple of int, optional
+    kept_columns : tuple of int, optional
         Positions of the columns of the design that x has; by default all.
-    unseen : bool
-        Whether a level that the fit has not seen is treated as a missing value; otherwise it is an error.
+    unseen_as_missing : bool
+        Whether a level that the fit has not seen is a missing value; otherwise it is an error.
     column_units : (p,) float64 array, optional
         Divisors of the columns of x.
-    constant, collinear : tuple of str
+    constant_terms, collinear_terms : tuple of str
         Terms that the fit dropped because they are constant or linear combinations of others.
     dropped : int
         Number of rows with a positive weight that were dropped because of a missing value; set at the end of
@@ -377,8 +384,8 @@ class DesignRows:
     uses_incomplete_rows : bool
         Whether the fit also uses rows with missing values, and drops only rows without a class or weight;
         implies `integrates_missing`.
-    counts : tuple of str
-        Columns whose values have to be validated as counts while they are read.
+    count_columns : tuple of str
+        Columns of a source whose values are validated as counts while they are read.
     column_range : ColumnRange, optional
         Accepted range of each column of x; None for the training rows, which determine it.
     """
@@ -386,15 +393,15 @@ class DesignRows:
     design: Design
     rows: Rows
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    keep: tuple[int, ...] | None = None
+    kept_columns: tuple[int, ...] | None = None
     dropped: int = 0
     integrates_missing: bool = False
     uses_incomplete_rows: bool = False
-    unseen: bool = False
+    unseen_as_missing: bool = False
     column_units: NDArray[np.float64] | None = None
-    constant: tuple[str, ...] = ()
-    collinear: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
+    constant_terms: tuple[str, ...] = ()
+    collinear_terms: tuple[str, ...] = ()
+    count_columns: tuple[str, ...] = ()
     column_range: ColumnRange | None = None
 
     @property
@@ -405,7 +412,7 @@ class DesignRows:
     @property
     def codes(self) -> NDArray[np.intp]:
         """Class (n,) of each row, -1 if it is missing; read from a source at the first access."""
-        return self.rows.codes_among(self.design.levels)
+        return self.rows.codes_for_levels(self.design.levels)
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
@@ -447,9 +454,9 @@ class DesignRows:
         """Return a copy with classes and weights in memory."""
         return replace(self, rows=self.rows.with_classes(self.design.levels))
 
-    def with_counts(self, names: tuple[str, ...]) -> DesignRows:
+    def with_count_columns(self, names: tuple[str, ...]) -> DesignRows:
         """Return a copy that validates columns of counts: now for a table, while reading for a source."""
-        return replace(self, counts=self.rows.check_or_defer_counts(names))
+        return replace(self, count_columns=self.rows.check_or_defer_counts(names))
 
     def count_dropped(self, used: Mask) -> int:
         """Count the rows outside the mask `used` (n,), except those of weight zero."""
@@ -475,7 +482,7 @@ class DesignRows:
     def terms(self) -> tuple[str, ...]:
         """Names of the columns of x."""
         terms = self.design.terms
-        return terms if self.keep is None else tuple(terms[j] for j in self.keep)
+        return terms if self.kept_columns is None else tuple(terms[j] for j in self.kept_columns)
 
     @property
     def n_covariates(self) -> int:
@@ -484,19 +491,15 @@ class DesignRows:
 
     def select_columns(self, keep: Collection[int]) -> DesignRows:
         """Return a copy with only the columns of x at the positions `keep`."""
-        used = range(len(self.design.terms)) if self.keep is None else self.keep
+        used = range(len(self.design.terms)) if self.kept_columns is None else self.kept_columns
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
-        return replace(self, design=design, keep=positions)
+        return replace(self, design=design, kept_columns=positions)
 
     def __iter__(self) -> Iterator[Block]:
         """Iterate over the rows that a fit uses; rows with a missing class, weight or value are dropped."""
-        dropped_counts: list[int] = []
-        return map(
-            partial(self._select_used_rows, None, dropped_counts, _RowBuffer()),
-            self._iter_blocks(dropped_counts),
-        )
+        return self.iter_with_callback(None)
 
-    def with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
+    def iter_with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
         """Iterate over the used rows like `__iter__`, and pass all rows of each block to a callback.
 
         The callback is called before unused rows are dropped from the block. Its arguments are the positions
@@ -555,8 +558,8 @@ class DesignRows:
         Parameters
         ----------
         checked : bool
-            Whether values are checked to be finite and in range. Otherwise the caller has to pass the rows
-            whose scores are large or not finite to `missing_mask`.
+            Whether all values are checked to be finite and in range. A caller that computes scores can
+            instead check only rows with large or undefined scores, by `missing_mask`, which is faster.
 
         Yields
         ------
@@ -570,10 +573,19 @@ class DesignRows:
             yield slice(start, start + len(x)), x, missing
 
     def missing_mask(self, x: NDArray[np.float64], start: int) -> NDArray[np.bool_]:
-        """Return the mask (m,) of rows of x with a missing value.
+        """Check some rows, and return the mask (m,) of the rows with a missing value.
 
-        Raises DataError for an infinite value and OutOfRangeError for one outside `column_range`. The first
-        row of x (m, p) is at the position `start` of the table.
+        Parameters
+        ----------
+        x : (m, p) float64 array
+            Consecutive rows of the design matrix.
+        start : int
+            Position of the first of them in the table.
+
+        Raises
+        ------
+        DataError
+            A value is infinite, or (OutOfRangeError) outside `column_range`.
         """
         check_finite(self.terms, self.table, x, np.arange(start, start + len(x)))
         if self.column_range is not None:
@@ -597,23 +609,23 @@ class DesignRows:
                     x = np.empty((len(chunk_positions), len(self.design.terms)))
                     for i, position in enumerate(chunk_positions.tolist()):
                         matrix.fill(position, position + 1, x[i : i + 1])
-            x = x if self.keep is None else x[:, self.keep]
+            x = x if self.kept_columns is None else x[:, self.kept_columns]
             x = x if self.column_units is None else x / self.column_units
             if in_chunk.all():
-                return x
+                return x  # In a table, or in a single chunk of a source.
             rows = rows if rows.size else np.empty((len(positions), len(self.terms)))
             rows[in_chunk] = x
         return rows
 
     def raise_if_missing(self) -> None:
-        """Raise a DataError that names the first missing value, if a value is missing."""
+        """Raise a DataError that names the first missing value; do nothing if all values are present."""
         map_reduce(self, _raise_if_missing, lambda a, b: None)
 
     def without_rows(self) -> DesignRows:
         """Return a copy with the same design and no rows."""
         empty_rows = design_without_rows(
-            self.design, self.functions, weighted=self.has_weights, kept_columns=self.keep,
-            dropped_terms=(self.constant, self.collinear), n_dropped_rows=self.dropped,
+            self.design, self.functions, weighted=self.has_weights, kept_columns=self.kept_columns,
+            dropped_terms=(self.constant_terms, self.collinear_terms), n_dropped_rows=self.dropped,
         )  # fmt: skip
         return replace(
             empty_rows,
@@ -628,7 +640,7 @@ class DesignRows:
 
     def _mark_unseen_levels(self, chunk: TableRows) -> TableRows:
         """Determine which rows of a chunk have unseen levels, if these are treated as missing values."""
-        if not self.unseen or chunk.has_unseen is not None:
+        if not self.unseen_as_missing or chunk.has_unseen is not None:
             return chunk
         unseen_mask = unseen_level_mask(
             self.design, chunk.table, self.functions, partial=self.integrates_missing
@@ -671,14 +683,14 @@ class DesignRows:
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of one chunk; errors name its file."""
-        with nullcontext() if chunk.path is None else add_path_to_errors(chunk.path):
+        with add_path_to_errors(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
             if design.spec is not None or design.plain_booleans:
                 check_booleans_or_counts(table, design.boolean_columns, counts=False)
-            if self.counts:
-                check_booleans_or_counts(table, self.counts, counts=True)
+            if self.count_columns:
+                check_booleans_or_counts(table, self.count_columns, counts=True)
             p = len(design.terms)
             n = table.nrows
             if not n:
@@ -693,6 +705,7 @@ class DesignRows:
                     unseen=bool(chunk.has_unseen),
                     excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
+            # Computed columns are always checked: by `matrix.fill`, and against `column_range`.
             checked = checked or design.spec is not None
             max_rows = n if table.is_chunk else n // 32  # A chunk of a source is short.
             in_place = view is not None and view.dtype == np.float64
@@ -701,15 +714,15 @@ class DesignRows:
             buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):
                 stop = min(start + m, n)
-                x = buffer[:, : stop - start].T if view is None or not in_place else view[:, start:stop].T
+                x = view[:, start:stop].T if view is not None and in_place else buffer[:, : stop - start].T
                 missing = None
                 if matrix is not None:
                     missing = matrix.fill(start, stop, x)
                 elif not in_place:
                     table.fill(design.columns, start, stop, x)
                 all_columns = x
-                if self.keep is not None:
-                    x = x[:, self.keep]
+                if self.kept_columns is not None:
+                    x = x[:, self.kept_columns]
                 if self.column_units is not None:
                     x = (x.T / self.column_units[:, None]).T
                 column_range = self.column_range
@@ -725,14 +738,14 @@ class DesignRows:
 
 
 def _has_finite_sum(x: NDArray[np.float64]) -> bool:
-    """Return whether the sum of all values is finite, in which case all values are finite."""
-    # If the sum is not finite, the values may still be: it can overflow. The caller then checks each value.
+    """Return whether the sum of all values is finite, which implies that each value is finite."""
+    # The sum of finite values can overflow. If it is not finite, the caller checks each value.
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(np.einsum("ij->", x)))
 
 
 def _raise_if_missing(design_rows: DesignRows) -> None:
-    """Raise a DataError that names the first missing value of the rows, if a value is missing."""
+    """Raise a DataError that names the first missing value of the rows, if any."""
     for chunk in design_rows.rows.chunks(design_rows.design):
         with add_path_to_errors(chunk.path):
             _raise_if_missing_in_chunk(design_rows, chunk)
@@ -764,8 +777,8 @@ def _raise_if_missing_in_chunk(design_rows: DesignRows, chunk: TableRows) -> Non
             options={"na_action": "drop"},
             rows=(row,),
         )
-    for first, x, _, codes, _ in design_rows._iter_chunk_blocks(chunk):
-        start = first - chunk.start
+    for source_start, x, _, codes, _ in design_rows._iter_chunk_blocks(chunk):
+        start = source_start - chunk.start
         incomplete_mask = ((codes < 0) | np.isnan(x).any(axis=1)) & has_weight[start : start + len(x)]
         if incomplete_mask.any():
             row = chunk.table.label(start + int(incomplete_mask.argmax()))
@@ -797,6 +810,7 @@ def _rows_per_block(p: int, n: int, max_rows: int, *, in_place: bool, sparse: bo
     -------
     int
     """
+    # At least 4 p rows, because the products of each block are added to a (p, p) matrix.
     n_block_rows = min(max(VALUES_PER_BLOCK // max(p, 1), 4 * p), max_rows)
     n_block_rows = min(max(n_block_rows, BLOCK_ROW_LIMITS[0]), BLOCK_ROW_LIMITS[1])
     if in_place:
@@ -835,7 +849,10 @@ def rows_from_arrays(
     DesignRows
     """
     table = Table(pd.DataFrame(x))
-    design = Design("", "", (), table.names, table.names, levels, True, None, ())
+    design = Design(
+        formula="", response="", response_columns=(), columns=table.names, terms=table.names, levels=levels,
+        is_plain=True, spec=None, functions=(),
+    )  # fmt: skip
     return DesignRows(design, TableRows(table, codes, weights))
 
 
@@ -871,7 +888,13 @@ def design_without_rows(
     rows = NO_ROWS.with_weights(np.zeros(0) if weighted else None)
     constant, collinear = dropped_terms
     return DesignRows(
-        design, rows, functions or {}, kept_columns, n_dropped_rows, constant=constant, collinear=collinear
+        design,
+        rows,
+        functions or {},
+        kept_columns,
+        n_dropped_rows,
+        constant_terms=constant,
+        collinear_terms=collinear,
     )
 
 
@@ -882,12 +905,12 @@ class _RowBuffer:
         self._values = np.empty(0)
 
     def select(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Copy the selected observations of a block into the buffer.
+        """Copy the used rows of a block into the buffer.
 
         Parameters
         ----------
         columns : (p, m) float64 array
-            The block by column.
+            Columns of the block.
         used_mask : (m,) bool array
 
         Returns
@@ -900,7 +923,7 @@ class _RowBuffer:
         if self._values.size < math.prod(shape):
             self._values = np.empty(columns.size)
         out = self._values[: math.prod(shape)].reshape(shape)
-        if len(stops) * MIN_RUN_ROWS > len(used_mask):
+        if len(stops) * MIN_ROWS_PER_DROPPED_ROW > len(used_mask):
             return np.compress(used_mask, columns, axis=1, out=out)
         start = 0
         for n_dropped, stop in enumerate([*stops, len(used_mask)]):
@@ -910,7 +933,7 @@ class _RowBuffer:
 
 
 WEIGHT_SUM_RANGE = (1e-280, 1e110)
-"""Range of the sum of weights, because tests divide by its square and multiply by it."""
+"""Accepted range of the sum of weights; outside it, products in formulas of tests overflow or underflow."""
 
 
 def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
@@ -982,8 +1005,8 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
         row = table.label(int(np.argmax(missing)))
         n_more = int(missing.sum()) - 1
         warn_user(
-            f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}: left "
-            "out, and counted as dropped. Fill them, for example with 1.",
+            f"The {label} are missing at row {row!r}{f' and in {n_more} more' if n_more else ''}. Rows "
+            "without a weight are left out and counted as dropped. Fill in the weights, for example with 1.",
             DroppedRowsWarning,
         )
     # A copy, because the caller may change the array or the column after the fit.
@@ -1001,9 +1024,9 @@ def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] 
 
 
 def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
-    """Return the mask (n,) of the rows from which levels are learnt: those of positive weight; None for all.
+    """Return the mask (n,) of the rows from which the levels of factors are learnt; None for all rows.
 
-    The levels of a chunk without a positive weight are learnt from all of its rows.
+    These are the rows with a positive weight, or all rows of a chunk that has none.
 
     Parameters
     ----------

@@ -358,14 +358,14 @@ def stored_rows(design_rows: DesignRows) -> StoredRows | None:
 def _select_stored(stored: StoredRows, design_rows: DesignRows) -> StoredRows:
     """Return stored rows with the columns and units of `design_rows`; excluded rows become missing."""
     excluded = design_rows.rows.excluded
-    if design_rows.keep is None and design_rows.column_units is None and excluded is None:
+    if design_rows.kept_columns is None and design_rows.column_units is None and excluded is None:
         return stored
     base = stored.base
     steps = stored.steps
     missing = stored.missing
-    if design_rows.keep is not None:
-        base = base[list(design_rows.keep)]
-        steps = steps[:, list(design_rows.keep)]
+    if design_rows.kept_columns is not None:
+        base = base[list(design_rows.kept_columns)]
+        steps = steps[:, list(design_rows.kept_columns)]
     if design_rows.column_units is not None:
         values = steps.data / design_rows.column_units[steps.indices], steps.indices, steps.indptr
         base = base / design_rows.column_units

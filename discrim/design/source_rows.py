@@ -28,7 +28,7 @@ from discrim.design.design_rows import (
     DesignRows,
     Rows,
     TableRows,
-    has_fractions,
+    has_fractional_weights,
     positive_weight_mask,
     read_weights,
 )
@@ -94,7 +94,9 @@ class SourceReader:
                     positive = positive_weight_mask(self.weight_name, table)
                     codes = response_codes(self.design, table, self.functions, positive)
                     weights = read_weights(self.weight_name, table)
-                self.has_fractional_weights = self.has_fractional_weights or has_fractions(codes, weights)
+                self.has_fractional_weights = self.has_fractional_weights or has_fractional_weights(
+                    codes, weights
+                )
             yield TableRows(table, codes, weights, start=start, path=path, is_training=self.is_training)
             start += table.nrows
         self.table.set_row_count(start)
@@ -123,7 +125,7 @@ class SourceReader:
                 progress(chunk.table.nrows)
         return np.concatenate(codes), np.concatenate(weights) if weights else None
 
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+    def codes_for_levels(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of all rows as a position in `levels`, which may be a subset; else -1."""
         if levels == self.design.levels:
             return self.classes_and_weights()[0]
@@ -151,12 +153,12 @@ class SourceRows(Rows):
         """Whether rows have weights."""
         return self.weights is not None or self.reader.weight_name is not None
 
-    def codes_among(self, levels: tuple[Any, ...]) -> Codes:
+    def codes_for_levels(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of each row as a position in `levels`, -1 for other rows.
 
         Codes that replace those of the source are returned as they are.
         """
-        return self.reader.codes_among(levels) if self.codes is None else self.codes
+        return self.reader.codes_for_levels(levels) if self.codes is None else self.codes
 
     def all_weights(self) -> Floats | None:
         """Return the weights (n,) of the rows, which are read at the first call."""
@@ -166,7 +168,7 @@ class SourceRows(Rows):
 
     def with_classes(self, levels: tuple[Any, ...]) -> SourceRows:
         """Read classes and weights now, because a second pass may not be possible during a pass."""
-        return replace(self, codes=self.codes_among(levels), weights=self.all_weights())
+        return replace(self, codes=self.codes_for_levels(levels), weights=self.all_weights())
 
     def n_labelled(self, n_columns: int) -> int:
         """Number of labelled rows, or an upper bound before the classes have been read.
@@ -187,7 +189,7 @@ class SourceRows(Rows):
         """Return whether the weights read so far are whole numbers."""
         if self.weights is None:
             return not self.reader.has_fractional_weights
-        return not has_fractions(self.codes_among(self.reader.design.levels), self.weights)
+        return not has_fractional_weights(self.codes_for_levels(self.reader.design.levels), self.weights)
 
     def unweighted(self) -> SourceRows:
         """Return the same rows without weights."""
@@ -224,7 +226,7 @@ class SourceRows(Rows):
         """Infinite, because each pass reads the rows again."""
         return np.inf
 
-    def weight_column(self, used: Collection[str]) -> str | None:
+    def weight_column(self, used_columns: Collection[str]) -> str | None:
         """Return the column of weights."""
         return self.reader.weight_name
 
@@ -294,7 +296,7 @@ class ChunkTask(Generic[T]):
             codes = codes.astype(np.intp, copy=False)
             weights = read_weights(self.weight_name, table) if weights is None else weights
             value = self.task(TableRows(table, codes, weights, excluded, is_training=self.is_training))
-        return ChunkResult(value, has_fractions(codes, weights), tuple(dict.fromkeys(messages)))
+        return ChunkResult(value, has_fractional_weights(codes, weights), tuple(dict.fromkeys(messages)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         """Return whether columns must have full rank, which is the case if correlations are not shrunk."""
         return self.shrinkage.is_negligible(n_columns)
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
         is_unshrunk = moments.scatter_type != "thin" and self.requires_full_rank(moments.n_columns)

@@ -61,7 +61,7 @@ class DiagonalCovariance(CovarianceModel):
         """Return False, because each column has its own variance."""
         return False
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the columns that are constant within class k, or within classes if k is None."""
         return dependencies(moments, k, diagonal=True)
 
@@ -100,7 +100,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         """Return False, because each column has its own variance."""
         return False
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the constant columns if nothing is shrunk, or if the median of the variances is zero."""
         constant = dependencies(moments, k, diagonal=True)
         g = self.shrinkage.for_class(k)
@@ -108,7 +108,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
             return constant
         return constant if 2 * len(constant) >= moments.n_columns else []
 
-    def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+    def find_overflow(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
         """Find a column whose squared distances overflow because its variance is shrunk towards the median.
 
         Parameters

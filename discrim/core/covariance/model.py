@@ -1,17 +1,18 @@
 """Covariance models of normal classes: the interface, and the full covariance.
 
 Linear and quadratic discriminant analysis store one `CovarianceModel` and never test for its class. A model
-is a frozen dataclass in a file of its own. It has the options of the user and, once it is estimated, the
-parameters that observations or moments determined, such as a shrinkage. `CovarianceModel` implements the
-defaults: a model that is estimated from moments, requires linearly independent columns, does not
-maximize a likelihood, and is refitted to leave an observation out.
+is a frozen dataclass in a file of its own. It contains the options of the user and, once it is estimated, the
+estimated parameters, such as a shrinkage. The defaults of `CovarianceModel` describe a model that is
+estimated from moments, requires linearly independent columns, does not maximize a likelihood, and is refitted
+to leave an observation out.
 
-Divisors of shape (1,) stand for one covariance for all classes, of shape (K,) for one for each class.
+An argument `divisors` of shape (1,) requests one covariance for all classes; shape (K,), one for each class.
 
 *Units.* Estimators that pool variances across columns (spherical target, median variance) depend on the scale
 of the columns. If the columns are to be standardized, `column_units` returns their standard deviations: rows
 and moments are divided by these before `fit_to_rows` and `candidate_scores`, and `in_data_units` is the model
-of such columns. Otherwise `rescaled` brings the columns to scales whose ratios are in the range of float64.
+of such columns. Otherwise `rescale_moments` limits the ratios of the scales of the columns to the range of
+float64.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from discrim.core.rules.leave_one_out import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NormalClasses:
-    """Estimated normal classes, the argument of `log_likelihood` and `leave_one_out`.
+    """Estimated normal classes, the argument of `log_likelihood` and `leave_one_out_scorer`.
 
     Attributes
     ----------
@@ -65,8 +66,8 @@ class NormalClasses:
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     rows : iterable, optional
-        All rows of the fit, divided by `column_units`, from which a shrinkage is estimated again without each
-        row. By default the shrinkage is kept.
+        All rows of the fit, divided by `column_units`, with which leave-one-out scores estimate a shrinkage
+        again without each row; by default the shrinkage is kept.
     """
 
     moments: ClassMoments
@@ -105,7 +106,7 @@ class CovarianceEstimates(NamedTuple):
     Attributes
     ----------
     covariance_model : CovarianceModel
-        The model with the parameters that the moments determine.
+        The model with the parameters that are estimated from moments.
     moments : ClassMoments
         The moments, possibly rescaled.
     covariances : tuple of Covariance
@@ -121,7 +122,7 @@ class CovarianceEstimates(NamedTuple):
 class TargetUnits:
     """Units in which a shrinkage target is spherical (proportional to the identity): the units of the data.
 
-    `StandardizedTargetUnits` is the alternative. `in_data` tells them apart.
+    `StandardizedTargetUnits` is the alternative, for which `in_data` is False.
     """
 
     in_data: ClassVar[bool] = True
@@ -130,8 +131,8 @@ class TargetUnits:
         """Return the standard deviations (p,) that divide the columns; None for the units of the data."""
         return None
 
-    def limit_scales(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with the scales limited to the range in which the target matters."""
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
+        """Return the moments with limited scales, so that a target can be added; see `limit_scales`."""
         return limit_scales(moments)
 
     def moments_in_target_units(self, moments: ClassMoments) -> ClassMoments:
@@ -155,7 +156,7 @@ class StandardizedTargetUnits(TargetUnits):
         """Return the standard deviations (p,) within classes."""
         return within_sd(moments)
 
-    def limit_scales(self, moments: ClassMoments) -> ClassMoments:
+    def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments unchanged, because standardized columns are on comparable scales."""
         return moments
 
@@ -176,7 +177,7 @@ class StandardizedTargetUnits(TargetUnits):
 
 
 TARGET_UNITS = (TargetUnits(), StandardizedTargetUnits())
-"""Units of the data, and of standardized columns; indexed by whether columns are standardized."""
+"""Units of the data, and of standardized columns: `TARGET_UNITS[standardize]` with a boolean index."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,26 +187,27 @@ class CovarianceTraits:
     Attributes
     ----------
     is_regular : bool
-        It exists for linearly dependent columns, and for more columns than observations.
+        The estimate is nonsingular even if columns are linearly dependent or outnumber the observations.
     needs_products : bool
-        It is a function of the products of columns, not of their squares alone.
+        The estimate depends on products of different columns, not only on the squares of each column.
     needs_rows : bool
-        It is estimated from the observations: their moments are not enough.
+        The estimate requires the observations; their moments are not enough.
     has_own_divisor : bool
-        The divisor is a part of the estimator.
+        The estimator defines its divisor; otherwise the caller chooses one, such as N - K.
     is_full : bool
-        It is a covariance matrix without restrictions.
+        The estimate is a covariance matrix without restrictions.
     is_plain_full : bool
-        It is the full covariance of complete observations by their moments. Only this model can be combined
-        with covariates and with supervised axes.
+        The estimate is the full covariance of complete observations by their moments. Only this model can be
+        combined with covariates and with supervised axes.
     is_moment_estimate : bool
         Means and covariances are moments of complete observations, and have the sampling distribution of
         moments.
     is_maximum_likelihood : bool
-        It maximizes the likelihood among the models of its class, except for the divisor.
+        The estimate maximizes the likelihood under the restrictions of the model, except for the divisor.
     has_reduced_likelihood : bool
         The maximum of the likelihood has a closed form if the means are restricted to fewer canonical axes.
-        Omitted axes add to the covariance, which a restricted covariance does not allow.
+        The differences of means on omitted axes are then added to the covariance, which requires a covariance
+        without restrictions.
     has_standard_errors : bool
         Coefficients of a linear rule have standard errors.
     is_robust : bool
@@ -213,7 +215,7 @@ class CovarianceTraits:
     uses_incomplete_rows : bool
         Observations with missing values contribute.
     allows_subspace : bool
-        It can be the covariance of scores on principal axes.
+        The model can be the covariance of scores on principal axes.
     few_rows_suffice : bool
         The model can be computed from scatter roots with one row per observation, which are stored if each
         class has fewer observations than columns.
@@ -236,7 +238,7 @@ class CovarianceTraits:
 
     @property
     def has_distances(self) -> bool:
-        """Whether it is a full covariance by moments, whose distances have a known sampling distribution."""
+        """Whether squared distances have a known sampling distribution: full covariance by moments."""
         return self.is_full and self.is_moment_estimate
 
 
@@ -246,15 +248,16 @@ class CovarianceModel(ABC):
     Attributes
     ----------
     name : str
-        Identifier in files, and the default of names in tables and messages.
+        Identifier in files, and the default name in tables and messages.
     traits : CovarianceTraits
         Constant properties of the class.
     covariates : int
-        Number of leading columns that the other columns are adjusted for.
+        Number of covariates: the first columns, for which the other columns are adjusted.
     target_units : TargetUnits or None
-        Units of the spherical target, or of the sphere outside the leading axes.
+        Units in which a part of the covariance is spherical: the shrinkage target, or the residual outside
+        the leading axes. None without such a part.
     shrinkage_rules : tuple of str
-        Rules that determine the shrinkages.
+        Accepted values of `Shrinkage.rule`.
     """
 
     __slots__ = ()
@@ -268,7 +271,7 @@ class CovarianceModel(ABC):
     # ---- options
 
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
-        """Return the model with options by class label in the order of the classes.
+        """Return the model with the options that the user gave by class label in the order of the classes.
 
         Parameters
         ----------
@@ -289,11 +292,11 @@ class CovarianceModel(ABC):
         return self
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
-        """Return the model of the columns at some positions (q,), in increasing order."""
+        """Return the model restricted to the columns at the positions `keep` (q,), in increasing order."""
         return self
 
     def for_refit(self) -> CovarianceModel:
-        """Return the model for a refit; parameters that only observations determine are kept."""
+        """Return the model for a refit to moments; parameters estimated from observations are kept."""
         return self
 
     def for_class(self, k: int | None) -> CovarianceModel:
@@ -314,11 +317,14 @@ class CovarianceModel(ABC):
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Shrinkage of the covariance, and of the variances if they have their own."""
+        """Shrinkage of the covariance, and of the variances if they have a separate one."""
         return ()
 
     def chosen_parameters(self) -> dict[str, Any]:
-        """Return options, by name, with values selected by leave-one-out; empty without selection."""
+        """Return the options of a fit with the values that leave-one-out selected, by name.
+
+        Empty if no value was selected.
+        """
         if self.shrinkages and self.shrinkages[0].rule == "loo":
             return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
         return {}
@@ -332,7 +338,7 @@ class CovarianceModel(ABC):
         return self
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
-        """Return leave-one-out scores under each candidate of the shrinkage.
+        """Return a function that computes leave-one-out scores for each candidate of the shrinkage.
 
         Parameters
         ----------
@@ -346,7 +352,8 @@ class CovarianceModel(ABC):
         Returns
         -------
         CandidateScorer
-            Function of m rows that yields the scores (K, m) for each candidate; no candidates by default.
+            Function of m rows that yields the scores (K, m) for each candidate. By default there are no
+            candidates.
         """
         return lambda x, codes, weights: iter(())
 
@@ -359,7 +366,7 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         full : {"pooled", "class"}
-            Second moments that a full covariance would require.
+            Second moments for a full covariance: pooled, or of each class.
         thin : bool
             Whether a scatter root with one row per observation is preferred, if the model accepts it.
 
@@ -374,11 +381,11 @@ class CovarianceModel(ABC):
         return full
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether the covariance exists for linearly independent columns only."""
+        """Return whether the covariance is nonsingular only if the columns are linearly independent."""
         return not self.traits.is_regular
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the dependent columns that make the covariance singular; empty if it exists.
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+        """Return the linearly dependent columns that make the covariance singular; empty if it is not.
 
         Parameters
         ----------
@@ -391,8 +398,8 @@ class CovarianceModel(ABC):
             dependencies_if_all_constant(moments, k) if self.traits.is_regular else dependencies(moments, k)
         )
 
-    def find_out_of_range(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Find a column whose squared distances overflow because its variance is shrunk.
+    def find_overflow(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
+        """Find a column whose squared distances overflow, because its variance is shrunk towards the median.
 
         Parameters
         ----------
@@ -409,7 +416,7 @@ class CovarianceModel(ABC):
         return None
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
-        """Return the standard deviations (p,) that columns are divided by, or None."""
+        """Return the standard deviations (p,) that divide the columns; None for the units of the data."""
         return None if self.target_units is None else self.target_units.column_units(moments)
 
     @property
@@ -419,7 +426,7 @@ class CovarianceModel(ABC):
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with columns on comparable scales, if variances are pooled across columns."""
-        return moments if self.target_units is None else self.target_units.limit_scales(moments)
+        return moments if self.target_units is None else self.target_units.rescale_moments(moments)
 
     # ---- estimates
 
@@ -444,7 +451,7 @@ class CovarianceModel(ABC):
 
     @abstractmethod
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances from moments for which `check` returns an empty list.
+        """Estimate the covariances from moments for which `dependent_columns` is empty.
 
         Parameters
         ----------
@@ -464,7 +471,7 @@ class CovarianceModel(ABC):
         """
 
     def retained_axes(self) -> list[RetainedAxes]:
-        """Return the retained numbers of axes with the ties that they separate, for warnings."""
+        """Return the number of retained axes by class, with ties that it separates, for warnings."""
         return []
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
@@ -477,6 +484,7 @@ class CovarianceModel(ABC):
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
         """Raise NotSupportedError if leaving rows out requires too many refits, or is not defined."""
+        # A model with its own scorer has a closed form, or overrides this method.
         if type(self).leave_one_out_scorer is CovarianceModel.leave_one_out_scorer:
             refit_scorer(self, moments)
 
@@ -495,7 +503,7 @@ class CovarianceModel(ABC):
         n_columns : int
             Number of columns.
         n_covariances : int
-            1 for a covariance of all classes, or the number of classes.
+            1 for a common covariance, or the number of classes.
 
         Raises
         ------
@@ -515,13 +523,16 @@ class CovarianceModel(ABC):
         divisors = fitted.divisors
         counts = moments.counts if len(divisors) > 1 else np.array([moments.total])
         ratios = (counts / divisors).tolist()
-        logdets = [c.divided_by(r).logdet for c, r in zip(fitted.covariances, ratios, strict=True)]
+        logdets = [
+            covariance.divided_by(ratio).logdet
+            for covariance, ratio in zip(fitted.covariances, ratios, strict=True)
+        ]
         return gaussian.log_likelihood(moments, np.broadcast_to(logdets, moments.n_classes), fitted.log_prior)
 
     # ---- files
 
     def as_stored(self) -> Self:
-        """Return the model as a file stores it, with all parameters that cannot be computed from moments."""
+        """Return the model to write to a file, with all parameters that cannot be computed from moments."""
         return self
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
@@ -530,7 +541,7 @@ class CovarianceModel(ABC):
         Parameters
         ----------
         n_covariances : int
-            1 for a covariance of all classes, or the number of classes.
+            1 for a common covariance, or the number of classes.
         n_columns : int
             Number of columns.
 
@@ -539,6 +550,7 @@ class CovarianceModel(ABC):
         InvalidStateError
             The parameters contradict each other or the numbers of classes and columns.
         """
+        # A separate shrinkage of the variances, if there is one, has a single value.
         for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
             if len(shrinkage.values) != count or shrinkage.rule not in self.shrinkage_rules:
                 raise InvalidStateError(f"its shrinkage does not match the covariance {self.name!r}")
@@ -563,7 +575,7 @@ class SingleShrinkageModel(CovarianceModel):
         return replace(self, shrinkage=self.shrinkage.unfitted())
 
     def for_refit(self) -> Self:
-        """Return the model for a refit; a shrinkage that only observations determine is kept."""
+        """Return the model for a refit to moments; a shrinkage estimated from observations is kept."""
         return replace(self, shrinkage=self.shrinkage.for_refit())
 
     @property
@@ -573,8 +585,8 @@ class SingleShrinkageModel(CovarianceModel):
 
     def for_class(self, k: int | None) -> Self:
         """Return the model with the shrinkage of class k only; None returns the pooled model."""
-        g = self.shrinkage.for_class(k)
-        return self if g is None else self.with_shrinkages(g)
+        value = self.shrinkage.for_class(k)
+        return self if value is None else self.with_shrinkages(value)
 
     def with_shrinkages(self, *values: float) -> Self:
         """Return the model with other shrinkages, one or one for each class."""
@@ -611,16 +623,15 @@ class FullCovariance(CovarianceModel):
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances: the scatters, pooled or by class, divided by the divisors."""
-        common = len(divisors) == 1
         covariances = (
             (pooled_covariance(moments, float(divisors[0])),)
-            if common
+            if len(divisors) == 1
             else class_covariances(moments, divisors)
         )
         return CovarianceEstimates(self, moments, covariances)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return leave-one-out scores in closed form, from distances under the fit to all rows."""
+        """Return a scorer that computes leave-one-out scores from distances under the fit to all rows."""
         return full_leave_one_out_scorer(fitted)
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -644,9 +655,9 @@ def full_leave_one_out_scorer(fitted: NormalClasses) -> FullLeaveOneOut:
 
 
 def class_divisor_pairs(divisors: Floats) -> list[tuple[int | None, float]]:
-    """Return a pair for each covariance: position of its class (None if it is pooled), and divisor.
+    """Return a pair for each covariance: the position of its class, None if it is pooled, and its divisor.
 
-    `divisors` has the shape (1,) for a pooled covariance, or (K,).
+    `divisors` has the shape (1,) for a pooled covariance, or (K,) for one for each class.
     """
     if len(divisors) == 1:
         return [(None, float(divisors[0]))]
@@ -656,7 +667,7 @@ def class_divisor_pairs(divisors: Floats) -> list[tuple[int | None, float]]:
 def dependencies_if_all_constant(moments: ClassMoments, k: int | None) -> list[Dependency]:
     """Return all columns as dependencies if every column is constant, else an empty list.
 
-    Columns are compared within class k, or within all classes if k is None.
+    Columns have to be constant within class k, or within each class if k is None.
     """
     constant = dependencies(moments, k, diagonal=True)
     return constant if len(constant) == moments.n_columns else []

@@ -91,7 +91,7 @@ class NonlinearCovariance(CovarianceModel):
     name = "nonlinear"
     traits = CovarianceTraits(is_regular=True)
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return linearly dependent columns; if p exceeds the degrees of freedom, all if none varies."""
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
         return dependencies_if_all_constant(moments, k) if is_wide else dependencies(moments, k)

@@ -341,7 +341,7 @@ class SubspaceCovariance(CovarianceModel):
 
     # ---- requirements
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return all columns as dependencies if every column is constant, else an empty list."""
         return dependencies_if_all_constant(moments, k)
 
@@ -466,7 +466,7 @@ class SubspaceCovariance(CovarianceModel):
             inner = self.inner.for_class(k)
             p = moments.n_columns
             df = int(moments.rows.sum()) - moments.n_classes if k is None else int(moments.rows[k]) - 1
-            if (inner.requires_full_rank(p) and df < p) or inner.check(moments, k):
+            if (inner.requires_full_rank(p) and df < p) or inner.dependent_columns(moments, k):
                 raise self.too_few_df(p, df, k)
         return self.inner.estimate(moments, divisors)
 

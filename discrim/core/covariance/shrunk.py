@@ -111,7 +111,7 @@ class ShrunkCovariance(SingleShrinkageModel):
         """Return whether columns have to be linearly independent, because the shrinkage is zero."""
         return self.shrinkage.is_negligible(n_columns)
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
         # With more columns than rows, `requires_full_rank` refuses their number.
         thin = moments.scatter_type in ("thin", "thin class")
@@ -150,7 +150,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
         """Return the moments with column scales limited to the range of the target, if there is shrinkage."""
         is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
-        return moments if is_unshrunk else self.target_units.limit_scales(moments)
+        return moments if is_unshrunk else self.target_units.rescale_moments(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances with shrinkages that were determined before, or by `oas_shrinkage`."""

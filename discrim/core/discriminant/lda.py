@@ -462,7 +462,7 @@ class LDAFit(NormalFit):
             covariance_model.covariates >= moments.n_columns
             or (self.method == "moment" and moments.total <= n_parameters * (1 + MIN_EXCESS_WEIGHT))
             or moments.rows.sum() - moments.n_classes < min_df
-            or covariance_model.check(moments)
+            or covariance_model.dependent_columns(moments)
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:

@@ -129,7 +129,7 @@ class QDAFit(NormalFit):
         return bool(
             (self.method == "moment" and (moments.counts <= 1 + MIN_EXCESS_WEIGHT).any())
             or (moments.rows <= min_df).any()
-            or any(covariance_model.check(moments, k) for k in range(moments.n_classes))
+            or any(covariance_model.dependent_columns(moments, k) for k in range(moments.n_classes))
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:

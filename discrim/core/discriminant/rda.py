@@ -436,7 +436,7 @@ class RegularizedCovariance(CovarianceModel):
     name = "regularized"
     traits = CovarianceTraits(is_regular=True)
 
-    def check(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
+    def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return an empty list, because `estimate` raises an error for singular mixtures."""
         return []
 

@@ -1,4 +1,4 @@
-"""A fitted model as one value, and the specification of its model.
+"""`FittedModel`, which contains everything about a fit, and `ModelSpec`, the base class of all models.
 
 Evaluation, plots, saving and summaries receive a `FittedModel` and do not depend on classes of results.
 It contains the estimates, the rows, the names and the `ModelSpec`. Each model has one subclass of
@@ -93,79 +93,86 @@ class Estimates(Protocol):
         """Whether the prior is the class proportions of the rows."""
 
 
-N = TypeVar("N", bound=Estimates, covariant=True)
-E = TypeVar("E", bound=Estimates)
+EstimatesT_co = TypeVar("EstimatesT_co", bound=Estimates, covariant=True)
+"""Estimates of a `FittedModel`, which only returns them."""
+
+EstimatesT = TypeVar("EstimatesT", bound=Estimates)
+"""Estimates of a `ModelSpec`, whose methods receive them."""
+
 T = TypeVar("T")
 
-CALIBRATOR = "calibrator"
-"""Key of the calibrated posteriors in the cache of a fit."""
+CALIBRATOR_KEY = "calibrator"
+"""Key of the `Calibrator`, which maps scores to posteriors, in the cache of a fit."""
 
-CACHE_KEYS_WITHOUT_ROWS = ("along", "drop1", "separation", CALIBRATOR)
-"""Keys of the cache of a fit that are kept without its rows, because they contain no data of single rows."""
+CACHE_KEYS_WITHOUT_ROWS = ("penalty_path", "drop1", "separation", CALIBRATOR_KEY)
+"""Keys of the cache that a fit without rows keeps, because their values contain no data of single rows."""
 
 MAX_CACHED_RULE_SIZE = 2**14
-"""Largest number of classes times columns at which a fit caches its rule, which is slow to create."""
+"""Largest number of classes times columns for which a fit caches its rule, which is slow to create."""
 
 
-SelectionKind = Literal["columns", "model"]
+SelectionTarget = Literal["columns", "model"]
+"""What a `Selection` selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Description of a choice of the columns of a fit, or of its model, from its rows.
+    """Data-driven selection of the columns of a fit, or of its model.
 
     Attributes
     ----------
     target : {"columns", "model"}
-        Whether the columns or the model were chosen.
+        Whether the columns or the model were selected.
     description : str
-        How it was chosen, such as "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
+        Method of the selection: "stepwise by wilks, of 40 terms" or "choose by log_loss, of 9 models".
     unselected_fit : FittedModel, optional
-        The fit with the columns of all candidates, whose refits choose again; None if it was loaded.
+        The fit with the columns of all candidates, whose refits repeat the selection. None if the fit was
+        loaded.
     quick : bool
-        Whether ten choices take at most a second; the summary then shows the error of repeated choices.
+        Whether ten repetitions take at most a second. The summary then shows the cross-validated error of the
+        repeated selection.
     """
 
-    target: SelectionKind
+    target: SelectionTarget
     description: str
     unselected_fit: FittedModel[Any] | None = None
     quick: bool = False
 
     @property
-    def choice(self) -> str:
-        """Description of the choice."""
+    def choice_description(self) -> str:
+        """What was selected, and how, for messages: "the columns (stepwise by wilks, of 40 terms)"."""
         return f"the {self.target} ({self.description})"
 
 
 PriorInRefits = Literal["fixed", "refitted", "none"]
-"""How refits treat a prior of class proportions: keep or estimate it again; "none" if there is no prior."""
+"""Whether refits keep a prior of class proportions or estimate it again; "none" if the model has no prior."""
 
 FOLD_OPTIONS = ("folds", "grid", "seed")
-"""Arguments that control a choice of parameters by cross-validation."""
+"""Arguments of verbs that control the selection of tuning parameters by cross-validation."""
 
 
-class Refits(Generic[E]):
-    """How a model is refitted to other moments or rows, under the prior of the fit.
+class Refits(Generic[EstimatesT]):
+    """Methods that refit a model to other moments or rows, under the prior of the fit.
 
     The defaults are for a model whose estimates are a function of the moments of the rows. Every method has
-    the fit as its first argument.
+    the fit as its first argument. A refit returns a `Rule`, which suffices to score rows.
     """
 
     refits_by_function: ClassVar[bool] = False
-    """Whether a refit calls a function of the user, which returns scores and no `Rule`."""
+    """Whether a function of the user makes the refits and returns scores; see `scores_by_call`."""
 
     chooses_columns: ClassVar[bool] = False
-    """Whether every refit chooses columns again."""
+    """Whether every refit repeats a selection of columns."""
 
-    def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
+    def required_moments(self, fit: FittedModel[EstimatesT]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows."""
         return fit.estimates.moments.scatter_type
 
-    def choice(self, fit: FittedModel[E]) -> str:
-        """Describe the tuning parameters that were chosen from the rows; "" if none were."""
+    def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
+        """Describe the tuning parameters that were selected from the data; "" if none were."""
         return ""
 
-    def refit_to_moments(self, fit: FittedModel[E], moments: ClassMoments) -> Rule | None:
+    def refit_to_moments(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Rule | None:
         """Return the rule of a refit to moments.
 
         Parameters
@@ -183,30 +190,32 @@ class Refits(Generic[E]):
         keep = self._usable_columns(fit, moments)
         if not len(keep):
             return None
-        is_whole = len(keep) == moments.n_columns
-        estimates: Any = (fit if is_whole else _fit_of_columns(fit, keep)).estimates
-        refit: Any = estimates.refit(moments if is_whole else moments.select_columns(keep))
+        keeps_all = len(keep) == moments.n_columns
+        estimates: Any = (fit if keeps_all else _fit_of_columns(fit, keep)).estimates
+        refit: Any = estimates.refit(moments if keeps_all else moments.select_columns(keep))
         if refit is None:
             return None
         rule: Rule = refit.rule(fit.log_prior())
-        return rule if is_whole else ColumnSubsetRule(rule, keep)
+        return rule if keeps_all else ColumnSubsetRule(rule, keep)
 
-    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to reweighted rows, with tuning parameters chosen again.
+    def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
+        """Return the rule of a refit to reweighted rows that also selects the tuning parameters again.
 
         None if the model cannot be fitted. This default is for models without tuning parameters.
         """
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to reweighted rows, with the tuning parameters of the fit.
+    def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
+        """Return the rule of a refit to reweighted rows that keeps the tuning parameters of the fit.
 
         None if the model cannot be fitted. This default computes the moments of the rows.
         """
         return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.scatter_type))
 
-    def refit(self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
+    def refit(self, fit: FittedModel[EstimatesT], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
         """Return the rule of a refit to rows, without the columns that the verb would drop for these rows.
+
+        It calls `refit_with_fixed` or `refit_to_rows` with the usable columns.
 
         Parameters
         ----------
@@ -214,7 +223,7 @@ class Refits(Generic[E]):
         rows : DesignRows
             Rows of the fit with other weights, or rows of another design.
         fixed : bool
-            Whether parameters that the rows of the fit chose are kept.
+            Whether tuning parameters that were selected from the data are kept.
 
         Returns
         -------
@@ -236,7 +245,7 @@ class Refits(Generic[E]):
         rule = refit(_fit_of_columns(fit, keep), rows.select_columns(keep.tolist()))
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
+    def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
         """Return leave-one-out scores: each row is scored by the rule fitted without it.
 
         Returns
@@ -245,32 +254,32 @@ class Refits(Generic[E]):
             A function that scores rows, or the scores of all rows that the fit uses.
         """
         estimates: Any = fit.estimates
-        left_out: LeaveOneOutScorer = estimates.leave_one_out_scorer(fit.log_prior())
-        return left_out
+        scorer: LeaveOneOutScorer = estimates.leave_one_out_scorer(fit.log_prior())
+        return scorer
 
-    def drops_columns(self, fit: FittedModel[E]) -> bool:
+    def drops_columns(self, fit: FittedModel[EstimatesT]) -> bool:
         """Return whether each refit drops collinear columns again."""
         return False
 
-    def informative_columns(self, fit: FittedModel[E]) -> Sequence[int]:
-        """Return the positions of columns that a refit keeps if they are constant; by default none."""
+    def informative_columns(self, fit: FittedModel[EstimatesT]) -> Sequence[int]:
+        """Return the positions of columns that a refit uses even if they are constant; by default none."""
         return ()
 
-    def unusable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
+    def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns that the model cannot use, from the moments of the rows."""
         return dependencies(moments.as_one_class())
 
-    def refit_error(self, fit: FittedModel[E], rows: DesignRows) -> DiscrimError | None:
-        """Return an error with the reason why a refit to these rows fails; None for the general reason."""
+    def refit_error(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> DiscrimError | None:
+        """Return an error with the reason why a refit to these rows fails; None for the default reason."""
         return None
 
-    def groups(self, fit: FittedModel[E]) -> Codes | None:
+    def groups(self, fit: FittedModel[EstimatesT]) -> Codes | None:
         """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
         return None
 
     def recode(
-        self, fit: FittedModel[E], rows: DesignRows, *, fixed: bool
-    ) -> tuple[FittedModel[E], DesignRows]:
+        self, fit: FittedModel[EstimatesT], rows: DesignRows, *, fixed: bool
+    ) -> tuple[FittedModel[EstimatesT], DesignRows]:
         """Adapt a fit to rows that lack levels of the fit.
 
         Parameters
@@ -279,7 +288,7 @@ class Refits(Generic[E]):
         rows : DesignRows
             The rows of the refit, whose design lacks levels.
         fixed : bool
-            Whether parameters that the rows of the fit chose are kept.
+            Whether tuning parameters that were selected from the data are kept.
 
         Returns
         -------
@@ -290,14 +299,14 @@ class Refits(Generic[E]):
         """
         return fit, rows
 
-    def scores_by_call(self, fit: FittedModel[E], train: Codes, test: Codes) -> Floats:
-        """Fit the user's function to some rows and return its scores of others, if `refits_by_function`.
+    def scores_by_call(self, fit: FittedModel[EstimatesT], train: Codes, test: Codes) -> Floats:
+        """Call the user's function with training rows and return its scores, if `refits_by_function`.
 
         Parameters
         ----------
         fit : FittedModel
         train : (n,) int
-            Positions of the rows to fit.
+            Positions of the training rows.
         test : (m,) int
             Positions of the rows to score.
 
@@ -307,7 +316,7 @@ class Refits(Generic[E]):
         """
         raise NotImplementedError
 
-    def _usable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> Codes:
+    def _usable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Codes:
         """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows."""
         dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
@@ -318,19 +327,19 @@ class Refits(Generic[E]):
 
 
 @dataclass(frozen=True, eq=False)
-class ModelSpec(Refits[E]):
+class ModelSpec(Refits[EstimatesT]):
     """Specification of a model: its name, classification rule, refits and file format.
 
     A subclass has to define `name`, `title`, `results_class`, `summary_sections`, `plots` and, if files can
     store its fits, `constructor`. Every other attribute and method has a default. The estimates of a model
     have the attributes `moments`, `prior` and `estimated_prior`, and the methods `rule`, `refit` and
-    `left_out` unless the subclass overrides the methods that call these. Results with a likelihood
-    also call the methods `llf` and `df_model` of the estimates.
+    `leave_one_out_scorer` unless the subclass overrides the methods that call these. Results with a
+    likelihood also call the methods `llf` and `df_model` of the estimates.
 
     Parameters
     ----------
     search : object, optional
-        How tuning parameters are chosen from the rows; None if none are.
+        Search that selects tuning parameters, such as a `GridSearch`; None if none are selected.
     """
 
     name: ClassVar[str]
@@ -340,28 +349,28 @@ class ModelSpec(Refits[E]):
     """Title of the model in summaries."""
 
     results_class: ClassVar[Any]
-    """Public class of the fits."""
+    """Public class of the results of the verb."""
 
     refit_failure: ClassVar[tuple[str, str]] = (
         "a covariance is singular, or classes are separated",
         "fewer columns",
     )
-    """Why a refit to some of the rows may have no rule, and what to use instead."""
+    """Possible reason for the failure of a refit to a part of the rows, and a hint, for messages."""
 
     integrates_missing: ClassVar[bool] = False
     """Whether the rule itself integrates out missing columns."""
 
     leave_one_out_cost: ClassVar[float] = 1.0
-    """Time to score a row by the rule without it, relative to the time to score it by the rule."""
+    """Time to compute the leave-one-out score of a row, relative to the time to compute its score."""
 
     chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Options that the rows may choose, and the attributes of the estimates with the chosen values.
+    """Options whose values can be selected from the data, and the attributes of the estimates with the value.
 
-    The attribute of an option that accepts specifications is a dict of the chosen parameters.
+    The attribute of an option that accepts specifications is a dict of the selected parameters.
     """
 
     search_options: ClassVar[tuple[str, ...]] = ()
-    """Options that control how the rows choose; a refit that keeps the choice ignores them."""
+    """Options that control this selection; a refit that keeps the selected values ignores them."""
 
     constructor: ClassVar[Callable[..., Any]]
     """Function or class that creates the estimates from moments, a prior and the values in a file.
@@ -398,14 +407,14 @@ class ModelSpec(Refits[E]):
 
     def fit(
         self,
-        estimates: E,
+        estimates: EstimatesT,
         rows: DesignRows,
         arguments: Mapping[str, Any],
         *,
         has_rows: bool = True,
         path: pd.DataFrame | None = None,
         cache: Mapping[str, Any] = MappingProxyType({}),
-    ) -> FittedModel[E]:
+    ) -> FittedModel[EstimatesT]:
         """Return a fitted model.
 
         Parameters
@@ -419,7 +428,7 @@ class ModelSpec(Refits[E]):
         has_rows : bool
             False if the verb was called with moments; `rows` has only the design then.
         path : DataFrame, optional
-            The candidates of a choice, with their errors or criteria.
+            Candidates of the tuning parameters, with their errors or criteria.
         cache : mapping
             Results that were computed already, by key.
         """
@@ -428,19 +437,19 @@ class ModelSpec(Refits[E]):
 
     # ---- likelihood, prior and posteriors
 
-    def likelihood_of(self, fit: FittedModel[E]) -> str:
-        """Return the random variables of the likelihood `llf`, as text.
+    def likelihood_of(self, fit: FittedModel[EstimatesT]) -> str:
+        """Return a description of the distribution whose likelihood is `llf`.
 
         One of "class and row", "class and row given covariates", "class given row" and "none".
         """
         return "class and row"
 
-    def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[EstimatesT]) -> PriorInRefits:
         """Return how refits treat a prior of class proportions by default; see `PriorInRefits`."""
         return "fixed"
 
-    def posteriors_hint(self, fit: FittedModel[E]) -> str:
-        """Return a hint on alternatives to posteriors; empty if the model has posteriors."""
+    def posteriors_hint(self, fit: FittedModel[EstimatesT]) -> str:
+        """Return a hint on alternatives to posteriors, for errors; "" if the model has posteriors."""
         return ""
 
     # ---- summary and plots
@@ -454,12 +463,12 @@ class ModelSpec(Refits[E]):
         raise NotImplementedError
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots, of which the first that is suitable for a fit is its default."""
+        """Return the plots of the model; the first that is suitable for a fit is its default."""
         raise NotImplementedError
 
     # ---- scores of rows
 
-    def read_rows(self, fit: FittedModel[E], data: Any, missing_policy: MissingPolicy) -> DesignRows:
+    def read_rows(self, fit: FittedModel[EstimatesT], data: Any, missing_policy: MissingPolicy) -> DesignRows:
         """Read the rows of a table with the design of the fit, or return the rows of the fit.
 
         Parameters
@@ -487,10 +496,13 @@ class ModelSpec(Refits[E]):
             return design_rows
         unseen = missing_policy.unseen == "missing" and design_rows.design.spec is not None
         return rows_of_new_data(
-            design_rows if design_rows.unseen == unseen else replace(design_rows, unseen=unseen), data
+            design_rows
+            if design_rows.unseen_as_missing == unseen
+            else replace(design_rows, unseen_as_missing=unseen),
+            data,
         )
 
-    def rule(self, fit: FittedModel[E], prior: Floats, method: str, convention: str | None) -> Rule:
+    def rule(self, fit: FittedModel[EstimatesT], prior: Floats, method: str, convention: str | None) -> Rule:
         """Return the classification rule of the fit under a prior.
 
         Parameters
@@ -508,11 +520,11 @@ class ModelSpec(Refits[E]):
             rule: Rule = estimates.rule(np.log(prior), method, convention)
         return rule
 
-    def has_marginals(self, fit: FittedModel[E]) -> bool:
+    def has_marginals(self, fit: FittedModel[EstimatesT]) -> bool:
         """Return whether the model has a `marginal_rule`, which integrates missing columns out."""
         return False
 
-    def marginal_rule(self, estimates: E, log_prior: Floats, method: str, keep: Codes) -> Rule:
+    def marginal_rule(self, estimates: EstimatesT, log_prior: Floats, method: str, keep: Codes) -> Rule:
         """Return the rule for some columns, with the others integrated out; required if `has_marginals`.
 
         Parameters
@@ -528,25 +540,25 @@ class ModelSpec(Refits[E]):
         """
         raise NotImplementedError
 
-    def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
-        """Return whether `decision_function` shows log posteriors and not scores of the rule."""
+    def shows_log_posteriors(self, fit: FittedModel[EstimatesT]) -> bool:
+        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
         return True
 
-    def decision(self, fit: FittedModel[E], scores: Floats) -> Floats:
-        """Return the values (m, K) that `decision_function` shows, from the scores (m, K) of the rule.
+    def decision(self, fit: FittedModel[EstimatesT], scores: Floats) -> Floats:
+        """Convert scores (m, K) of the rule to the values (m, K) that `decision_function` returns.
 
-        For two classes their difference is shown, which is more precise for scores than for log posteriors.
+        For two classes it returns their difference, which is more precise for scores than for log posteriors.
         """
         if scores.shape[1] == 2 or not self.shows_log_posteriors(fit):
             return scores
         return rules.log_posteriors(scores)
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
-        """Raise PriorError if a prior (K,) is not compatible with the model; by default any prior is."""
+        """Raise PriorError if a prior (K,) is not compatible with the model; by default every prior is."""
 
     # ---- files
 
-    def to_arrays(self, estimates: E) -> StoredEstimates:
+    def to_arrays(self, estimates: EstimatesT) -> StoredEstimates:
         """Return the values and arrays that a file stores in addition to the moments and the prior."""
         return encode_estimates(self.constructor, estimates)
 
@@ -565,7 +577,7 @@ class ModelSpec(Refits[E]):
         """
         return {}
 
-    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> EstimatesT:
         """Return the estimates that a file stores.
 
         Parameters
@@ -583,11 +595,11 @@ class ModelSpec(Refits[E]):
         estimates: Any = self.constructor(moments=moments, prior=prior, **arguments)
         if hasattr(estimates, "validate"):
             estimates.validate()
-        fitted: E = estimates
+        fitted: EstimatesT = estimates
         return fitted
 
 
-def _fit_of_columns(fit: FittedModel[E], keep: Codes) -> FittedModel[E]:
+def _fit_of_columns(fit: FittedModel[EstimatesT], keep: Codes) -> FittedModel[EstimatesT]:
     """Return the fit with its covariance model restricted to the columns at positions (q,), for a refit."""
     estimates: Any = fit.estimates
     covariance_model = getattr(estimates, "covariance_model", None)
@@ -612,7 +624,7 @@ def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeaveOneOutScorer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FittedModel(Generic[N]):
+class FittedModel(Generic[EstimatesT_co]):
     """A fitted model: its specification, estimates, rows and options. Results classes contain one.
 
     Attributes
@@ -620,32 +632,37 @@ class FittedModel(Generic[N]):
     spec : ModelSpec
         The specification of the model.
     estimates : N
-        Estimates of the core, such as an `LDAFit`: arrays without names.
+        Estimates of the core, such as an `LDAFit`: arrays without names of classes or columns.
     design_rows : DesignRows
         The rows of the fit, and the design for reading new rows; without `has_rows` only the design.
     prior : (K,) float
+        Prior probabilities of the classes.
     options : mapping
         Options of the verb as the user passed them; see `verb_options`.
     has_rows : bool
         False if the fit was loaded, unpickled, made by an estimator or computed from moments.
     path : DataFrame or None
-        The candidates of a choice, with their errors or criteria; None without a choice, and if loaded.
+        Candidates of the tuning parameters, with their errors or criteria; None without a search, and if
+        loaded.
     cache : dict
-        Results that are computed once. Sections of a summary use it to share passes over the rows.
+        Results that require a pass over the rows or a search, by key, such as `CALIBRATOR_KEY`. Sections of a
+        summary use it to share passes over the rows.
     selection : Selection or None
-        How the columns were chosen, if the rows chose them.
-    loaded : bool
-        Whether it was read from a file, which does not store how an option got its value.
+        How the columns or the model were selected, if this was done from the data.
+    is_loaded : bool
+        Whether the fit was read from a file, which does not store whether an option was given or selected.
     refits_override : Refits or None
-        Refits that repeat a selection or call a function of the user, instead of the refits of `spec`.
+        Refits that repeat a selection or call a function of the user; by default `spec` refits.
     counts : (K,) float
         Number of rows, or sum of weights, by class.
     dropped : int
         Number of rows that were dropped because of a missing value.
+    _derived : dict
+        Values of properties that follow from the other fields, by name; not pickled.
     """
 
     spec: ModelSpec[Any]
-    estimates: N
+    estimates: EstimatesT_co
     design_rows: DesignRows
     prior: Floats
     options: Mapping[str, Any]
@@ -653,7 +670,7 @@ class FittedModel(Generic[N]):
     path: pd.DataFrame | None = None
     cache: dict[str, Any] = field(default_factory=dict, repr=False)
     selection: Selection | None = field(default=None, repr=False)
-    loaded: bool = False
+    is_loaded: bool = False
     refits_override: Refits[Any] | None = field(default=None, repr=False)
     counts: Floats = field(init=False)
     dropped: int = field(init=False)
@@ -696,10 +713,12 @@ class FittedModel(Generic[N]):
         return self.spec if self.refits_override is None else self.refits_override
 
     @property
-    def choice(self) -> str:
-        """Description of the columns, model and tuning parameters that were chosen from the rows, or ""."""
-        columns = "" if self.selection is None else self.selection.choice
-        return " and ".join(description for description in (columns, self.refits.choice(self)) if description)
+    def choice_description(self) -> str:
+        """Description of the columns, model and tuning parameters that were selected from the data, or ""."""
+        columns = "" if self.selection is None else self.selection.choice_description
+        return " and ".join(
+            description for description in (columns, self.refits.choice_description(self)) if description
+        )
 
     @property
     def has_posteriors(self) -> bool:
@@ -708,12 +727,12 @@ class FittedModel(Generic[N]):
 
     @property
     def likelihood_of(self) -> str:
-        """Random variables of the likelihood `llf`; see `ModelSpec.likelihood_of`."""
+        """Distribution whose likelihood is `llf`; see `ModelSpec.likelihood_of`."""
         return self.spec.likelihood_of(self)
 
     @property
     def prior_in_refits(self) -> PriorInRefits:
-        """Default treatment of class proportions in refits; see `PriorInRefits`."""
+        """How refits treat a prior of class proportions by default; see `PriorInRefits`."""
         return self.spec.prior_in_refits(self)
 
     def fit_before_selection(self) -> FittedModel[Any]:
@@ -735,7 +754,7 @@ class FittedModel(Generic[N]):
         return self._cached_value("terms", lambda: pd.Index(list(self.design_rows.terms)))
 
     def _cached_value(self, name: str, make: Callable[[], T]) -> T:
-        """Return the value of `make()`, which is called only at the first use of `name`."""
+        """Return the value of `make()`, which is called once and then stored in `_derived` under `name`."""
         if name not in self._derived:
             self._derived[name] = make()
         value: T = self._derived[name]
@@ -836,13 +855,15 @@ class FittedModel(Generic[N]):
     def require_marginals(self) -> None:
         """Raise NotSupportedError if the model lacks a density from which columns can be integrated out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
-            within = getattr(self.estimates, "subspace_model", None)
-            option = "ncomp" if within is not None and within.is_supervised else "components"
-            axes = "" if within is None else f" with {option}="
-            axes = " with covariates" if getattr(self.estimates, "covariates", 0) else axes
+            subspace = getattr(self.estimates, "subspace_model", None)
+            qualifier = ""
+            if getattr(self.estimates, "covariates", 0):
+                qualifier = " with covariates"
+            elif subspace is not None:
+                qualifier = " with ncomp=" if subspace.is_supervised else " with components="
             raise NotSupportedError(
                 'missing="integrate" requires a density of the columns within classes, which '
-                f"{self.spec.name}(){axes} does not have.",
+                f"{self.spec.name}(){qualifier} does not have.",
                 hint="Fill in the values, drop the rows, or fit lda(), qda() or naive_bayes().",
             )
 
@@ -883,15 +904,15 @@ class FittedModel(Generic[N]):
             Convention of `predict_proba`: "MASS" or None.
         """
 
-        def make() -> Rule:
+        def make_rule() -> Rule:
             return self.spec.rule(self, self.prior_values(prior), method, convention)
 
-        is_cached = len(self.prior) * len(self.design_rows.terms) <= MAX_CACHED_RULE_SIZE
-        as_fitted = prior is None and convention is None and method == "plugin"
-        return self._cached_value("rule", make) if is_cached and as_fitted else make()
+        is_small = len(self.prior) * len(self.design_rows.terms) <= MAX_CACHED_RULE_SIZE
+        is_default = prior is None and convention is None and method == "plugin"
+        return self._cached_value("rule", make_rule) if is_small and is_default else make_rule()
 
     def rule_for(self, design_rows: DesignRows, prior: Any = None) -> Rule:
-        """Return the rule for some rows, which integrates missing columns out if the rows require it."""
+        """Return the rule for some rows; it integrates missing columns out if `integrates_missing` is set."""
         return self.integrate_missing(self.rule(prior), design_rows, prior)
 
     def integrate_missing(
@@ -902,21 +923,20 @@ class FittedModel(Generic[N]):
         method: str = "plugin",
         convention: str | None = None,
     ) -> Rule:
-        """Return a rule that integrates missing columns out if the rows require it, else `rule` unchanged.
+        """Return a rule that integrates missing columns out if the rows require it; else return `rule`.
 
         Parameters
         ----------
         rule : Rule
         design_rows : DesignRows
             Rows to predict; they require it if `design_rows.integrates_missing` is True.
-        prior : prior, optional
-            By default the prior of the fit.
-        method : str
-            Method of `predict_proba`.
-        convention : str, optional
-            Convention of `predict_proba`.
+        prior : optional
+            Prior in any form that a verb accepts; by default the prior of the fit.
+        method, convention : str, str or None
+            Options of `predict_proba`.
         """
         if isinstance(rule, CalibratedRule):
+            # The scores that are calibrated are by the prior of the fit; `prior` only shifts the result.
             return replace(rule, rule=self.integrate_missing(rule.rule, design_rows))
         if not design_rows.integrates_missing or not self.spec.has_marginals(self):
             return rule
@@ -931,7 +951,7 @@ class FittedModel(Generic[N]):
         )
 
     def with_prior(self, prior: Floats) -> Self:
-        """Return the fit with another prior (K,), which its refits keep."""
+        """Return the fit with another prior (K,), without results that depend on the prior."""
         estimates: Any = self.estimates
         return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
@@ -979,8 +999,6 @@ class FittedModel(Generic[N]):
     def augment_table(self, design_rows: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return the table with the predicted labels and values by class.
 
-        Raises DataError if the table already has one of the new columns.
-
         Parameters
         ----------
         design_rows : DesignRows
@@ -988,15 +1006,20 @@ class FittedModel(Generic[N]):
             Values by class, for example posteriors.
         name : str
             Name of the values: the new columns are ".fitted" and ".{name}.{class}".
+
+        Raises
+        ------
+        DataError
+            The table already has one of the new columns.
         """
         table = design_rows.table
         columns = pd.Index([f".{name}.{label}" for label in values.columns])
-        existing = [column for column in (".fitted", *columns) if column in table.names]
-        if existing:
+        existing = next((column for column in (".fitted", *columns) if column in table.names), None)
+        if existing is not None:
             raise DataError(
-                f"augment() cannot add the column {existing[0]!r}, which the table already has.",
-                hint=f"Rename it: data.rename(columns={{{existing[0]!r}: {'before' + existing[0]!r}}}).",
-                columns=(existing[0],),
+                f"augment() cannot add the column {existing!r}, which the table already has.",
+                hint=f"Rename it: data.rename(columns={{{existing!r}: {'before' + existing!r}}}).",
+                columns=(existing,),
             )
         frame = table.frame(table.names)
         frame[".fitted"] = self.to_labels(self.predict_codes(design_rows), table.index)
@@ -1004,7 +1027,7 @@ class FittedModel(Generic[N]):
 
 
 def copy_with_rows(value: T, memo: dict[int, Any]) -> T:
-    """Return a deep copy of a frozen dataclass, including the rows that its pickles omit.
+    """Return a deep copy of a frozen dataclass that omits its rows from pickles; the copy includes them.
 
     Parameters
     ----------

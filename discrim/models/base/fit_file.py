@@ -36,7 +36,7 @@ from discrim.core.rules.calibration import MIXING_KINDS, Calibrator
 from discrim.design.design_rows import design_without_rows
 from discrim.errors import DamagedFileError, DataError, DiscrimError, FormulaError, NotSupportedError
 from discrim.formula.design import Design
-from discrim.models.base.fit import CALIBRATOR, FittedModel, ModelSpec, Selection
+from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel, ModelSpec, Selection
 from discrim.models.base.refits import read_options, to_json
 from discrim.models.base.stored import StoredEstimates, decode_arguments, stored_parameter_names
 from discrim.models.base.tensor_file import check_finite, damaged_file_error, write_file
@@ -307,8 +307,11 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
         "arguments": arguments,
         "estimates": {name: v for name, v in stored.values.items() if not _is_argument(name, v, arguments)},
         "design": design_rows.design.to_dict(),
-        "keep": None if design_rows.keep is None else list(design_rows.keep),
-        "left_out": {"constant": list(design_rows.constant), "collinear": list(design_rows.collinear)},
+        "keep": None if design_rows.kept_columns is None else list(design_rows.kept_columns),
+        "left_out": {
+            "constant": list(design_rows.constant_terms),
+            "collinear": list(design_rows.collinear_terms),
+        },
         "dropped": fit.dropped,
         "weighted": design_rows.has_weights,
     }
@@ -318,8 +321,8 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
     moments = getattr(estimates, "unscaled", None) or estimates.moments
     tensors = moment_arrays(moments) | {"prior": estimates.prior}
     tensors |= {ESTIMATE_PREFIX + name: array for name, array in stored.arrays.items()}
-    if CALIBRATOR in fit.cache:
-        about["calibration"], tensors["calibration"] = _encode_calibrator(fit.cache[CALIBRATOR])
+    if CALIBRATOR_KEY in fit.cache:
+        about["calibration"], tensors["calibration"] = _encode_calibrator(fit.cache[CALIBRATOR_KEY])
     return about, {key: np.ascontiguousarray(value, dtype=np.float64) for key, value in tensors.items()}
 
 
@@ -410,7 +413,7 @@ def fit_from_file(
         )  # fmt: skip
         with np.errstate(all="ignore"):
             estimates = spec.from_arrays(moments, prior, restored)
-        fit = replace(spec.fit(estimates, design_rows, arguments, has_rows=False), loaded=True)
+        fit = replace(spec.fit(estimates, design_rows, arguments, has_rows=False), is_loaded=True)
         wrong = find_undefined_score(fit, at_means=spec.scores_class_means)
     except DamagedFileError:
         raise
@@ -423,7 +426,7 @@ def fit_from_file(
     if wrong is not None:
         raise damaged_file_error(path, wrong)
     if calibrator is not None:
-        fit.cache[CALIBRATOR] = calibrator
+        fit.cache[CALIBRATOR_KEY] = calibrator
     return replace(fit, selection=selection)
 
 

@@ -477,7 +477,9 @@ def drop_constant_columns(
         f"that {'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
-    remaining_blocks = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
+    remaining_blocks = replace(
+        design_rows, constant_terms=(*design_rows.constant_terms, *(terms[j] for j in constant))
+    )
     return _drop_columns_by_position(remaining_blocks, moments, constant, with_roots=with_roots)
 
 
@@ -767,8 +769,8 @@ def drop_collinear_columns(
         f"combination of other columns {where}.{separation_text}",
         DroppedColumnsWarning,
     )
-    left_out = (*design_rows.collinear, *(terms[j] for j in sorted(dropped)))
-    return _drop_columns_by_position(replace(design_rows, collinear=left_out), moments, dropped)
+    left_out = (*design_rows.collinear_terms, *(terms[j] for j in sorted(dropped)))
+    return _drop_columns_by_position(replace(design_rows, collinear_terms=left_out), moments, dropped)
 
 
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:

@@ -871,7 +871,7 @@ def _drop_dependent_columns(
     ClassMoments
         The moments without the dropped columns.
     """
-    dependent_columns = covariance_model.check(stats)
+    dependent_columns = covariance_model.dependent_columns(stats)
     if dependent_columns and collinear == "raise":
         separation_hint = normal_fits.separation_hint(covariance_model)
         raise reading.collinear_error(

@@ -417,7 +417,7 @@ class LocationSpec(ModelSpec[LocationFit]):
     def required_moments(self, fit: FittedModel[LocationFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[LocationFit]) -> str:
+    def choice_description(self, fit: FittedModel[LocationFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "the smoothing" if self.search else ""
 

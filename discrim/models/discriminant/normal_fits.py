@@ -55,7 +55,7 @@ from discrim.inference.covariance_models import box_m_test, covariance_hierarchy
 from discrim.inference.result import TestResult
 from discrim.models.base import reading
 from discrim.models.base.core_errors import public_error
-from discrim.models.base.fit import E, FittedModel, ModelSpec
+from discrim.models.base.fit import EstimatesT, FittedModel, ModelSpec
 from discrim.models.base.reading import WrapBlocks
 from discrim.models.base.refits import error_path, largest_acceptable
 from discrim.models.discriminant.components import AxesChoice, choose_axes, reason_rows_are_needed
@@ -237,7 +237,7 @@ def _raise_if_singular_shrinkage(
             f"({reading.join_labels(terms)}) is then singular, with {df} degrees of freedom.",
             hint=f"Pass a larger number{describe(covariance_model).other_shrinkage}.",
         )
-    if out_of_range := covariance_model.find_out_of_range(moments, k):
+    if out_of_range := covariance_model.find_overflow(moments, k):
         column, median_column = (repr(terms[j]) for j in out_of_range)
         raise DataError(
             f"A shrinkage of 1 replaces all variances {scope} by their median, the variance of "
@@ -245,7 +245,7 @@ def _raise_if_singular_shrinkage(
             "double precision.",
             hint="Rescale the columns, for example by standardize(), or pass a shrinkage below 1.",
         )
-    dependent_columns = covariance_model.check(moments, k)
+    dependent_columns = covariance_model.dependent_columns(moments, k)
     if dependent_columns and shrinkage.is_negligible(p):
         larger_shrinkage = advised_specification(covariance_model, "1e-6")
         raise reading.collinear_error(
@@ -307,8 +307,8 @@ class ShrinkageCandidates:
         ):
             return True
         class_positions = [k for k, _ in class_divisor_pairs(self.divisors(moments))]
-        is_out_of_range = any(covariance_model.find_out_of_range(moments, k) for k in class_positions)
-        return is_out_of_range or any(covariance_model.check(moments, k) for k in class_positions)
+        is_out_of_range = any(covariance_model.find_overflow(moments, k) for k in class_positions)
+        return is_out_of_range or any(covariance_model.dependent_columns(moments, k) for k in class_positions)
 
     def fit_rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
         """Return the classification rule fitted to moments with this shrinkage."""
@@ -458,7 +458,7 @@ def warn_if_units_differ(
         warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, hint)
 
 
-class NormalSpec(ModelSpec[E]):
+class NormalSpec(ModelSpec[EstimatesT]):
     """Base class of the specifications of linear and quadratic discriminant analysis."""
 
     has_common_covariance: ClassVar[bool]
@@ -467,8 +467,8 @@ class NormalSpec(ModelSpec[E]):
     chosen_options = MappingProxyType({"covariance": "chosen_covariance", "components": "chosen_components"})
 
     def fit(
-        self, estimates: E, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
-    ) -> FittedModel[E]:
+        self, estimates: EstimatesT, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
+    ) -> FittedModel[EstimatesT]:
         """Return a fitted model; see `ModelSpec.fit` for the parameters.
 
         After a fit by EM, predictions integrate out the missing columns of a row.
@@ -478,7 +478,7 @@ class NormalSpec(ModelSpec[E]):
             estimates, replace(rows, integrates_missing=True) if is_partial else rows, arguments, **options
         )
 
-    def required_moments(self, fit: FittedModel[E]) -> ScatterType | None:
+    def required_moments(self, fit: FittedModel[EstimatesT]) -> ScatterType | None:
         """Return which moments a refit needs; None if it needs the rows.
 
         Robust estimates, estimates by EM and parameters that are chosen or estimated from rows need them.
@@ -492,7 +492,7 @@ class NormalSpec(ModelSpec[E]):
             return None
         return super().required_moments(fit)
 
-    def choice(self, fit: FittedModel[E]) -> str:
+    def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
@@ -503,11 +503,11 @@ class NormalSpec(ModelSpec[E]):
             else ""
         )
 
-    def unusable_columns(self, fit: FittedModel[E], moments: ClassMoments) -> list[Dependency]:
+    def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
         """Return the collinear columns of these moments that the model cannot use."""
-        return _covariance_model(fit.estimates).unfitted().check(moments)
+        return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
 
-    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that repeats any choice of tuning parameters; None if it fails."""
         covariance_model = _covariance_model(fit.estimates)
         if (
@@ -518,7 +518,7 @@ class NormalSpec(ModelSpec[E]):
             return _refit_with_choices_repeated(self.has_common_covariance, fit, rows)
         return self.refit_with_fixed(fit, rows)
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps method and tuning parameters of the fit; None if it fails."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
@@ -527,7 +527,7 @@ class NormalSpec(ModelSpec[E]):
             return refit_by_em(self.has_common_covariance, fit, rows)
         return super().refit_with_fixed(fit, rows)
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
+    def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scorer of the estimates, for rows in the units of the covariance model."""
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
@@ -537,7 +537,7 @@ class NormalSpec(ModelSpec[E]):
         )
         return left_out
 
-    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> E:
+    def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> EstimatesT:
         """Return the estimates stored in a file.
 
         Parameters
@@ -563,7 +563,7 @@ class NormalSpec(ModelSpec[E]):
         estimates: Any = super().from_arrays(moments, prior, arguments)
         if len(estimates.covariances) != n_covariances:
             raise InvalidStateError("the number of its covariances does not match the classes")
-        fitted: E = estimates
+        fitted: EstimatesT = estimates
         return fitted
 
 
@@ -601,7 +601,10 @@ def _refit_with_choices_repeated(
         return None
     if df_by_class.min() < (0 if is_common else 1) or df_by_class.sum() < 1:
         return None
-    if any(covariance_model.check(moments, k) for k in ([None] if is_common else range(moments.n_classes))):
+    if any(
+        covariance_model.dependent_columns(moments, k)
+        for k in ([None] if is_common else range(moments.n_classes))
+    ):
         return None
     divisors_and_prior = estimates.divisors_of, estimates.prior
     try:
@@ -673,7 +676,7 @@ def raise_if_singular(
             singular_classes.append(label)
             has_small_class = True
             continue
-        obstacles = covariance_model.check(moments, k)
+        obstacles = covariance_model.dependent_columns(moments, k)
         dependent_columns |= {dependency.column for dependency in obstacles}
         constant = [terms[dependency.column] for dependency in obstacles if not dependency.predictors]
         clauses = (
@@ -724,7 +727,7 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
     classes_without_variance = [
         label
         for k, label in enumerate(levels)
-        if moments.rows[k] <= 1 or ShrunkCovariance().check(moments, k)
+        if moments.rows[k] <= 1 or ShrunkCovariance().dependent_columns(moments, k)
     ]
     if len(classes_without_variance) == len(levels):
         return "No column varies within classes: use other predictors"

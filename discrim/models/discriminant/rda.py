@@ -1148,7 +1148,7 @@ class RDASpec(ModelSpec[RDAFit]):
         """Return which moments a refit needs; None if it needs the rows, to repeat the choice."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: FittedModel[RDAFit]) -> str:
+    def choice_description(self, fit: FittedModel[RDAFit]) -> str:
         """Return the names of the parameters that were chosen from the rows; empty if none was."""
         if self.search is None:
             return ""

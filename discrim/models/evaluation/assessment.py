@@ -411,7 +411,7 @@ class _BlocksWithCallback(Iterable[Block]):
         self._callbacks = [callback]
 
     def __iter__(self) -> Iterator[Block]:
-        return self._blocks.with_callback(self._callbacks.pop() if self._callbacks else None)
+        return self._blocks.iter_with_callback(self._callbacks.pop() if self._callbacks else None)
 
 
 def evaluate_scores(
@@ -597,7 +597,7 @@ def error_rates(
         validation.refit_prior_source(fit, options.refit_prior) if method_name in ("loo", "cv") else ""
         for method_name in table.index
     ]
-    if fit.choice:
+    if fit.choice_description:
         table["choice"] = [choice_treatment(fit, method_name) for method_name in table.index]
     if by_class:
         by_method = np.array([rate.by_class for _, rate in rates]).reshape(len(rates), len(fit.classes))
@@ -671,7 +671,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     {"repeated", "fixed", ""}
         Whether each refit chooses again or keeps the choice; "" if nothing was chosen or for new rows.
     """
-    if not fit.choice or method == NEW_ROWS:
+    if not fit.choice_description or method == NEW_ROWS:
         return ""
     if method == "cv" and not nested:
         return "fixed"
@@ -1131,7 +1131,7 @@ def _describe_method(
     choice = choice_treatment(fit, method)
     details = f", prior {prior}" if prior else ""
     if choice:
-        details += f"; the choice of {fit.choice} is {choice}"
+        details += f"; the choice of {fit.choice_description} is {choice}"
     if method == "loo":
         return f"observations of the fit, each by the rule without it{details}"
     return (

@@ -25,7 +25,7 @@ from discrim.core.rules.rules import CalibratedRule, Rule, log_of_prior
 from discrim.design.rows import used_codes
 from discrim.errors import NotSupportedError, PriorError
 from discrim.inference.calibration import EvaluatedRows
-from discrim.models.base.fit import CALIBRATOR, FittedModel
+from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel
 from discrim.models.base.reading import join_labels, prior_vector
 from discrim.models.evaluation import validation
 from discrim.models.evaluation.absent_classes import absent_class_mask
@@ -41,11 +41,11 @@ def fitted_calibrator(fit: FittedModel[Any]) -> Calibrator:
 
     Raises NotSupportedError if the calibrator is not in the cache and the fit has no rows to estimate it.
     """
-    if CALIBRATOR not in fit.cache:
+    if CALIBRATOR_KEY not in fit.cache:
         scores, codes, weights = calibration_sample(fit)
         log_prior = fit.log_prior() if fit.has_posteriors else None
-        fit.cache[CALIBRATOR] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
-    calibrator: Calibrator = fit.cache[CALIBRATOR]
+        fit.cache[CALIBRATOR_KEY] = fit_calibrator(scores, codes, weights, log_prior=log_prior)
+    calibrator: Calibrator = fit.cache[CALIBRATOR_KEY]
     return calibrator
 
 

@@ -440,7 +440,7 @@ def scores_by_refit(
         counts = fit.counts.astype(np.float64)
         counts[design_rows.codes[row]] -= removed_weight
         fit = fit.with_prior(counts / counts.sum())
-    rule = refit_present_classes(fit, remaining_blocks, fixed=bool(fit.refits.choice(fit)))
+    rule = refit_present_classes(fit, remaining_blocks, fixed=bool(fit.refits.choice_description(fit)))
     return (
         np.full(len(fit.classes), np.nan)
         if rule is None
@@ -662,7 +662,7 @@ def _single_row_fold_scores(
         or fit.require_rows("cross-validation").weights is not None
     ):
         return None
-    if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice(fit):
+    if refits.required_moments(fit) is None or refits.drops_columns(fit) or refits.choice_description(fit):
         return None
     if getattr(fit.estimates, "standardize", False):
         # Leave-one-out fixes the standard deviations, which folds estimate without the fold.
@@ -795,7 +795,9 @@ def _rule_without_fold(
     """Return the rule that is fitted without a fold, or None if the model cannot be fitted."""
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     remaining_blocks = design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights))
-    return refit_present_classes(fit, remaining_blocks, fixed=not nested and bool(fit.refits.choice(fit)))
+    return refit_present_classes(
+        fit, remaining_blocks, fixed=not nested and bool(fit.refits.choice_description(fit))
+    )
 
 
 def _score_by_calls(
@@ -877,11 +879,11 @@ def _score_with_refitted_transforms(
             # A row is not scored if its level does not occur outside the fold.
             excluded = rows_with_dropped_levels(design, design_rows.table, design_rows.functions)
             relearned_blocks = replace(
-                relearned_blocks, keep=None, rows=relearned_blocks.rows.with_excluded(excluded)
+                relearned_blocks, kept_columns=None, rows=relearned_blocks.rows.with_excluded(excluded)
             )
             if excluded is not None:
                 relearned_blocks = relearned_blocks.with_codes(np.where(excluded, -1, relearned_blocks.codes))
-            is_fixed = not nested and bool(fit.refits.choice(fit))
+            is_fixed = not nested and bool(fit.refits.choice_description(fit))
             fit, relearned_blocks = fit.refits.recode(fit, relearned_blocks, fixed=is_fixed)
         rule = _rule_without_fold(fit, relearned_blocks, fold_ids, fold, nested=nested)
         if rule is None:

@@ -106,7 +106,9 @@ def factor_columns(design_rows: DesignRows) -> list[list[int]]:
     index_of_column = {
         j: i
         for i, j in enumerate(
-            range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
+            range(len(design_rows.design.terms))
+            if design_rows.kept_columns is None
+            else design_rows.kept_columns
         )
     }
     groups = [

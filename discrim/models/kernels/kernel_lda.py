@@ -491,7 +491,9 @@ def _permutation_importance(
 
 def _columns_by_term(design_rows: DesignRows) -> dict[str, list[int]]:
     """Return the positions of the columns of each term of the formula that has columns in the fit."""
-    column_positions = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
+    column_positions = (
+        range(len(design_rows.design.terms)) if design_rows.kept_columns is None else design_rows.kept_columns
+    )
     index_of_column = {j: i for i, j in enumerate(column_positions)}
     terms = {
         term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
@@ -756,7 +758,7 @@ class KernelLDASpec(ModelSpec[Any]):
     def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[Any]) -> str:
+    def choice_description(self, fit: FittedModel[Any]) -> str:
         """Return the names of the parameters that were chosen from the rows; empty if none was."""
         return "" if self.search is None else _describe_choice(fit.options)
 
@@ -795,7 +797,7 @@ class FeatureLDASpec(KernelLDASpec):
     search: FeaturePlan | None = None
     is_chosen: bool = False
 
-    def choice(self, fit: FittedModel[Any]) -> str:
+    def choice_description(self, fit: FittedModel[Any]) -> str:
         """Return the names of the parameters that were chosen from the rows; empty if none was."""
         return _describe_choice(fit.options) if self.is_chosen else ""
 
@@ -811,7 +813,9 @@ class FeatureLDASpec(KernelLDASpec):
         self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[Any], DesignRows]:
         """Return fit and rows for a refit to fewer levels; if `fixed`, rows keep the columns of the fit."""
-        return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
+        return fit, replace(
+            rows, design=fit.design_rows.design, kept_columns=fit.design_rows.kept_columns
+        ) if fixed else rows
 
 
 MAX_SHOWN_CANDIDATES = 12
@@ -876,7 +880,7 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
     if fit.path is not None:
         note = (
             "The leave-one-out error is optimistic, because the same observations were used to choose "
-            f"{fit.refits.choice(fit)}. error_rates(['cv']) repeats this choice in each fold."
+            f"{fit.refits.choice_description(fit)}. error_rates(['cv']) repeats this choice in each fold."
         )
     return headers.header(fit, items, note)
 

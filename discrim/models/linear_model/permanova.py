@@ -1,7 +1,7 @@
 """Permutational multivariate analysis of variance: the verb `permanova`, its results and their summaries.
 
-The verb reads the rows (`permuted_rows`), computes a `RowSpace` (the distances between rows) from a
-metric or a table of distances, and calls `discrim.inference.distance_tests` for all permutations.
+The verb reads the rows with `read_rows_to_permute`, and computes a `RowSpace` (the distances between rows)
+from a metric or a table of distances. The functions of `discrim.inference.distance_tests` compute the tests.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.special import f_sf, t_sf
 from discrim.design.linear_model import exclude_from_dot, level_cells
 from discrim.errors import DataError, NotSupportedError, warn_user
-from discrim.inference import distance_tests as core
+from discrim.inference import distance_tests
 from discrim.inference.distance_tests import Centre, Metric, RowSpace
 from discrim.inference.manova import TestType
 from discrim.models.base import reading
@@ -52,10 +52,13 @@ if TYPE_CHECKING:
 
 
 SYMMETRY_TOLERANCE = 1e-9
-"""Largest asymmetry of a table of distances, relative to its largest distance."""
+"""Largest accepted asymmetry of a table of distances, relative to its largest distance."""
+
+CENTRE_NAMES = {"median": "spatial median", "centroid": "centroid"}
+"""Names of the centres of classes in notes and plots."""
 
 
-def multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
+def _multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
     """Multiply sums of squares by the square of a unit; infinite on overflow, zero on underflow."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
@@ -63,14 +66,14 @@ def multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PermutationInputs:
-    """Rows and distances of the tests, for methods that need them again. They are not pickled.
+    """Rows and distances of the tests, for methods that use them again; they are not pickled.
 
     Attributes
     ----------
     rows : ModelRows
         Rows of the linear model.
     space : RowSpace
-        Distances between the n rows.
+        Distances between the n rows, divided by a unit.
     permutation_design : PermutationDesign
         Number and seed of the permutations, and the blocks and groups of rows.
     is_available : bool
@@ -113,7 +116,7 @@ class PermanovaResults(SummarizedResults):
     terms : Index
         Terms of the model, without the constant.
     nobs : int
-        Number n of observations; a row of weight w counts w times.
+        Number of observations; a row of weight w counts w times.
     df_resid : int
         Residual degrees of freedom.
     table : DataFrame
@@ -121,9 +124,10 @@ class PermanovaResults(SummarizedResults):
     permuted : DataFrame, permutations by terms
         F of each term for each permutation.
     exact : bool
-        Whether each other labelling was used once, because there are at most `permutations` of them.
+        Whether each labelling other than the observed one was used once, because there are at most
+        `permutations` of them.
     labellings : float
-        Number of distinct labellings, that is, of different arrangements of the rows among the cells.
+        Number of distinct labellings: assignments of the rows to the cells of the model.
     shuffled : str
         Description of the units that were permuted, such as "rows within 'block'".
     seed : int
@@ -174,7 +178,7 @@ class PermanovaResults(SummarizedResults):
         self.labellings = row_shuffle.n_labellings()
         self.exact = self.labellings <= permutation_design.permutations + 1
         permuted_cells = row_shuffle.iter_cells(permutation_design.permutations, permutation_design.seed)
-        self._tests = core.permutation_term_tests(
+        self._tests = distance_tests.permutation_term_tests(
             space, directions, permuted_cells, permutation_design.permutations
         )
         self._df = [len(term_directions) for term_directions in directions.term_indices]
@@ -191,12 +195,14 @@ class PermanovaResults(SummarizedResults):
         units of the responses.
         """
         tests = self._tests
-        not_tested = [np.nan, np.nan]
+        not_tested = [np.nan, np.nan]  # Residual and total.
         squares = np.append(tests.squares, self._total)
-        pvalues = np.where(self._is_unchanged, np.nan, core.permutation_pvalues(tests.f, tests.permuted_f))
+        pvalues = np.where(
+            self._is_unchanged, np.nan, distance_tests.permutation_pvalues(tests.f, tests.permuted_f)
+        )
         columns = {
             "df": [*self._df, self.df_resid, self.nobs - 1],
-            "SS": multiply_by_squared_unit(squares, self._unit),
+            "SS": _multiply_by_squared_unit(squares, self._unit),
             "R2": squares / self._total,
             "F": [*tests.f, *not_tested],
             "p": [*pvalues, *not_tested],
@@ -212,9 +218,14 @@ class PermanovaResults(SummarizedResults):
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
         """One row: observations, residual degrees of freedom, R2 of the model, number of permutations."""
-        explained = 1 - self._tests.squares[-1] / self._total
-        row = {"nobs": self.nobs, "df_resid": self.df_resid, "R2": explained}
-        return pd.DataFrame([row | {"permutations": len(self.permuted), "exact": self.exact}])
+        row = {
+            "nobs": self.nobs,
+            "df_resid": self.df_resid,
+            "R2": 1 - self._tests.squares[-1] / self._total,
+            "permutations": len(self.permuted),
+            "exact": self.exact,
+        }
+        return pd.DataFrame([row])
 
     def coordinates(self) -> pd.DataFrame:
         """Principal coordinates of the rows (classical multidimensional scaling of the distances).
@@ -266,7 +277,30 @@ class PermanovaResults(SummarizedResults):
         sections : sequence of str, optional
             Keys of the tables to include, in order, such as "tests"; by default all.
         """
-        return permanova_summary(self, sections)
+        section_builders: dict[str, Callable[[], Section | Pairs]] = {
+            "header": self._header_section,
+            "tests": lambda: Section(
+                "Tests of the terms by permutation",
+                self.table,
+                {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
+                note=" ".join(self.notes()),
+                source=".table, .tidy()",
+            ),
+        }
+        return summarize("Permutation tests of distances", section_builders, pick=sections)
+
+    def _header_section(self) -> Pairs:
+        """Return the header of the summary."""
+        labellings_text = f"{self.labellings:.0f}" if self.labellings < 1e9 else "more than 1e9"
+        items: list[HeaderItem] = [
+            HeaderItem("Observations", self.nobs),
+            HeaderItem("Distance", self.distance),
+            HeaderItem("Dropped, missing values", self._dropped),
+            HeaderItem("Permutations", len(self.permuted)),
+            HeaderItem("Residual df", self.df_resid),
+            HeaderItem("Distinct labellings", self.labellings, labellings_text),
+        ]
+        return Pairs(self.formula, items)
 
     def dispersion(
         self, term: str | None = None, *, centre: Centre = "median", bias_adjust: bool = False
@@ -276,7 +310,8 @@ class PermanovaResults(SummarizedResults):
         Parameters
         ----------
         term : str, optional
-            Term whose levels, or combinations of levels, are the classes; optional if the model has only one.
+            Term whose levels, or combinations of levels, are the classes. It can be omitted if the model has
+            only one term.
         centre : {"median", "centroid"}
             Centre of a class: the spatial median, which minimizes the sum of the distances, or the centroid.
         bias_adjust : bool
@@ -311,18 +346,19 @@ class PermanovaResults(SummarizedResults):
         """
         check_word("centre", centre, Centre)
         check_flag("bias_adjust", bias_adjust)
-        codes, class_names, name = self._classes_of_term(term)
-        if len(class_names) < 2 or np.bincount(codes).max() < 3:
+        codes, class_names, term_label = self._classes_of_term(term, "dispersion()")
+        max_count = np.bincount(codes).max()
+        if len(class_names) < 2 or max_count < 3:
             raise DataError(
-                f"The dispersion of the classes of the term {name!r} cannot be compared: there are "
-                f"{len(class_names)} classes and {len(codes)} rows, and no class has more than "
-                f"{np.bincount(codes).max()}.",
+                f"The dispersion of the classes of the term {term_label!r} cannot be compared: there are "
+                f"{len(class_names)} classes and {len(codes)} rows, and no class has more than {max_count} "
+                "rows.",
                 hint=(
                     "Name a term with at least two classes, one of which has at least three rows. The two "
                     "rows of a class of two are equally far from its centre."
                 ),
             )
-        return Dispersion(self, codes, class_names, name, centre, bool(bias_adjust))
+        return Dispersion(self, codes, class_names, term_label, centre, bool(bias_adjust))
 
     def plot(
         self,
@@ -372,13 +408,13 @@ class PermanovaResults(SummarizedResults):
         -------
         Axes
         """
-        codes, class_names, _ = self._classes_of_term(term)
+        codes, class_names, _ = self._classes_of_term(term, 'plot("coordinates")')
         points = self.coordinates()
         squares = ((points / self._unit) ** 2).sum()
         total = self._total
         share_basis = " of all squares"
         if squares.sum() > total * (1 + 1e-9):
-            # The negative eigenvalues of non-Euclidean distances would make shares of more than 100 %.
+            # With negative eigenvalues (non-Euclidean distances), shares of the total could exceed 100 %.
             total = squares.sum()
             share_basis = " of the positive eigenvalues"
         points = points.iloc[:, :2]
@@ -425,24 +461,26 @@ class PermanovaResults(SummarizedResults):
         """Return the label of a term, whose factors may be given in any order."""
         return str(self.terms[term_position(list(self.terms), term)])
 
-    def _classes_of_term(self, term: str | None) -> tuple[Codes, list[Any], str]:
+    def _classes_of_term(self, term: str | None, caller: str) -> tuple[Codes, list[Any], str]:
         """Return the class of each row by the levels of a term.
 
         Parameters
         ----------
         term : str or None
             The term; None for the only one.
+        caller : str
+            Name of the public method for the error of unpickled results, which have no rows.
 
         Returns
         -------
         codes : (n,) int
             Position of the class of each row in `class_names`.
         class_names : list
-            Levels of a term of one factor; texts such as "Adelie:male" for a term of several.
+            Levels of a term of one factor; strings such as "Adelie:male" for a term of several factors.
         label : str
             Label of the term.
         """
-        model = self._inputs.require("dispersion()").rows.model
+        model = self._inputs.require(caller).rows.model
         position = model.position(term)
         factors = model.terms[position].categories
         if not factors:
@@ -450,16 +488,19 @@ class PermanovaResults(SummarizedResults):
                 f"The term {model.labels[position]!r} has no factor and therefore no classes.",
                 hint="Name a term that has a factor.",
             )
+        # The model stores the coded columns of the rows, not their levels. The cell of a row is the one with
+        # the same coded values up to rounding.
         cells = level_cells(model.design_rows.design, factors)
         columns = list(cells.columns)
-        coded_rows = model.estimates.x[:, [1 + column for column in columns]] * model.model_unit[columns]
+        without_constant = [1 + column for column in columns]
+        coded_rows = model.estimates.x[:, without_constant] * model.model_unit[columns]
         nearest_cells = np.argmin(((coded_rows[:, None, :] - cells.values) ** 2).sum(axis=2), axis=1)
         occupied_cells, codes = np.unique(nearest_cells, return_inverse=True)
         cell_levels = [cells.labels[cell] for cell in occupied_cells.tolist()]
         class_names = [
             levels[0] if len(factors) == 1 else ":".join(map(str, levels)) for levels in cell_levels
         ]
-        return codes.reshape(-1), class_names, model.labels[position]
+        return codes, class_names, model.labels[position]
 
 
 class Dispersion(SummarizedResults):
@@ -468,6 +509,7 @@ class Dispersion(SummarizedResults):
     Attributes
     ----------
     term : str
+        Label of the term.
     centre : str
         Centre of the classes: "median" or "centroid".
     distances : Series
@@ -494,19 +536,23 @@ class Dispersion(SummarizedResults):
         Parameters
         ----------
         results : PermanovaResults
-            Results with their rows.
+            Results that have their rows.
         codes : (n,) int
             Position of the class of each row in `class_names`.
         class_names : list
+            Labels of the classes.
         term : str
             Label of the term.
         centre : {"median", "centroid"}
+            Centre of a class.
         bias_adjust : bool
             Whether to multiply the distances by sqrt(n / (n - 1)), n being the number of rows of the class.
         """
         rows = results._inputs.rows
         permutation_design = results._inputs.permutation_design
-        distances, n_negative = core.distances_to_class_centres(results._inputs.space, codes, centre)
+        distances, n_negative = distance_tests.distances_to_class_centres(
+            results._inputs.space, codes, centre
+        )
         if n_negative:
             warn_user(
                 f"{n_negative} squared distances from the centres are negative and set to zero, because the "
@@ -521,9 +567,10 @@ class Dispersion(SummarizedResults):
             )
         if bias_adjust:
             distances = distances * np.sqrt(counts / np.maximum(counts - 1, 1))[codes]
+        # Each row is its own cell, so that a permutation of the cells is an order of the rows.
         row_shuffle, _ = rows.shuffle(np.arange(len(distances)), permutation_design)
         orders = row_shuffle.iter_cells(permutation_design.permutations, permutation_design.seed)
-        self._tests = core.permutation_dispersion_test(
+        self._tests = distance_tests.permutation_dispersion_test(
             distances, codes, orders, permutation_design.permutations
         )
         self._codes = codes
@@ -541,7 +588,7 @@ class Dispersion(SummarizedResults):
     @property
     @with_display_formats()
     def groups(self) -> pd.DataFrame:
-        """Number of rows of each class, and their mean distance from its centre."""
+        """Number of rows of each class, and their mean distance from the centre of the class."""
         means = np.bincount(self._codes, self.distances) / self._counts
         return pd.DataFrame({"rows": self._counts, "distance": means}, index=self._classes)
 
@@ -557,7 +604,7 @@ class Dispersion(SummarizedResults):
         p = float(f_sf(self._tests.f, *map(float, df)))
         columns = {
             "df": df,
-            "SS": multiply_by_squared_unit([between, within], self._unit),
+            "SS": _multiply_by_squared_unit([between, within], self._unit),
             "F": [self._tests.f, np.nan],
             "p": [p, np.nan],
             "p_permutation": [self._tests.p, np.nan],
@@ -576,8 +623,9 @@ class Dispersion(SummarizedResults):
         t = self._tests.t
         with np.errstate(invalid="ignore"):
             p = 2 * t_sf(np.abs(t), np.where(df > 0, df, np.nan))
-        columns = {"difference": means[a] - means[b], "t": t, "df": df, "p": p}
-        columns["p_permutation"] = self._tests.pair_p
+        columns = {
+            "difference": means[a] - means[b], "t": t, "df": df, "p": p, "p_permutation": self._tests.pair_p
+        }  # fmt: skip
         index = pd.MultiIndex.from_arrays([self._classes[a], self._classes[b]], names=["a", "b"])
         return pd.DataFrame(columns, index=index)
 
@@ -595,7 +643,29 @@ class Dispersion(SummarizedResults):
         sections : sequence of str, optional
             Keys of the tables to include, in order, such as "tests"; by default all.
         """
-        return dispersion_summary(self, sections)
+        note = (
+            f"Distances from the {CENTRE_NAMES[self.centre]} of the class"
+            + (", times sqrt(n / (n - 1))" if self._is_bias_adjusted else "")
+            + f". p_permutation is from {len(self.permuted)} permutations of the deviations of the distances "
+            "from their class means. p assumes normal distances with equal variances."
+        )
+        p_formats: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
+        section_builders: dict[str, Callable[[], Section | Pairs]] = {
+            "groups": lambda: Section(
+                "Mean distances", self.groups, {"rows": "count"}, source=".groups, .distances"
+            ),
+            "tests": lambda: Section(
+                "Test of equal mean distances",
+                self.table,
+                {**p_formats, "df": "count", "SS": "general", "F": "z"},
+                note=note,
+                source=".table, .tidy()",
+            ),
+            "pairs": lambda: Section(
+                "Pairs of classes", self.pairs(), {**p_formats, "t": "z", "df": "count"}, source=".pairs()"
+            ),
+        }
+        return summarize(f"Dispersion of the classes of {self.term}", section_builders, pick=sections)
 
     def plot(self, ax: Axes | None = None, *, title: str | None = None) -> Axes:
         """Plot the distances of the rows from the centres of their classes, class by class.
@@ -621,65 +691,6 @@ class Dispersion(SummarizedResults):
         )
         set_title(axes, f"Dispersion of the classes of {self.term}" if title is None else title)
         return axes
-
-
-CENTRE_NAMES = {"median": "spatial median", "centroid": "centroid"}
-
-
-def permanova_summary(results: PermanovaResults, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a permutational analysis of variance: header and tests of the terms."""
-    section_builders: dict[str, Callable[[], Section | Pairs]] = {
-        "header": lambda: _header_section(results),
-        "tests": lambda: Section(
-            "Tests of the terms by permutation",
-            results.table,
-            {"df": "count", "SS": "general", "R2": "share", "F": "z", "p": "tail"},
-            note=" ".join(results.notes()),
-            source=".table, .tidy()",
-        ),
-    }
-    return summarize("Permutation tests of distances", section_builders, pick=sections)
-
-
-def dispersion_summary(results: Dispersion, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a test of dispersion: mean distances, their test, and the pairs of classes."""
-    note = (
-        f"Distances from the {CENTRE_NAMES[results.centre]} of the class"
-        + (", times sqrt(n / (n - 1))" if results._is_bias_adjusted else "")
-        + f". p_permutation is from {len(results.permuted)} permutations of the deviations of the distances "
-        "from their class means. p assumes normal distances with equal variances."
-    )
-    p_formats: dict[Any, Format] = {"p": "tail", "p_permutation": "tail"}
-    section_builders: dict[str, Callable[[], Section | Pairs]] = {
-        "groups": lambda: Section(
-            "Mean distances", results.groups, {"rows": "count"}, source=".groups, .distances"
-        ),
-        "tests": lambda: Section(
-            "Test of equal mean distances",
-            results.table,
-            {**p_formats, "df": "count", "SS": "general", "F": "z"},
-            note=note,
-            source=".table, .tidy()",
-        ),
-        "pairs": lambda: Section(
-            "Pairs of classes", results.pairs(), {**p_formats, "t": "z", "df": "count"}, source=".pairs()"
-        ),
-    }
-    return summarize(f"Dispersion of the classes of {results.term}", section_builders, pick=sections)
-
-
-def _header_section(results: PermanovaResults) -> Pairs:
-    """Return the header of the summary of a permutational analysis of variance."""
-    labellings_text = f"{results.labellings:.0f}" if results.labellings < 1e9 else "more than 1e9"
-    items: list[HeaderItem] = [
-        HeaderItem("Observations", results.nobs),
-        HeaderItem("Distance", results.distance),
-        HeaderItem("Dropped, missing values", results._dropped),
-        HeaderItem("Permutations", len(results.permuted)),
-        HeaderItem("Residual df", results.df_resid),
-        HeaderItem("Distinct labellings", results.labellings, labellings_text),
-    ]
-    return Pairs(results.formula, items)
 
 
 @reading.with_public_errors
@@ -721,15 +732,15 @@ def permanova(
         the distance 1 from any other row by "bray-curtis", "jaccard" and "canberra". Two rows of zeros have
         no distance (0/0, as in vegan) and are an error, as is any row of zeros by "hellinger" and "cosine".
     permutations : int
-        Number of random permutations. If there are no more distinct labellings than this, each is used once.
+        Number of random permutations. If there are at most this many other labellings, each is used once.
     within : column name or (n,) array, optional
         Blocks of rows: rows, or groups, are permuted only within their block.
     groups : column name or (n,) array, optional
-        Groups of rows, such as plots, that are permuted as wholes: the first row of one group takes the place
-        of the first row of another, and so on. All groups must have the same number of rows.
+        Groups of rows, such as plots, that are permuted as a whole: the first row of one group replaces the
+        first row of another, and so on. All groups must have the same number of rows.
     type : {1, 2, 3}
-        Type of the sums of squares; see the page on shared arguments. R's `adonis2` has type 1 with
-        ``by="terms"``. Its ``by="margin"`` is type 2, of the terms that no other term contains.
+        Type of the sums of squares; see the page on shared arguments. Type 1 is ``by="terms"`` of R's
+        `adonis2`. Its ``by="margin"`` is type 2, restricted to terms that no other term contains.
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows. They must be whole numbers.
     na_action : {"drop", "raise"}
@@ -747,7 +758,8 @@ def permanova(
     Raises
     ------
     DataError
-        The metric is unknown, or not defined for a row; the table of distances is invalid or has other rows;
+        The metric is unknown, or not defined for a row; the table of distances is invalid or does not match
+        the rows;
         groups differ in size; no permutation changes the statistics; or the distances do not fit in memory.
     FormulaError
         The formula cannot be read, or has no factor on the left.
@@ -760,8 +772,8 @@ def permanova(
     Let d_ij be the distances, A = (-d_ij^2 / 2), and G the matrix A with centred rows and columns. Then the
     sum of squares of a projection P is tr(P G), and pseudo-F = (SS / q) / (SS of the residuals / v), where
     q and v are the degrees of freedom of the term and of the residuals (Anderson, 2001, Austral Ecology 26,
-    32-46; McArdle & Anderson, 2001, Ecology 82, 290-297). With Euclidean distances these are the sums of
-    squares of the responses, added up.
+    32-46; McArdle & Anderson, 2001, Ecology 82, 290-297). With Euclidean distances SS is the total over the
+    responses of their univariate sums of squares.
 
     p = (1 + b) / (1 + B), where b of the B permuted F are at least as large as the observed one. It is exact
     under the hypothesis that no term has an effect, if rows, or whole groups, are exchangeable within the
@@ -788,53 +800,57 @@ def permanova(
     check_word("na_action", na_action, NaAction)
     test_type = check_test_type(type)
     permutation_design = PermutationDesign.read(permutations, seed, within, groups)
-    is_metric = isinstance(distance, str)
-    distance_table = np.zeros((0, 0)) if is_metric else _as_square_array(distance)
-    if is_metric:
+    distance_table = None
+    if isinstance(distance, str):
         check_word("distance", distance, Metric)
+    else:
+        distance_table = _as_square_array(distance)
     rows = read_rows_to_permute(
         exclude_from_dot(formula, (within, groups)),
         data,
         weights=weights,
         na_action=na_action,
         functions=functions,
-        responses=is_metric,
+        responses=distance_table is None,
     )
     deficient_term = rows.model.deficient_term()
     if deficient_term is not None and test_type != 3:
         rows.model.warn_of_deficiency(deficient_term)
-    if is_metric:
+    if distance_table is None:
+        name = distance
         space, unit = _space_from_metric(rows, distance)
     else:
+        name = "given"
         space, unit = _space_from_table(rows, distance, distance_table), 1.0
     if not space.total > 0:
         raise DataError(
             "All distances between rows are zero: there is no variation to explain.",
             hint="Name responses that differ between rows.",
         )
-    name = distance if is_metric else "given"
     return PermanovaResults(rows, space, unit, name, test_type, permutation_design)
 
 
 def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
-    """Compute the distances between rows by a metric.
+    """Compute the distances between rows; raise DataError if the metric is not defined for a row.
 
     Parameters
     ----------
     rows : ModelRows
         Rows with responses.
     metric : str
+        Name of the metric.
 
     Returns
     -------
     space : RowSpace
         Distances, divided by their unit.
     unit : float
-        A power of two near the largest response for metrics in the units of the responses; 1 for others.
+        A power of two above the largest absolute response, by which distances are divided to avoid overflow;
+        1 for metrics that do not depend on the units of the responses.
     """
     y = rows.y
     names = rows.model.responses
-    reason, is_invalid = core.find_undefined_distances(metric, y)
+    reason, is_invalid = distance_tests.find_undefined_distances(metric, y)
     if is_invalid.any():
         row, column = np.argwhere(is_invalid)[0]
         labels = [rows.label(position) for position in np.flatnonzero(is_invalid.any(axis=1)).tolist()]
@@ -881,9 +897,9 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
     rows : ModelRows
         Rows of the model, n of the N rows of the table.
     distance : DataFrame or array-like
-        The argument of the user, whose labels must be those of the table.
+        The argument of the user. The labels of a DataFrame must be the labels of the table.
     values : (N, N) float
-        Its values.
+        The values of `distance`.
 
     Returns
     -------
@@ -904,7 +920,7 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
             f"distance= has {len(values):,} rows and columns, but the table has {table.nrows:,} rows.",
             hint="Pass a row and a column for each row of the table.",
         )
-    core.check_distance_memory(len(positions))
+    distance_tests.check_distance_memory(len(positions))
     distances = values[np.ix_(positions, positions)]
     is_invalid = ~(distances >= 0) | np.isinf(distances)
     tolerance = SYMMETRY_TOLERANCE * float(np.max(distances, where=~is_invalid, initial=0.0))

@@ -903,7 +903,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def required_moments(self, fit: FittedModel[MixtureFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[MixtureFit]) -> str:
+    def choice_description(self, fit: FittedModel[MixtureFit]) -> str:
         """Return the names of the parameters that were chosen from the rows; empty if none was."""
         is_chosen = self.search is not None and self.search.has_choice
         return "the components and their covariances" if is_chosen else ""

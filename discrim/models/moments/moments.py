@@ -833,8 +833,8 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     sums = getattr(estimates, "unscaled", None) or estimates.moments
     if (
         not (design_rows.design.is_plain and isinstance(sums, ClassMoments) and sums.scatter_type == scatters)
-        or design_rows.constant
-        or design_rows.collinear
+        or design_rows.constant_terms
+        or design_rows.collinear_terms
         or design_rows.column_units is not None
         or (fit.has_rows and design_rows.dropped)
         or (fit.has_rows and scatters != "diagonal" and sums.roots is None and requires_roots(sums))

@@ -170,7 +170,7 @@ def usable_available_rows(
     check_data_range(moments, design_rows)
     # With dropped=0, constant columns are removed from the moments without another pass over the rows.
     design_rows, moments = reading.drop_constant_columns(replace(design_rows, dropped=0), moments)
-    if design_rows.constant:
+    if design_rows.constant_terms:
         tally = tally.columns(np.array([terms.index(term) for term in design_rows.terms]))
     return replace(design_rows, dropped=dropped), moments, tally
 

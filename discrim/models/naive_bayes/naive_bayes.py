@@ -595,7 +595,7 @@ def _tally_usable_rows(
     plan = _read_plan(design_rows, options)
     if options.missing is not None:
         return usable_available_rows(design_rows, plan, na_action)
-    design_rows = design_rows.with_counts(tuple(design_rows.terms[j] for j in plan.count_positions))
+    design_rows = design_rows.with_count_columns(tuple(design_rows.terms[j] for j in plan.count_positions))
     tally = Tally(plan, len(design_rows.design.levels))
     classes = design_rows.design.levels
     terms = design_rows.terms
@@ -603,9 +603,9 @@ def _tally_usable_rows(
     design_rows, moments = reading.usable_rows(
         design_rows, "diagonal", na_action, tally.wrap, keep=plan.count_positions.tolist()
     )
-    if not design_rows.constant:
+    if not design_rows.constant_terms:
         return design_rows, moments, select_present_classes(tally, classes, design_rows)
-    constant = set(design_rows.constant)
+    constant = set(design_rows.constant_terms)
     varying = [j for j, term in enumerate(terms) if term not in constant]
     tally = Tally(plan.columns(np.array(varying)), len(design_rows.design.levels))
     return design_rows, reading.class_moments(design_rows, "diagonal", tally.wrap), tally

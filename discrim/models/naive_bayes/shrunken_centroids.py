@@ -448,7 +448,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         """Return which moments a refit needs; None if it needs the rows, to choose the threshold."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: FittedModel[ShrunkenFit]) -> str:
+    def choice_description(self, fit: FittedModel[ShrunkenFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the threshold"
 

@@ -551,7 +551,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     def required_moments(self, fit: FittedModel[KernelDensityFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[KernelDensityFit]) -> str:
+    def choice_description(self, fit: FittedModel[KernelDensityFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the bandwidth"
 

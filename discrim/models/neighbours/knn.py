@@ -547,7 +547,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     def required_moments(self, fit: FittedModel[KNNFit]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[KNNFit]) -> str:
+    def choice_description(self, fit: FittedModel[KNNFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "k" if self.search else ""
 

@@ -358,7 +358,9 @@ def _describe_evaluation(
     method_text = "leave-one-out" if method == "loo" else f"{plan.folds}-fold cross-validation"
     return EvaluationDescription(
         method_text,
-        f"{fit.choice} fixed" if choice_treatment(fit, method, nested=plan.nested) == "fixed" else "",
+        f"{fit.choice_description} fixed"
+        if choice_treatment(fit, method, nested=plan.nested) == "fixed"
+        else "",
     )
 
 

@@ -772,7 +772,9 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
         with suppress(CollinearError, SeparationError):
             # Parameters that the rows chose stay as they are.
             rule = fit.refits.refit(
-                fit, design_rows.select_columns(sorted(column_index)), fixed=bool(fit.refits.choice(fit))
+                fit,
+                design_rows.select_columns(sorted(column_index)),
+                fixed=bool(fit.refits.choice_description(fit)),
             )
         points = x[:, [i, j]]
         if rule is None:

@@ -884,7 +884,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         needs_rows = self.search is not None or fit.estimates.algorithm == "engine"
         return None if needs_rows else super().required_moments(fit)
 
-    def choice(self, fit: FittedModel[PLSFit]) -> str:
+    def choice_description(self, fit: FittedModel[PLSFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         if self.search is None:
             return ""

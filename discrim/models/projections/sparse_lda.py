@@ -456,8 +456,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         """
         fit = self._fit.estimates
         cache = self._fit.cache
-        if grid is None and "along" in cache:
-            fits: list[SparseFit] = cache["along"]
+        if grid is None and "penalty_path" in cache:
+            fits: list[SparseFit] = cache["penalty_path"]
             return np.array([fit_at_penalty.tuning[0] for fit_at_penalty in fits]), fits
         user_penalties = _read_penalty_grid(grid)
         penalties = (
@@ -465,7 +465,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         )
         fits = core.fit_sparse_path(fit.moments, fit.prior, penalties, ridge=fit.ridge, ncomp=fit.ncomp)
         if user_penalties is None:
-            cache["along"] = fits
+            cache["penalty_path"] = fits
         return penalties, fits
 
     @property
@@ -704,7 +704,7 @@ def sparse_lda(
         )
         penalty, path, fits = _choose_penalty(design_rows, stats, prior_proportions, search, shared)
         values = [penalty]
-        cache = {"along": fits}
+        cache = {"penalty_path": fits}
     is_dense = any(value == 0 if by == "penalty" else value >= stats.n_columns for value in values)
     if is_dense and not ridge > 0:
         _raise_if_dependent(stats, design_rows)
@@ -758,7 +758,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         """Return the kind of second moments that a refit needs; None if it needs the rows."""
         return super().required_moments(fit) if self.search is None else None
 
-    def choice(self, fit: FittedModel[SparseFit]) -> str:
+    def choice_description(self, fit: FittedModel[SparseFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "" if self.search is None else "the penalty"
 
@@ -816,7 +816,7 @@ def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> P
     """Return the header of the summary."""
     estimates = fit.estimates
     by = "penalty" if estimates.by == "penalty" else "number of columns"
-    chosen = "not in the file" if fit.loaded else f"{by} given"
+    chosen = "not in the file" if fit.is_loaded else f"{by} given"
     if fit.path is not None:
         search = fit.spec.search
         chosen = f"{search.folds.description}, {'one SE' if search.select == '1se' else 'least error'}"

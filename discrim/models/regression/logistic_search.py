@@ -206,7 +206,9 @@ MAX_CACHED_VALUES = 2**20
 
 def columns_of_terms(design_rows: DesignRows) -> dict[str, tuple[int, ...]]:
     """Return the positions of the columns of each term of the formula in the rows, by label of the term."""
-    kept_columns = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
+    kept_columns = (
+        range(len(design_rows.design.terms)) if design_rows.kept_columns is None else design_rows.kept_columns
+    )
     position = {column: j for j, column in enumerate(kept_columns)}
     columns_by_term = {
         term_spec.label: tuple(position[j] for j in term_spec.columns if j in position)

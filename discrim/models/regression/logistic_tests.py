@@ -827,7 +827,7 @@ def _type_iii_contrasts(design_rows: DesignRows, label: str) -> Floats:
     """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
     # The specification exists, because otherwise no term is contained in another.
     spec: Any = design_rows.design.spec
-    if design_rows.keep is not None and len(design_rows.keep) < len(design_rows.design.terms):
+    if design_rows.kept_columns is not None and len(design_rows.kept_columns) < len(design_rows.design.terms):
         raise NotSupportedError(
             f"The type III test of {label!r} averages over the levels of other factors, but columns of the "
             "formula were dropped because they are constant or collinear.",

@@ -518,7 +518,7 @@ class _AveragedRows:
         """
         fit = self._estimates
         frame = self._estimates.frame
-        keep = slice(None) if self._blocks.keep is None else list(self._blocks.keep)
+        keep = slice(None) if self._blocks.kept_columns is None else list(self._blocks.kept_columns)
         z = frame.transform(changing.values_at({})[:, keep])
         levels: dict[tuple[str, Any], Effect] = {}
         for change in changes:

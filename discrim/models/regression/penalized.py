@@ -425,7 +425,7 @@ def fit_penalized(
         others = "use penalty='lasso', lda(), naive_bayes() or knn()"
         raise_if_many_coefficients(count, rank, moments.n_classes, others)
     estimates, path = _fit_at_strength(start, design_rows, moments, search, prior)
-    table, cache = (None, {}) if path is None else (path.table, {"along": path})
+    table, cache = (None, {}) if path is None else (path.table, {"penalty_path": path})
     return PenalizedLogisticSpec(search).fit(estimates, design_rows, options, path=table, cache=cache)
 
 
@@ -483,10 +483,10 @@ def _fit_at_strength(
 
 def fit_path(fit: FittedModel[PenalizedFit]) -> StrengthPath:
     """Return the path of a fit, which is computed and cached if it does not exist yet."""
-    if "along" not in fit.cache:
+    if "penalty_path" not in fit.cache:
         model = _read_standardized_rows(fit.require_rows("path"), fit.estimates.moments)
-        fit.cache["along"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
-    path: StrengthPath = fit.cache["along"]
+        fit.cache["penalty_path"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
+    path: StrengthPath = fit.cache["penalty_path"]
     return path
 
 
@@ -725,7 +725,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         """Name of the verb that fits the model."""
         return "logistic"
 
-    def choice(self, fit: FittedModel[PenalizedFit]) -> str:
+    def choice_description(self, fit: FittedModel[PenalizedFit]) -> str:
         """Return the name of the parameter that was chosen from the rows; empty if none was."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
@@ -789,7 +789,7 @@ def _header_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) ->
     penalty = results.penalty
     by_path = fit.path is not None
     search = fit.spec.search
-    choice_text = "not in the file" if fit.loaded else "given"
+    choice_text = "not in the file" if fit.is_loaded else "given"
     if by_path:
         choice_text = (
             f"{search.folds.description}, {'one SE' if search.penalty.select == '1se' else 'least deviance'}"

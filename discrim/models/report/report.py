@@ -53,7 +53,10 @@ def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
         ("Columns of the table used", f"{len(design.columns):,}"),
         ("Columns of the design", f"{len(fit.terms):,}"),
     ]
-    for reason, dropped_columns in (("constant", design_rows.constant), ("collinear", design_rows.collinear)):
+    for reason, dropped_columns in (
+        ("constant", design_rows.constant_terms),
+        ("collinear", design_rows.collinear_terms),
+    ):
         items += [(f"Dropped because {reason}", ", ".join(dropped_columns))] if dropped_columns else []
     return items
 
@@ -624,7 +627,7 @@ def evaluation_method(results: Any) -> CountingMethod:
     if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
         return "apparent"
     methods = evaluation_methods(fit)
-    if methods[0] == "cv" and fit.choice:
+    if methods[0] == "cv" and fit.choice_description:
         # Each fold would repeat the choice, at the cost of ten fits.
         return "apparent"
     for method in methods:
@@ -749,8 +752,8 @@ def _model_chapter(page: Page, results: Any) -> str:
     ]
     if fit is not None:
         items += [("Formula", fit.formula), *option_items(results)]
-        if fit.choice:
-            items.append(("Chosen from the data", fit.choice))
+        if fit.choice_description:
+            items.append(("Chosen from the data", fit.choice_description))
         if not fit.has_rows:
             items.append(("Rows", "not available: the fit was loaded from a file or computed from moments"))
     else:

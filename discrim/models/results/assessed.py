@@ -39,7 +39,7 @@ from discrim.inference.resampling import stratified_fold_ids
 from discrim.inference.roc import Area, PairAreas, pair_areas, roc_area
 from discrim.models.base.available import available_if
 from discrim.models.base.display import SummarizedResults, with_display_formats
-from discrim.models.base.fit import CALIBRATOR, FittedModel
+from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import join_labels
 from discrim.models.evaluation.absent_classes import absent_class_mask, absent_classes_note
@@ -665,7 +665,7 @@ def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
     """Return the table `Assessment.calibrated` if it is fast to compute, else None."""
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
-    if size > MAX_CALIBRATED_SCORES or not (left_out or CALIBRATOR in assessment._fit.cache):
+    if size > MAX_CALIBRATED_SCORES or not (left_out or CALIBRATOR_KEY in assessment._fit.cache):
         return None
     try:
         table: pd.DataFrame = assessment.calibrated

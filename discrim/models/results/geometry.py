@@ -30,7 +30,14 @@ from discrim.errors import CollinearError, DataError, NotSupportedError, Precisi
 from discrim.inference.mean_differences import between_squares, generalized_distances
 from discrim.models.base.available import available_if
 from discrim.models.base.display import SummarizedResults, display_brief_summary, with_display_formats
-from discrim.models.base.fit import E, FittedModel, MissingPolicy, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.fit import (
+    EstimatesT,
+    FittedModel,
+    MissingPolicy,
+    ModelSpec,
+    PriorInRefits,
+    scores_by_refits,
+)
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
     class_code,
@@ -460,31 +467,31 @@ def read_plane_rows(
     return design_rows, moments, gather_used_rows(design_rows)
 
 
-class PlaneSpec(ModelSpec[E]):
+class PlaneSpec(ModelSpec[EstimatesT]):
     """Base class of specifications of models of separating planes, without prior and posteriors."""
 
     file_moments = "diagonal"
 
-    def likelihood_of(self, fit: FittedModel[E]) -> str:
+    def likelihood_of(self, fit: FittedModel[EstimatesT]) -> str:
         """Return "none": the model has no likelihood."""
         return "none"
 
-    def prior_in_refits(self, fit: FittedModel[E]) -> PriorInRefits:
+    def prior_in_refits(self, fit: FittedModel[EstimatesT]) -> PriorInRefits:
         """Return "none": the model does not use a prior."""
         return "none"
 
-    def posteriors_hint(self, fit: FittedModel[E]) -> str:
+    def posteriors_hint(self, fit: FittedModel[EstimatesT]) -> str:
         """Return a hint on alternatives to posteriors."""
         return "see decision_function() and boundary()"
 
-    def shows_log_posteriors(self, fit: FittedModel[E]) -> bool:
+    def shows_log_posteriors(self, fit: FittedModel[EstimatesT]) -> bool:
         """Return False: `decision_function` shows the scores of the rule."""
         return False
 
-    def required_moments(self, fit: FittedModel[E]) -> None:
+    def required_moments(self, fit: FittedModel[EstimatesT]) -> None:
         """Return None: a refit needs the rows."""
 
-    def refit_with_fixed(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
+    def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows; None if they lack a class."""
         gathered = gather_used_rows(rows)
         estimates = cast("Any", fit.estimates)
@@ -496,7 +503,7 @@ class PlaneSpec(ModelSpec[E]):
         rule: Rule = refit.rule(np.zeros(len(fit.classes)))
         return rule
 
-    def leave_one_out(self, fit: FittedModel[E]) -> LeaveOneOutScorer | Floats:
+    def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
         """Return a scorer of NaN, which causes a refit for each row; see `scores_by_refits`."""
         return scores_by_refits(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 

@@ -68,7 +68,7 @@ def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
         HeaderItem("Classes", len(fit.classes)),
         HeaderItem("Variables", len(fit.terms)),
     ]
-    constant = fit.design_rows.constant
+    constant = fit.design_rows.constant_terms
     if constant:
         items.append(
             HeaderItem(
@@ -344,7 +344,7 @@ def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     by : str
         Description of the method that chose it, which is shown unless the user specified the value.
     """
-    chosen = by if fit.path is not None else "not in the file" if fit.loaded else "given"
+    chosen = by if fit.path is not None else "not in the file" if fit.is_loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
@@ -353,7 +353,7 @@ def fixed_choice_note(fit: FittedModel[Any]) -> str:
     if fit.path is None:
         return ""
     return (
-        f"These errors are optimistic: the same observations chose {fit.refits.choice(fit)}. "
+        f"These errors are optimistic: the same observations chose {fit.refits.choice_description(fit)}. "
         "error_rates(['cv']) repeats this choice in each fold."
     )
 
@@ -478,7 +478,7 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
 
 def dropped_note(fit: FittedModel[Any], where: str) -> str:
     """Return a note on columns that were dropped as collinear in the rows described by `where`, or ""."""
-    collinear = fit.design_rows.collinear
+    collinear = fit.design_rows.collinear_terms
     return f"Dropped, collinear {where}: {join_labels(collinear)}." if collinear else ""
 
 

@@ -1,8 +1,9 @@
 """Base class of the results of classifiers: predictions, error rates, plots and summaries.
 
-`ClassifierResults` is the base of the results of every verb; subclasses add labelled estimates of their
-model. The rows, labels and estimates are in its `FittedModel`. If the columns or the model were chosen from
-the data, the summary has a note and the error of a fit whose choice is repeated in each fold.
+`ClassifierResults` is the base of the results of every verb that fits a classifier; subclasses add the
+estimates of their model as labelled tables. Rows, labels and estimates are stored in its `FittedModel`. If
+the columns or the model were selected from the data, the summary has a note, and the cross-validated error of
+a fit that repeats the selection in each fold.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from discrim.design.levels import Unseen
 from discrim.errors import DataError, DiscrimError
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import CALIBRATOR, FittedModel, Missing, MissingPolicy
+from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel, Missing, MissingPolicy
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import make_unique_name, value_or_nan
 from discrim.models.base.reading import Data, Prior, check_word, format_argument, is_number, prior_vector
@@ -48,12 +49,12 @@ if TYPE_CHECKING:
 REPEATED_SELECTION_ERROR_LABEL = "Error, selection repeated"
 """Label of the header item with the cross-validated error of a selection that is repeated in each fold."""
 
-N_CHOICE_FOLDS = 10
-"""Number of folds of this error."""
+N_SELECTION_FOLDS = 10
+"""Number of folds of the cross-validated error of a repeated selection."""
 
 
 def selection_note(fit: FittedModel[Any]) -> str:
-    """Return a note for a fit whose columns or model were chosen from its rows, or an empty text."""
+    """Return a note for a fit whose columns or model were selected from its rows; "" without a selection."""
     if fit.selection is None:
         return ""
     return (
@@ -62,42 +63,47 @@ def selection_note(fit: FittedModel[Any]) -> str:
     )
 
 
-def _header_after_selection(make: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
-    """Return the header of the summary after a selection: with a note and the error of a repeated selection.
+def _header_after_selection(build_header: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
+    """Return the header of a summary with a note on a selection and the error of a repeated selection.
 
     Parameters
     ----------
-    make : callable
+    build_header : callable
         Function without arguments that returns the header of the model.
     fit : FittedModel
+        Fit whose columns or model were selected.
     """
-    pairs: Pairs = make()
-    items = list(pairs.items)
-    notes = [pairs.note, selection_note(fit)]
+    header: Pairs = build_header()
+    items = list(header.items)
+    notes = [header.note, selection_note(fit)]
     if fit.fit_before_selection() is not fit:
-        item = _repeated_selection_item(fit)
-        items += [] if item is None else [item]
-        notes.append(
-            'error_rates(["cv"]) repeats the choice in each fold.'
-            if item is None
-            else f"The error with the selection repeated is by {N_CHOICE_FOLDS} folds (seed 0): the columns "
-            "are chosen and the model is fitted without each fold."
-        )
-    return replace(pairs, items=items, note=" ".join(filter(None, notes)))
+        error_item = _repeated_selection_item(fit)
+        if error_item is None:
+            notes.append('error_rates(["cv"]) repeats the choice in each fold.')
+        else:
+            items.append(error_item)
+            notes.append(
+                f"The error with the selection repeated is by {N_SELECTION_FOLDS} folds (seed 0): the "
+                "columns are chosen and the model is fitted without each fold."
+            )
+    return replace(header, items=items, note=" ".join(filter(None, notes)))
 
 
 def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
-    """Return the header item with the cross-validated error of a repeated selection; None if it is slow."""
+    """Return the header item with the cross-validated error of a repeated selection.
+
+    None if it would be slow or cannot be computed.
+    """
     if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.fit_before_selection()):
         return None
     try:
-        row = error_rates(
-            fit, ["cv"], None, EvaluationOptions(folds=N_CHOICE_FOLDS, seed=0), by_class=False
+        rate = error_rates(
+            fit, ["cv"], None, EvaluationOptions(folds=N_SELECTION_FOLDS, seed=0), by_class=False
         ).iloc[0]
     except DiscrimError:
         return None
-    text = f"{100 * row['estimate']:.1f} %  ({row['wrong']:.10g}/{row['total']:.10g})"
-    return HeaderItem(REPEATED_SELECTION_ERROR_LABEL, float(row["estimate"]), text)
+    text = f"{100 * rate['estimate']:.1f} %  ({rate['wrong']:.10g}/{rate['total']:.10g})"
+    return HeaderItem(REPEATED_SELECTION_ERROR_LABEL, float(rate["estimate"]), text)
 
 
 class ClassMeans(FittedResults):
@@ -111,11 +117,10 @@ class ClassMeans(FittedResults):
 
 def _require_leave_one_out(results: FittedResults) -> None:
     """Raise NotSupportedError if the fit has no rows or its rows cannot be left out one by one."""
-    fit = results._fit
     needs_rows("leave_one_out()")(results)
-    refuse = getattr(fit.estimates, "check_leave_one_out", None)
-    if refuse is not None:
-        refuse()
+    check = getattr(results._fit.estimates, "check_leave_one_out", None)
+    if check is not None:
+        check()
 
 
 class EvaluationMethods(FittedResults):
@@ -135,9 +140,9 @@ class EvaluationMethods(FittedResults):
         Returns
         -------
         DataFrame
-            Column `label` (`label_`, should a class have this name), then a column for each class, on the
-            index of the fit's table. Rows that the fit did not use are missing, and so are rows without which
-            the rule does not exist.
+            Column `label` (`label_` if a class has this name), then a column for each class, with the index
+            of the fit's table. The values are missing for rows that the fit did not use, and for rows without
+            which the model cannot be fitted.
         """
         index = self._fit.require_rows("leave_one_out()").table.index
         scores = left_out_scores(self._fit, refit_prior)
@@ -169,7 +174,7 @@ class EvaluationMethods(FittedResults):
             New observations with their response. By default the data of the fit.
         method : {"apparent", "loo", "cv"}
             How the rows of the fit are predicted: by the rule itself ("apparent"), by rules fitted without
-            each row ("loo"), or by rules fitted without each fold ("cv"). It may come first, for
+            each row ("loo"), or by rules fitted without each fold ("cv"). It can be the first argument, for
             example `confusion("loo")`.
         costs : DataFrame or (K, K) array, optional
             Cost of assigning an observation of one class (row) to another (column).
@@ -192,14 +197,14 @@ class EvaluationMethods(FittedResults):
         data, method = assessment.split_table_and_method(data, method)
         misclassification_costs = cost_matrix(costs, self.classes)
         missing_policy = MissingPolicy(unseen, missing)
-        plan = assessment.EvaluationOptions(
+        options = assessment.EvaluationOptions(
             misclassification_costs,
             folds=folds,
             seed=seed,
             refit_prior=refit_prior,
             missing_policy=missing_policy,
         )
-        return assessment.confusion(self._fit, data, method, plan)
+        return assessment.confusion(self._fit, data, method, options)
 
     @with_display_formats(estimate="share", se="share", low="share", high="share")
     def error_rates(
@@ -227,18 +232,18 @@ class EvaluationMethods(FittedResults):
             New observations with their response, whose error is the row "new rows". Observations without a
             class, or with a missing value, are left out, and a warning counts them.
         methods : sequence of str, optional
-            By default "apparent" and "loo", or with `data` only the error on its rows. They may come first,
-            for example `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo" leaves
-            each row out and keeps choices and transforms. "cv" leaves folds out and makes both again. "632+"
-            is Efron and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the normal
-            model, "posterior" and "posterior-stratified" that the posteriors are right.
+            By default "apparent" and "loo", or with `data` only the error on its rows. They can be the first
+            argument, for example `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo"
+            leaves each row out and keeps selections and transforms. "cv" leaves folds out and repeats both.
+            "632+" is Efron and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the
+            normal model, "posterior" and "posterior-stratified" that the posteriors are correct.
         prior : optional
             Shares of the classes by which the errors within classes are weighted, in any form that a verb
             accepts. The rule does not change. By default they are the prior that was passed to the verb;
             without one, all rows count equally.
         costs : DataFrame or (K, K) array, optional
-            Cost of assigning an observation of one class (row) to another (column). The rate is then the mean
-            cost of that rule, including the costs of correct labels.
+            Cost of assigning an observation of one class (row) to another (column). The estimates are then
+            mean costs of the rule that minimizes the expected cost, including the costs of correct labels.
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
         folds : int
@@ -258,21 +263,21 @@ class EvaluationMethods(FittedResults):
             Whether observations with a missing value are predicted; see the page on shared arguments.
         refit_prior : bool, optional
             Whether class proportions are estimated again in each fold; see the page on shared arguments. It
-            applies to "loo" and "cv". The samples of "632+" have the classes in proportion.
+            applies to "loo" and "cv". The bootstrap samples of "632+" are stratified by class.
 
         Returns
         -------
         DataFrame
             By method: estimate, se, low, high, wrong, total; and prior, which states whether "loo" and "cv"
-            used a prior that was "fixed", "refitted" or "given". If something of the fit was chosen from the
-            data, such as a penalty, `choice` states whether a method kept the choice ("fixed"), on which the
-            evaluated rows then had an influence, or repeated it ("repeated"). Intervals are exact for counted
-            errors on independent new observations, invalid for "apparent", and approximate for "loo" and
-            "cv". They are normal on the logit scale for the others: for "632+" by the delta method of Efron
-            and Tibshirani. Standard error and limits are missing for "posterior" and "posterior-stratified",
-            as the same rows made the posteriors and cannot show how wrong these are; and for "632+" with too
-            few `replicates`: see `attrs["note"]`, which also names classes of one observation, always an
-            error in "loo" and "cv".
+            used a prior that was "fixed", "refitted" or "given". If a parameter such as a penalty was
+            selected from the data, `choice` states whether a method kept the selected value ("fixed"), which
+            the evaluated rows then influenced, or repeated the selection ("repeated"). Intervals are exact
+            for counted errors on independent new observations, invalid for "apparent", and approximate for
+            "loo" and "cv". For the other methods they are normal on the logit scale, for "632+" by the delta
+            method of Efron and Tibshirani. Standard error and limits are missing for "posterior" and
+            "posterior-stratified", because the rows to which the posteriors were fitted do not show their
+            bias, and for "632+" with too few `replicates`. `attrs["note"]` explains this. It also names
+            classes with one observation, which "loo" and "cv" always misclassify.
 
         Examples
         --------
@@ -288,7 +293,7 @@ class EvaluationMethods(FittedResults):
         misclassification_costs = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
         missing_policy = MissingPolicy(unseen, missing)
-        plan = assessment.EvaluationOptions(
+        options = assessment.EvaluationOptions(
             misclassification_costs,
             level,
             folds,
@@ -299,7 +304,7 @@ class EvaluationMethods(FittedResults):
             prior_values,
             weights,
         )
-        return assessment.error_rates(self._fit, methods, data, plan, by_class=by_class)
+        return assessment.error_rates(self._fit, methods, data, options, by_class=by_class)
 
     def assess(
         self,
@@ -325,8 +330,8 @@ class EvaluationMethods(FittedResults):
         method : {"loo", "cv", "apparent"}, optional
             How the rows of the fit are predicted: by rules fitted without each row ("loo"), the default if
             this does not require too many fits; by rules fitted without folds ("cv"), the default otherwise;
-            or by the rule fitted to all of them ("apparent"), which is optimistic. It may come first, for
-            example `assess("cv")`.
+            or by the rule fitted to all of them ("apparent"), which is optimistic. It can be the first
+            argument, for example `assess("cv")`.
         prior : optional
             Shares of the classes by which accuracy, kappa, losses and predictive values are weighted, in any
             form that a verb accepts. The rule does not change. By default they are the prior that was passed
@@ -355,8 +360,9 @@ class EvaluationMethods(FittedResults):
             `.classification()` with the misclassified observations, and a `.plot()` of ROC curves,
             calibration and confusion. Rows without a class or a prediction are left out and counted.
             Intervals are for this rule, on independent observations from the same distribution.
-            If a few rows have nearly all of the log loss or of Brier's score, for example with well separated
-            classes, their intervals cover less often than the level; the page on error rates has the figures.
+            If a few rows account for nearly all of the log loss or of Brier's score, for example with well
+            separated classes, the coverage of their intervals is below the level; see the page on error
+            rates.
 
         Raises
         ------
@@ -370,14 +376,14 @@ class EvaluationMethods(FittedResults):
         --------
         >>> import discrim
         >>> iris = discrim.datasets.load_iris()
-        >>> found = discrim.lda("species ~ .", data=iris[::2]).assess(iris[1::2])
-        >>> found.overall[["estimate", "low", "high"]].round(3).loc[["accuracy", "kappa", "AUC"]]
+        >>> assessment = discrim.lda("species ~ .", data=iris[::2]).assess(iris[1::2])
+        >>> assessment.overall[["estimate", "low", "high"]].round(3).loc[["accuracy", "kappa", "AUC"]]
                   estimate    low   high
         measure
         accuracy     0.960  0.888  0.992
         kappa        0.940  0.823  0.980
         AUC          0.998  0.986  1.000
-        >>> found.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
+        >>> assessment.by_class["estimate"].unstack().round(2)["sensitivity"].to_dict()
         {'setosa': 1.0, 'versicolor': 0.96, 'virginica': 0.92}
         """
         from discrim.inference.resampling import seed_or_random
@@ -387,7 +393,7 @@ class EvaluationMethods(FittedResults):
 
         data, method = assessment.split_table_and_method(data, method)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
-        plan = assessment.EvaluationOptions(
+        options = assessment.EvaluationOptions(
             level=level,
             folds=folds,
             seed=seed_or_random(seed),
@@ -396,20 +402,21 @@ class EvaluationMethods(FittedResults):
             prior=prior_values,
             weights=weights,
         )
-        rows = assess_rows(self._fit, data, method, plan)
-        classify = partial(classification, self._fit, data, options=plan)
-        return Assessment(self._fit, rows, classify, level, bins)
+        assessed_rows = assess_rows(self._fit, data, method, options)
+        classify = partial(classification, self._fit, data, options=options)
+        return Assessment(self._fit, assessed_rows, classify, level, bins)
 
 
-Method = Literal["plugin", "predictive", "debiased", "calibrated"]
+ProbabilityMethod = Literal["plugin", "predictive", "debiased", "calibrated"]
+"""Methods of `predict_proba`, which documents them."""
 
 
 def _require_probabilities(method_name: str) -> Callable[[Any], None]:
-    """Return a check for `available_if` that the fit has posteriors or can calibrate its scores."""
+    """Return a check for `available_if`: the fit must have posteriors or be able to calibrate its scores."""
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
-        if not fit.has_posteriors and not fit.has_rows and CALIBRATOR not in fit.cache:
+        if not fit.has_posteriors and not fit.has_rows and CALIBRATOR_KEY not in fit.cache:
             fit.require_rows(
                 f'{method_name} with method="calibrated"',
                 "call it on the fit that has rows before it is saved, or fit formula and data",
@@ -449,7 +456,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sections(self) -> SectionFunctions:
-        """Return the functions that compute the sections; after a selection the header describes it."""
+        """Return the functions that compute the sections; a header after a selection has a note on it."""
         sections = super()._sections()
         if self._fit.selection is not None and "header" in sections:
             sections["header"] = partial(_header_after_selection, sections["header"], self._fit)
@@ -457,18 +464,18 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
 
     def _facts(self) -> dict[str, Any]:
         """Return the first section of the short form: sizes, error rate and options that are not defaults."""
-        # Without the rows, a header cannot start a pass over them.
+        # Without rows, computing the header of the full summary does not start a pass over them.
         header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
         return {"facts": brief_facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
 
     def _brief(self) -> Summary:
-        """Return the short form of the summary, with a note if columns or model were chosen from the rows."""
+        """Return the short form of the summary, with a note if the columns or the model were selected."""
         brief = super()._brief()
         note = selection_note(self._fit)
         return brief.with_note(note) if note else brief
 
     def _is_plane(self) -> bool:
-        """Return whether the formula reads exactly two columns, both numeric: a plane then shows the rule."""
+        """Return whether the formula reads two numeric columns only, so that a plot can show the rule."""
         design = self._fit.design_rows.design
         return len(design.columns) == 2 == len(numeric_columns(design))
 
@@ -527,9 +534,9 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         -------
         Series
             Labels with the index of the data. The label of a row with a missing value is missing, unless the
-            value is integrated out. For a DataFrame of polars it is a Series of polars, without an index, in
-            which a missing label is null. For a source, an iterator of DataFrames with the labels as their
-            one column; errors in rows that are read later are raised when their frame is requested.
+            value is integrated out. For a polars DataFrame it is a polars Series, without an index, in which
+            a missing label is null. For a source, an iterator of DataFrames with the labels as their only
+            column; errors in rows that are read later are raised when their frame is requested.
 
         Raises
         ------
@@ -543,16 +550,17 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             The model lacks a density of rows from which missing columns can be integrated out.
         UnwritableFileError
             The folder of `out` does not exist, the disk is full, or another error of the operating system
-            occurred; the result is not written.
+            occurred. No file is written.
 
         Notes
         -----
-        With missing="integrate" each class has the density of those columns that a row has, by their mean and
-        covariance under the fit; a row without any value has the prior. This assumes that values are missing
-        at random: given the observed values, whether a value is missing does not depend on it. The columns
-        that are integrated out belong to the design and are assumed to be jointly normal. For a missing
-        x they are all columns made of it: log(x), I(x**2), x:z, or the columns of a category. With
-        unseen="missing", they are the columns of the category whose level the fit has not seen.
+        With missing="integrate" the density of a row in each class is the marginal density of its observed
+        columns, by their mean and covariance under the fit; the posterior of a row without any value is the
+        prior. This assumes that values are missing at random: given the observed values, whether a value is
+        missing does not depend on it. The columns that are integrated out belong to the design and are
+        assumed to be jointly normal. For a missing x they are all columns computed from it: log(x), I(x**2),
+        x:z, or the columns of a categorical variable. With unseen="missing", they are the columns of the
+        categorical variable whose level the fit has not seen.
 
         Examples
         --------
@@ -580,22 +588,24 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             self._fit.require_posteriors("costs= and reject=")
         decision = Decision(cost_matrix(costs, self.classes), reject)
         check_word("typicality", typicality, Typicality)
-        typical = None
+        compute_typicality = None
         if outlier is not None:
             from discrim.models.evaluation.typicality import find_outliers, typicality_function
 
-            typical = typicality_function(self._fit, typicality, outlier)
+            compute_typicality = typicality_function(self._fit, typicality, outlier)
 
-        def labels(results: ClassifierResults, rows: Any) -> pd.Series:
+        def predict_chunk(results: ClassifierResults, rows: Any) -> pd.Series:
             fit = results._fit
             design_rows = fit.new_rows(rows, missing_policy)
             codes = fit.predict_codes(design_rows, prior, decision)
-            if typical is not None and outlier is not None:
-                codes[find_outliers(typical(fit, design_rows), codes, outlier)] = len(results.classes) + 1
+            if compute_typicality is not None and outlier is not None:
+                # `to_labels` converts this code to "unknown".
+                unknown_code = len(results.classes) + 1
+                codes[find_outliers(compute_typicality(fit, design_rows), codes, outlier)] = unknown_code
             return fit.to_labels(codes, design_rows.table.index)
 
         return predict_by_chunks(
-            self, data, out, labels, allows_classless=reject is not None or outlier is not None
+            self, data, out, predict_chunk, allows_classless=reject is not None or outlier is not None
         )
 
     @available_if(_require_probabilities("predict_proba()"))
@@ -604,7 +614,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         data: Data | None = None,
         prior: Prior = None,
         *,
-        method: Method = "plugin",
+        method: ProbabilityMethod = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -622,7 +632,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
-            left out; see the Notes of `predict_proba`.
+            that were left out; see the Notes.
         convention : None or "MASS"
             "MASS" reproduces R's MASS for "predictive" and "debiased", which departs from theory.
         unseen : {"raise", "missing"}, optional
@@ -637,15 +647,16 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         Returns
         -------
         DataFrame
-            Each row sums to one, or is missing if a missing value of it is not integrated out. For a source,
-            an iterator of such DataFrames.
+            Each row sums to one, or is missing if the observation has a missing value that is not integrated
+            out. For a source, an iterator of such DataFrames.
 
         Notes
         -----
         "calibrated" maps the scores of the rule by a slope, or a few more parameters, that maximize a
         penalized likelihood of the fit's observations, each scored by a rule without it or without its fold.
-        It is available for every model, needs the data of the fit once, and is then stored, also in a file.
-        It assumes that new observations have the same distribution. `predict` keeps the labels of the rule.
+        It is available for every model. It reads the data of the fit once and is then stored with the fit,
+        also in files. It assumes that new observations have the same distribution. `predict` still returns
+        the labels of the rule.
 
         Examples
         --------
@@ -663,7 +674,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         data: Data | None = None,
         prior: Prior = None,
         *,
-        method: Method = "plugin",
+        method: ProbabilityMethod = "plugin",
         convention: Literal["MASS"] | None = None,
         unseen: Unseen | None = None,
         missing: Missing | None = None,
@@ -681,7 +692,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         method : {"plugin", "predictive", "debiased", "calibrated"}
             "plugin" uses the estimates as if they were true, "predictive" integrates over their uncertainty,
             "debiased" uses unbiased log densities, and "calibrated" fits posteriors to the scores of rows
-            left out; see the Notes of `predict_proba`.
+            that were left out; see the Notes of `predict_proba`.
         convention : None or "MASS"
             "MASS" reproduces R's MASS for "predictive" and "debiased", which departs from theory.
         unseen : {"raise", "missing"}, optional
@@ -724,14 +735,14 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         Returns
         -------
         DataFrame, or Series for two classes
-            Log posteriors. They differ from x'coef + intercept by a number that all classes of a row share,
-            because the linear form would lose digits if the columns lie far from zero. For models with a
-            covariance for each class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, again up to such a
-            number if the classes share one covariance or distances overflow. For logistic
-            regression they are log odds against the reference (or the first class that has a prior). For
-            models without posteriors they are the fitted values, or the values of the planes. For two classes
-            it is the value of the second class minus the value of the first, such as the log odds: positive
-            values mean the second class. For a source, an iterator of DataFrames.
+            Log posteriors. They differ from x'coef + intercept by a constant of each row, because the linear
+            form would lose digits if the columns are far from zero. For models with a covariance for each
+            class they are the scores ln prior_k - ln|S_k|/2 - D2_k/2, also up to a constant of each row if
+            the classes share one covariance or distances overflow. For logistic regression they are log odds
+            against the reference (or the first class with a positive prior). For models without posteriors
+            they are the fitted values, or the values of the planes. For two classes it is the value of the
+            second class minus the value of the first, such as the log odds: positive values mean the second
+            class. For a source, an iterator of DataFrames.
         """
         missing_policy = MissingPolicy(unseen, missing)
 
@@ -746,33 +757,33 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         prior: Any,
         method: str,
         convention: str | None,
-        finish: Callable[[Floats], Floats],
+        transform: Callable[[Floats], Floats],
         missing_policy: MissingPolicy,
         out: str | PathLike[str] | None = None,
     ) -> pd.DataFrame:
-        """Implement `predict_proba` and `predict_log_proba`, which differ in a function of the scores.
+        """Implement `predict_proba` and `predict_log_proba`, which differ in the transform of the scores.
 
         Parameters
         ----------
         data, prior, method, convention, out
             Arguments of `predict_proba`.
-        finish : callable
+        transform : callable
             `posteriors` or `log_posteriors`, a function of scores (m, K).
         missing_policy : MissingPolicy
             Options for unseen levels and missing values.
         """
         from discrim.models.evaluation.calibrated import posterior_rule
 
-        check_word("method", method, Method)
+        check_word("method", method, ProbabilityMethod)
         check_word("convention", convention, ("MASS",), optional=True)
-        name = "predict_proba()" if finish is posteriors else "predict_log_proba()"
+        name = "predict_proba()" if transform is posteriors else "predict_log_proba()"
         rule = posterior_rule(self._fit, name, prior, method, convention)
 
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
             fit = results._fit
             design_rows = fit.new_rows(rows, missing_policy)
             chunk_rule = fit.integrate_missing(rule, design_rows, prior, method, convention)
-            return posterior_frame(design_rows, chunk_rule, results.classes, finish)
+            return posterior_frame(design_rows, chunk_rule, results.classes, transform)
 
         return predict_by_chunks(self, data, out, frame)
 
@@ -786,7 +797,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
     ) -> pd.DataFrame:
         """The table with each row's predicted label (`.fitted`) and posteriors (`.posterior.<class>`).
 
-        For a model without posteriors the columns are its values (`.score.<class>`). The result for a polars
+        For a model without posteriors the columns are its scores (`.score.<class>`). The result for a polars
         DataFrame is a polars DataFrame with the original columns unchanged.
 
         Parameters
@@ -819,7 +830,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         Parameters
         ----------
         path : str or path
-            The file to write; a file that is already there is replaced.
+            The file to write; an existing file is replaced.
         """
         from discrim.models.base.fit_file import save
 

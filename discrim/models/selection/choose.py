@@ -356,7 +356,7 @@ class ChooseResults(RepeatedChoice):
         selection = Selection("model", description)
         fitted: FittedModel[Any] = chosen.fit._fit
         repeated_choice = term_choice.repeat_choice_by_calls(
-            fitted, fitted.require_rows("choose()"), choose_on_rows, selection.choice
+            fitted, fitted.require_rows("choose()"), choose_on_rows, selection.choice_description
         )
         chosen.fit._fit = replace(fitted, selection=replace(selection, unselected_fit=repeated_choice))
         self._fit = chosen.fit

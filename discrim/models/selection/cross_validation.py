@@ -1010,7 +1010,7 @@ def unbalanced_folds_note(cv: CrossValidation) -> str:
 
 def _choice_note(cv: CrossValidation) -> str:
     """Return a note on whether choices by the data are repeated in each fold; empty without a choice."""
-    chosen = cv._fit.choice
+    chosen = cv._fit.choice_description
     refits = cv._fit.refits
     if refits.refits_by_function and not chosen:
         return "The function is called with the rows outside each fold, and its fit predicts the fold."

@@ -460,14 +460,14 @@ def read_include(design_rows: DesignRows, include: str | Sequence[str]) -> list[
             hint="Pass a list of terms as the formula writes them.",
         )
     requested = [labels.get(term, term) for term in ([include] if isinstance(include, str) else include)]
-    existing_names = (*labels.values(), *design_rows.constant)
+    existing_names = (*labels.values(), *design_rows.constant_terms)
     unknown = [term for term in requested if term not in existing_names]
     if unknown:
         raise DataError(
             f"Unknown terms in include=: {join_labels(unknown)}.",
             hint=f"The terms are {join_labels(existing_names)}.",
         )
-    constant = set(design_rows.constant)
+    constant = set(design_rows.constant_terms)
     return [term for term in requested if term not in constant]
 
 

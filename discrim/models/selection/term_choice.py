@@ -220,8 +220,8 @@ class StepwiseSearch:
         )
         search = run_search(moments)
         note = self.limits.describe()
-        if design_rows.constant:
-            note += f" Left out, constant: {reading.join_labels(design_rows.constant)}."
+        if design_rows.constant_terms:
+            note += f" Left out, constant: {reading.join_labels(design_rows.constant_terms)}."
         if search.excluded:
             note += (
                 " Left out, constant within classes or there a combination of those chosen: "
@@ -773,7 +773,7 @@ def repeat_choice_by_moments(
         required not in ("pooled", "class")
         or has_few_rows
         or refits.informative_columns(fit)
-        or refits.choice(fit)
+        or refits.choice_description(fit)
     ):
         return None
     estimates: Any = fit.estimates
@@ -812,7 +812,7 @@ class RefitsByMoments(Refits[Any]):
         """Return the second moments that a refit needs; see `Refits.required_moments`."""
         return self.chosen_refits.required_moments(fit)
 
-    def choice(self, fit: FittedModel[Any]) -> str:
+    def choice_description(self, fit: FittedModel[Any]) -> str:
         """Return text such as "the columns (stepwise by wilks, of 40 terms)" for the repeated choice."""
         return self.description
 
@@ -902,7 +902,7 @@ class RefitsByCalls(Refits[Any]):
     def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
-    def choice(self, fit: FittedModel[Any]) -> str:
+    def choice_description(self, fit: FittedModel[Any]) -> str:
         """Return text such as "the columns (stepwise by wilks, of 40 terms)"; empty if nothing is chosen."""
         return self.description
 

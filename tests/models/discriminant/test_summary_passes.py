@@ -21,7 +21,7 @@ IRIS = load_iris()
 @pytest.fixture
 def readings() -> Iterator[list[dict[str, Any]]]:
     """Readings of a table, one entry each."""
-    with record_calls(DesignRows.__iter__, DesignRows.with_callback, DesignRows.iter_all_rows) as begun:
+    with record_calls(DesignRows.__iter__, DesignRows.iter_with_callback, DesignRows.iter_all_rows) as begun:
         yield begun
 
 

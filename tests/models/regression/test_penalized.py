@@ -288,7 +288,7 @@ def test_folds_repeat_or_keep_the_choice():
     data = load_penguins().dropna()[["sex", "bill_length_mm", "bill_depth_mm", "flipper_length_mm"]]
     penalty = Lasso(seed=3, n_strengths=12, folds=4)
     fit = logistic("sex ~ .", data, penalty=penalty)
-    assert fit._fit.refits.choice(fit._fit) == "the strength"
+    assert fit._fit.refits.choice_description(fit._fit) == "the strength"
     fold_ids = np.arange(len(data)) % 3
     for nested in (True, False):
         result = discrim.cross_validate(fit, folds=fold_ids, nested=nested).posteriors()
