@@ -695,21 +695,24 @@ class DesignRows:
             n = table.nrows
             if not n:
                 return
-            view = table.view(design.columns) if design.is_plain else None
+            # A block of plain columns is a view of the table or a copy. Other columns are computed.
             matrix = None
-            if view is None and design.spec is None:
-                table.check_float_precision(design.columns)
-            elif view is None:
+            view = None
+            if design.spec is not None:
                 matrix = DesignMatrix(
                     design, table, self.functions, partial=self.integrates_missing,
-                    unseen=bool(chunk.has_unseen),
-                    excluded=chunk.excluded, unused=chunk.unused,
+                    unseen=bool(chunk.has_unseen), excluded=chunk.excluded, unused=chunk.unused,
                 )  # fmt: skip
+            else:
+                view = table.view(design.columns)
+                if view is None:
+                    table.check_float_precision(design.columns)
             # Computed columns are always checked: by `matrix.fill`, and against `column_range`.
-            checked = checked or design.spec is not None
+            checked = checked or matrix is not None
             max_rows = n if table.is_chunk else n // 32  # A chunk of a source is short.
             in_place = view is not None and view.dtype == np.float64
             m = _rows_per_block(p, n, max_rows, in_place=in_place, sparse=table.sparse is not None)
+            # The buffer has the memory order of the table, in which copying is fastest.
             by_row = view is not None and view.strides[0] < view.strides[1]
             buffer = np.empty((p, 0 if in_place else min(m, n)), order="F" if by_row else "C")
             for start in range(0, n, m):

@@ -608,19 +608,19 @@ def _fit_of_columns(fit: FittedModel[EstimatesT], keep: Codes) -> FittedModel[Es
     return replace(fit, estimates=replace(estimates, covariance_model=covariance_model.for_columns(keep)))
 
 
-def scores_by_refits(fit: FittedModel[Any], reason: str) -> LeaveOneOutScorer:
-    """Return a `LeaveOneOutScorer` for models without a closed form, whose scores are all NaN.
+def refit_scorer(fit: FittedModel[Any], work: str) -> LeaveOneOutScorer:
+    """Return a scorer for models without a closed form, whose leave-one-out scores are all NaN.
 
     The evaluation refits the model without each row whose score is NaN. NotSupportedError is raised if there
-    are too many rows for this.
+    are too many rows for refits.
 
     Parameters
     ----------
     fit : FittedModel
-    reason : str
-        Why leave-one-out is slow, for the message; see `refit_each_row`.
+    work : str
+        Description of the work for each row, for the message; see `refit_each_row`.
     """
-    return refit_each_row(int(fit.estimates.moments.rows.sum()), len(fit.classes), reason)
+    return refit_each_row(int(fit.estimates.moments.rows.sum()), len(fit.classes), work)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -703,9 +703,9 @@ class FittedModel(Generic[EstimatesT_co]):
         if not self.has_rows:
             return self
         kept_cache = {name: self.cache[name] for name in CACHE_KEYS_WITHOUT_ROWS if name in self.cache}
-        choice = None if self.selection is None else replace(self.selection, unselected_fit=None)
+        selection = None if self.selection is None else replace(self.selection, unselected_fit=None)
         design_only = self.design_rows.without_rows()
-        return replace(self, design_rows=design_only, has_rows=False, cache=kept_cache, selection=choice)
+        return replace(self, design_rows=design_only, has_rows=False, cache=kept_cache, selection=selection)
 
     @property
     def refits(self) -> Refits[Any]:

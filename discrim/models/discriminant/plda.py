@@ -27,7 +27,7 @@ from discrim.errors import CollinearError, ConvergenceWarning, DataError, Uninfo
 from discrim.inference.verification import Costs, PairScores
 from discrim.models.base import reading
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import FittedModel, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, ModelSpec, refit_scorer
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -677,7 +677,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
 
     def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeaveOneOutScorer:
         """Return missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "requires a refit for each row")
+        return refit_scorer(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns, by name."""

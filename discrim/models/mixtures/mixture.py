@@ -40,7 +40,7 @@ from discrim.errors import (
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, refit_scorer
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
 from discrim.models.base.refits import stored_path
 from discrim.models.discriminant.em import (
@@ -928,7 +928,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
         """Return the leave-one-out scorer, which runs EM for each row; too many rows are an error."""
-        scores_by_refits(fit, "requires a run of EM for each row")
+        refit_scorer(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
             fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows)
         )

@@ -112,7 +112,10 @@ def from_stats(
         response += "_"
     formula = f"{quote(response)} ~ {' + '.join(map(quote, terms))}"
     levels = tuple(means.index.tolist())
-    design = Design(formula, response, (response,), terms, terms, levels, True, None, ())
+    design = Design(
+        formula, response, response_columns=(response,), columns=terms, terms=terms, levels=levels,
+        is_plain=True, spec=None, functions=(),
+    )  # fmt: skip
     sums = moments_of_covariances(centres, matrices, sizes, divisors)
     # Without rows, columns cannot be checked for negative values.
     counts = LevelCounts((), np.zeros(len(terms), dtype=bool))

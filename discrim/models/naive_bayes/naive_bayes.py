@@ -33,7 +33,7 @@ from discrim.design.levels import Unseen, level_design, term_levels
 from discrim.errors import CollinearError, DataError, DiscrimError, NotSupportedError, sentence
 from discrim.models.base import reading
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, refit_scorer
 from discrim.models.base.reading import Data, Divisor, NaAction, Prior, verb_options
 from discrim.models.discriminant.normal_fits import drop_hint, join_class_problems
 from discrim.models.moments.moments import Moments
@@ -1153,8 +1153,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
-            reason = "with smoothed variances of columns with missing values requires a refit for each row"
-            return scores_by_refits(fit, reason)
+            work = "with smoothed variances of columns with missing values requires a refit for each row"
+            return refit_scorer(fit, work)
         return super().leave_one_out(fit)
 
     def informative_columns(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:

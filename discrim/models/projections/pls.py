@@ -37,7 +37,7 @@ from discrim.models.base.fit import (
     MissingPolicy,
     ModelSpec,
     PriorInRefits,
-    scores_by_refits,
+    refit_scorer,
 )
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
@@ -930,7 +930,7 @@ class PLSSpec(ModelSpec[PLSFit]):
             n_groups = int(self.row_groups.max()) + 1
             return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)
         if fit.estimates.algorithm == "engine":
-            return scores_by_refits(fit, "takes a fit of the engine for each row")
+            return refit_scorer(fit, "takes a fit of the engine for each row")
         return super().leave_one_out(fit)
 
     def groups(self, fit: FittedModel[PLSFit]) -> Codes | None:

@@ -35,7 +35,7 @@ from discrim.models.base.fit import (
     FittedModel,
     MissingPolicy,
     ModelSpec,
-    scores_by_refits,
+    refit_scorer,
 )
 from discrim.models.base.labels import make_unique_name
 from discrim.models.base.reading import Data, NaAction, Prior, verb_options
@@ -785,7 +785,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
         """Return a scorer of missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "takes a fit for each row")
+        return refit_scorer(fit, "takes a fit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays stored in a file."""

@@ -28,7 +28,7 @@ from discrim.errors import DataError, NotSupportedError
 from discrim.models.base import reading
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, scores_by_refits
+from discrim.models.base.fit import FittedModel, MissingPolicy, ModelSpec, refit_scorer
 from discrim.models.base.reading import (
     Data,
     NaAction,
@@ -517,7 +517,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
         """Return a scorer of missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "takes a fit of the engine for each row")
+        return refit_scorer(fit, "takes a fit of the engine for each row")
 
 
 def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:

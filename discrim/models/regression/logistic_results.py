@@ -24,7 +24,7 @@ from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
-from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, scores_by_refits
+from discrim.models.base.fit import FittedModel, ModelSpec, PriorInRefits, refit_scorer
 from discrim.models.base.fitted_results import needs_rows
 from discrim.models.base.labels import class_term_index, to_broom_names
 from discrim.models.base.reading import Data, check_test_type, check_word, join_labels
@@ -645,7 +645,7 @@ class LogisticSpec(ModelSpec[Any]):
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
         """Return a scorer of missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
+        return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
         """Return whether each refit drops collinear columns again."""

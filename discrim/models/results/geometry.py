@@ -36,7 +36,7 @@ from discrim.models.base.fit import (
     MissingPolicy,
     ModelSpec,
     PriorInRefits,
-    scores_by_refits,
+    refit_scorer,
 )
 from discrim.models.base.fitted_results import FittedResults, needs_rows
 from discrim.models.base.labels import (
@@ -504,8 +504,8 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         return rule
 
     def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
-        """Return a scorer of NaN, which causes a refit for each row; see `scores_by_refits`."""
-        return scores_by_refits(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
+        """Return a scorer of NaN, which causes a refit for each row; see `refit_scorer`."""
+        return refit_scorer(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 
 
 class ScoresOnly(FittedResults):

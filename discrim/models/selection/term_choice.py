@@ -35,7 +35,7 @@ from discrim.design.rows import used_codes
 from discrim.errors import CollinearError, DiscrimError, DiscrimWarning, NotSupportedError, sentence
 from discrim.inference.selection import MINIMIZED_CRITERIA, PAIR_CRITERIA, PartialTest, SelectedColumns
 from discrim.models.base import reading
-from discrim.models.base.fit import FittedModel, MissingPolicy, Refits, scores_by_refits
+from discrim.models.base.fit import FittedModel, MissingPolicy, Refits, refit_scorer
 from discrim.models.base.labels import class_code
 from discrim.models.base.scores import score_chunks
 from discrim.models.evaluation.calibrated import calibrated_rule
@@ -838,7 +838,7 @@ class RefitsByMoments(Refits[Any]):
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
         """Return a scorer of missing scores, which makes the caller refit without each row."""
-        return scores_by_refits(fit, "chooses the columns again without each row")
+        return refit_scorer(fit, "chooses the columns again without each row")
 
 
 # ---- refits by calls
@@ -950,7 +950,7 @@ class RefitsByCalls(Refits[Any]):
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
-        scores_by_refits(fit, "takes a call without each row")
+        refit_scorer(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.require_rows("leave_one_out()")) >= 0)
         scores = []
         with Progress(len(used), "calls without a row") as progress:

@@ -397,7 +397,14 @@ def test_summaries_and_tables_have_their_columns():
     assert spread.groups.index[0] == "Adelie:female"
     assert len(spread.pairs()) == 15
     assert spread.tidy()["term"].tolist() == ["species:sex", "residual"]
-    f = f_oneway(*(rows for _, rows in spread.distances.groupby(results._classes_of_term("species:sex")[0])))
+    f = f_oneway(
+        *(
+            rows
+            for _, rows in spread.distances.groupby(
+                results._classes_of_term("species:sex", "dispersion()")[0]
+            )
+        )
+    )
     assert spread.table.iloc[0]["F"] == pytest.approx(f.statistic)
     assert spread.table.iloc[0]["p"] == pytest.approx(f.pvalue)
 
