@@ -112,7 +112,7 @@ MAX_CACHED_RULE_SIZE = 2**14
 
 
 SelectionTarget = Literal["columns", "model"]
-"""What a `Selection` selected."""
+"""Target of a `Selection`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class Selection:
     unselected_fit : FittedModel, optional
         The fit with the columns of all candidates, whose refits repeat the selection. None if the fit was
         loaded.
-    quick : bool
+    is_quick : bool
         Whether ten repetitions take at most a second. The summary then shows the cross-validated error of the
         repeated selection.
     """
@@ -136,11 +136,11 @@ class Selection:
     target: SelectionTarget
     description: str
     unselected_fit: FittedModel[Any] | None = None
-    quick: bool = False
+    is_quick: bool = False
 
     @property
     def choice_description(self) -> str:
-        """What was selected, and how, for messages: "the columns (stepwise by wilks, of 40 terms)"."""
+        """Target and method, for messages: "the columns (stepwise by wilks, of 40 terms)"."""
         return f"the {self.target} ({self.description})"
 
 
@@ -261,7 +261,7 @@ class Refits(Generic[EstimatesT]):
         """Return whether each refit drops collinear columns again."""
         return False
 
-    def informative_columns(self, fit: FittedModel[EstimatesT]) -> Sequence[int]:
+    def kept_if_constant(self, fit: FittedModel[EstimatesT]) -> Sequence[int]:
         """Return the positions of columns that a refit uses even if they are constant; by default none."""
         return ()
 
@@ -318,7 +318,7 @@ class Refits(Generic[EstimatesT]):
 
     def _usable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Codes:
         """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows."""
-        dropped = set(constant_columns(moments)) - set(self.informative_columns(fit))
+        dropped = set(constant_columns(moments)) - set(self.kept_if_constant(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
             remaining = moments.select_columns(np.array(varying)) if dropped else moments

@@ -777,7 +777,7 @@ class KernelLDASpec(ModelSpec[Any]):
         scores: Floats = fit.estimates.leave_one_out_scores(fit.log_prior())
         return scores
 
-    def informative_columns(self, fit: FittedModel[Any]) -> Sequence[int]:
+    def kept_if_constant(self, fit: FittedModel[Any]) -> Sequence[int]:
         """Return the positions of all columns: refits keep a column that is constant in a fold."""
         return range(len(fit.design_rows.terms))
 

@@ -1157,7 +1157,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
             return refit_scorer(fit, work)
         return super().leave_one_out(fit)
 
-    def informative_columns(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
+    def kept_if_constant(self, fit: FittedModel[NaiveBayesFit]) -> Sequence[int]:
         """Return the positions of columns of counts, which a refit uses even if they are constant."""
         positions: list[int] = fit.estimates.plan.count_positions.tolist()
         return positions

@@ -94,7 +94,7 @@ def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
 
     None if it would be slow or cannot be computed.
     """
-    if fit.selection is None or not fit.selection.quick or is_slow_to_evaluate(fit.fit_before_selection()):
+    if fit.selection is None or not fit.selection.is_quick or is_slow_to_evaluate(fit.fit_before_selection()):
         return None
     try:
         rate = error_rates(

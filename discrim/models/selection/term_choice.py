@@ -772,7 +772,7 @@ def repeat_choice_by_moments(
     if (
         required not in ("pooled", "class")
         or has_few_rows
-        or refits.informative_columns(fit)
+        or refits.kept_if_constant(fit)
         or refits.choice_description(fit)
     ):
         return None
