@@ -27,14 +27,17 @@ def refit_present_classes(
 ) -> Rule | None:
     """Return the rule of a refit to rows that may lack classes; None if it cannot be fitted.
 
+    Its scores have a column for each of the K classes of the fit, with minus infinity for absent classes. If
+    only one class is present, the rule predicts it for every row.
+
     Parameters
     ----------
     fit : FittedModel
         Its prior is the prior of the refit, rescaled to the classes that are present.
     design_rows : DesignRows
-        Rows with other weights; see `Refits.refit`.
+        Rows of the fit with other weights: a weight of zero leaves a row out.
     fixed : bool
-        Whether parameters that the rows chose are fixed.
+        Whether parameters that the rows chose, such as a shrinkage, are fixed to their values in the fit.
     """
     codes = used_codes(design_rows)
     present = np.unique(codes[codes >= 0])
@@ -64,7 +67,8 @@ def _restrict_to_classes(fit: FittedModel[Any], design_rows: DesignRows, present
     design_rows : DesignRows
         Rows of these classes.
     present : (J,) int
-        Positions of the classes. Their priors are rescaled to a sum of one, or equal if all are zero.
+        Positions of the classes in `fit.classes`. Their priors are rescaled to a sum of one, or equal if all
+        are zero.
     """
     prior = fit.prior[present]
     prior = prior / prior.sum() if prior.sum() > 0 else np.full(len(present), 1 / len(present))
@@ -81,6 +85,9 @@ def absent_class_mask(
     codes: Codes, weights: Floats | None, n_classes: int, fold_ids: Codes | None = None
 ) -> Mask:
     """Return a mask (n,) of the rows whose class is absent from the rule by which they are predicted.
+
+    A row that is left out by itself loses a weight of at most one, and its class is absent if no weight
+    remains.
 
     Parameters
     ----------

@@ -66,13 +66,13 @@ class LabelledRows(NamedTuple):
     Attributes
     ----------
     actual : (n,) int
-        Class, -1 if missing.
+        Position of the class among the K classes, -1 if missing.
     predictions : (n,) int or (n, K) float
         Predicted class (-1 if missing), or scores (NaN if missing).
     weights : (n,) float or None
-        Frequency weights; None without weights.
+        Frequency weights, zero if missing; None without weights.
     table_index : Index of length n
-        Index of the table of the rows.
+        Index of the table; consecutive integers for rows that were read in several chunks.
     """
 
     actual: Codes
@@ -89,6 +89,8 @@ def read_labelled_rows(
     predict: Callable[[DesignRows], NDArray[Any]],
 ) -> LabelledRows:
     """Read the classes of rows and predict them, chunk by chunk if they are a source of tables.
+
+    Raises DataError if a source has no rows.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
     Parameters
     ----------
     codes : (m,) int
-        Classes of the rows.
+        Classes of the evaluated rows, without -1.
     prior : (K,) float or None
         Prior by which error rates are weighted; None for no weighting, which raises no error.
     classes : Index of length K
@@ -164,6 +166,8 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
 
 def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], index: pd.Index) -> None:
     """Warn of rows of `data=` that an error rate excludes, because their class or prediction is missing.
+
+    One DroppedRowsWarning counts both kinds; there is no warning without such rows.
 
     Parameters
     ----------
@@ -193,18 +197,21 @@ def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], ind
 
 
 CountingMethod = Literal["apparent", "loo", "cv"]
+"""Methods that predict each row of the fit: by the rule of the fit, or by a rule without it or its fold."""
+
 ErrorMethod = Literal[
     "apparent", "loo", "cv", "632+", "D", "DS", "O", "OS", "posterior", "posterior-stratified"
 ]
+"""Methods of `ClassifierResults.error_rates`."""
 
 MAX_CONFUSION_CLASSES = 256
-"""Number of classes above which errors are counted without a confusion matrix."""
+"""Number of classes above which errors are counted without a confusion matrix, unless there are costs."""
 
 BYTES_PER_DRAW = 4
-"""Bytes of each number that is stored by row and bootstrap sample."""
+"""Bytes of a row count or predicted class (int32), which are stored for each row and bootstrap sample."""
 
 MAX_LEAVE_ONE_OUT_REFITS = 50
-"""Largest number of rows up to which leave-one-out by a refit for each row counts as fast."""
+"""Number of rows (sum of weights) up to which leave-one-out by a refit for each row counts as fast."""
 
 MAX_SLOWDOWN = 100
 """Largest ratio of the time to score a row by the rule without it to the time to score it by the rule, up to
@@ -227,28 +234,31 @@ COUNTING_METHODS: tuple[CountingMethod, ...] = get_args(CountingMethod)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluationOptions:
-    """Options of an evaluation; most are validated arguments of `ClassifierResults.error_rates`.
+    """Options of an evaluation: arguments of `ClassifierResults.error_rates`, and `nested`.
 
     Attributes
     ----------
     costs : (K, K) float or None
-        Misclassification costs, actual by predicted class; None for equal costs.
+        Misclassification costs, actual (rows) by predicted class: rows are assigned to the class with the
+        smallest expected cost, and error rates are mean costs. None for the most probable class and counts.
     level : float
-        Level of intervals.
+        Level of intervals, such as 0.95.
     folds, replicates : int
         Numbers of folds of "cv" and of bootstrap samples of "632+".
     seed : int or None
-        Seed of folds and samples.
+        Seed of folds and samples; None for a random one.
     refit_prior : bool or None
-        Whether refits to part of the rows estimate class proportions again; None for the model's default.
+        Whether refits to part of the rows estimate class proportions again; None for the model's default
+        (see `validation.refits_prior`).
     missing_policy : MissingPolicy
         Options for missing values and unseen levels in new rows.
     prior : (K,) float or None
-        Weights of the classes in the error rate; by default the prior of the fit.
+        Weights of the classes in the error rate; None for the prior of the fit, or for equal weights of all
+        rows if the fit estimated its prior.
     weights : column name, (n,) array or None
         Frequency weights of new rows.
     nested : bool
-        Whether folds repeat choices of parameters by the rows, such as a shrinkage.
+        Whether folds repeat the choice of columns or parameters, such as a shrinkage, that the rows made.
     """
 
     costs: Floats | None = None
@@ -267,6 +277,8 @@ def split_table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Return the table and the method in the arguments of `confusion` and `assess`.
 
     Their first argument, `data`, may be the name of a method, such as "loo"; the table is then None.
+    Otherwise both are returned unchanged, and a method that was not passed is None. Raises DataError if a
+    text is neither a method nor the path of a file, and if both arguments are different methods.
     """
     check_word("method", method, CountingMethod, optional=True)
     if not isinstance(data, str):
@@ -295,6 +307,11 @@ def confusion(
     method : {"apparent", "loo", "cv"}
         How the rows of the fit are predicted.
     options : EvaluationOptions
+
+    Returns
+    -------
+    DataFrame of K by K
+        Counts or sums of weights, with the class labels as index "actual" and columns "predicted".
     """
     actual, predicted, weights = evaluate_predictions(fit, data, method, options)
     return confusion_table(actual, predicted, fit.classes, weights)
@@ -304,6 +321,10 @@ def evaluate_predictions(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> tuple[Codes, Codes, Floats | None]:
     """Return the actual class, the predicted class and the weight of each row.
+
+    With `options.costs` the predicted class has the smallest expected cost. Predictions of "apparent" without
+    costs are stored in the cache of the fit. Raises NotSupportedError for costs if the model has no
+    posteriors, and for "loo" or "cv" with `data`.
 
     Parameters
     ----------
@@ -319,6 +340,7 @@ def evaluate_predictions(
     actual, predicted : (n,) int
         -1 if the class or the prediction is missing.
     weights : (n,) float or None
+        Frequency weights, zero if missing.
     """
     check_word("method", method, CountingMethod)
     decision = Decision(options.costs)
@@ -404,7 +426,10 @@ class PassPredictions:
 
 
 class _BlocksWithCallback(Iterable[Block]):
-    """Iterable of the blocks of rows; only its first iteration calls a function with each block."""
+    """Iterable of the blocks of rows; only its first iteration calls a function with each block.
+
+    The arguments of the function are the row slice, the rows (m, p) and the mask of incomplete rows or None.
+    """
 
     def __init__(self, design_rows: DesignRows, callback: Callable[..., None]) -> None:
         self._blocks = design_rows
@@ -419,6 +444,8 @@ def evaluate_scores(
 ) -> LabelledRows:
     """Score new rows or the rows of the fit, with scores (n, K) as an array in this process.
 
+    Parameters and errors are as in `evaluate_distributed_scores`.
+
     Parameters
     ----------
     fit : FittedModel
@@ -427,6 +454,11 @@ def evaluate_scores(
     method : {"apparent", "loo", "cv"}
         How the rows of the fit are predicted.
     options : EvaluationOptions
+
+    Returns
+    -------
+    LabelledRows
+        `predictions` are the scores.
     """
     actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, options)
     return LabelledRows(actual, scores.value(), weights, index)
@@ -436,6 +468,9 @@ def evaluate_distributed_scores(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """Score new rows, or the rows of the fit; scores of rows on workers stay there.
+
+    Raises NotSupportedError if `method` is "loo" or "cv" and `data` is a table, if the fit has no rows, or if
+    the model cannot be fitted without a row or fold.
 
     Parameters
     ----------
@@ -451,7 +486,10 @@ def evaluate_distributed_scores(
     actual : (n,) int
         Class, -1 if missing.
     scores : StoredValue of (n, K) float
+        Scores of the rule: log posteriors up to a constant of the row if the model has posteriors; NaN if
+        missing.
     weights : (n,) float or None
+        Frequency weights, zero if missing.
     table_index : Index of length n
     """
     check_word("method", method, CountingMethod)
@@ -486,7 +524,7 @@ def evaluate_distributed_scores(
 def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -> StoredValue[Floats]:
     """Return the scores (n, K) of the rows under the rules fitted without their fold.
 
-    The fit caches them if a seed is set, because several plots show the same scores.
+    The fit caches them if a seed is set and they are few, because several plots show the same scores.
     """
     key = (
         f"scores of {options.folds} folds, seed {options.seed}, refit_prior {options.refit_prior}, "
@@ -556,11 +594,20 @@ def error_rates(
     ----------
     fit : FittedModel
     methods : sequence of str
+        Names among `ErrorMethod`, or one name; DataError for other values. Repeated names count once.
     data : table or None
-        New rows, whose error is an additional row.
+        New rows, whose error is an additional row with the index `NEW_ROWS`.
     options : EvaluationOptions
     by_class : bool
-        Whether to add the error within each class.
+        Whether to add a column with the error within each class, named like the class.
+
+    Returns
+    -------
+    DataFrame by method
+        Columns estimate, se, low, high, wrong, total (numbers or weights of wrong and of all rows; NaN for
+        methods that do not count) and prior (`refit_prior_source` for "loo" and "cv", else ""); also choice
+        (`choice_treatment`) if the rows of the fit chose columns or parameters. `attrs["note"]` explains
+        missing intervals and classes that cannot be predicted.
     """
     compute_rates: dict[str, Callable[[], ErrorRateEstimate]] = {
         "632+": lambda: _bootstrap_error(fit, options),
@@ -615,7 +662,7 @@ def error_rates(
 
 
 def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
-    """Return whether the evaluation of all rows of a fit is too slow for a summary."""
+    """Return whether the evaluation of all rows of a fit is too slow for a summary; False without rows."""
     n_classes = len(fit.classes)
     n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
     return (
@@ -624,7 +671,11 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
 
 
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
-    """Return whether leave-one-out scores are cached, have a closed form, or require few refits."""
+    """Return whether leave-one-out scores are cached, have a closed form, or require few refits.
+
+    A closed form that is slow (`MAX_SLOWDOWN`) does not count, nor does a model that is fitted by calls of a
+    user's function, unless its rows are few (`MAX_LEAVE_ONE_OUT_REFITS`).
+    """
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
@@ -708,8 +759,9 @@ def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> l
 def split_table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
     """Return the table and the methods in the arguments of `error_rates`.
 
-    Its first argument, `data`, may be the methods; the table is then None. The default methods are "apparent"
-    and "loo", or none if there is a table.
+    Its first argument, `data`, may be the methods, if `methods` is None; the table is then None. The default
+    methods are "apparent" and "loo", or none if there is a table. Other methods are returned unchanged and
+    not validated.
     """
     if methods is None and _is_methods_argument(data):
         data, methods = None, data
@@ -728,6 +780,8 @@ def _is_methods_argument(argument: Any) -> bool:
 
 def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions) -> ErrorRateEstimate:
     """Return the error rate of new rows; a warning counts rows that cannot be evaluated.
+
+    Raises DataError if no row can be evaluated, or if all of them have classes with a prior of zero.
 
     Parameters
     ----------
@@ -806,6 +860,8 @@ def _posterior_error(
 ) -> ErrorRateEstimate:
     """Return the error rate that is estimated from the posteriors of the rows, without counting errors.
 
+    It has no interval. Raises NotSupportedError with costs, or if the fit has no posteriors or no rows.
+
     Parameters
     ----------
     fit : FittedModel
@@ -827,6 +883,9 @@ def _posterior_error(
 
 def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationOptions) -> ErrorRateEstimate:
     """Return an error rate of a linear discriminant analysis that follows from the normal model.
+
+    Raises NotSupportedError for other models, for reduced axes, and for "O" and "OS" with three or more
+    classes.
 
     Parameters
     ----------
@@ -870,7 +929,11 @@ def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationO
 
 
 def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> ErrorRateEstimate:
-    """Return the .632+ bootstrap estimate of the error rate from samples that are stratified by class."""
+    """Return the .632+ bootstrap estimate of the error rate from samples that are stratified by class.
+
+    Each sample repeats the choice of columns or parameters. Predictions of rows with probability zero in
+    every class are left out, with a warning. Raises NotSupportedError for rows with weights or groups.
+    """
     original_fit = fit
     fit = fit.fit_before_selection()
     design_rows = fit.require_rows('method="632+"')
@@ -962,22 +1025,25 @@ class AssessedRows:
     Attributes
     ----------
     codes, predicted : (m,) int
-        Actual and predicted classes.
+        Actual and predicted classes, none missing; predicted is the class with the largest score.
     scores : (m, K) float
-        Log odds of each class against the rest; for models without posteriors the values of the rule.
+        Log odds of each class against the rest. For models without posteriors the scores of the rule; with
+        two classes their difference, in both columns with opposite signs.
     weights : (m,) float
+        Frequency weights, all positive; ones without weights.
     has_weights : bool
         Whether the user passed weights.
     prior : (K,) float or None
         Prior by which measures are weighted; None for the class proportions of the rows.
     n_unlabelled, n_unpredicted : int
-        Numbers of excluded rows: without a class, and with a class but without a prediction.
+        Numbers of excluded rows of positive weight: without a class, and with a class but without a
+        prediction.
     method_description : str
-        Description of how rows were predicted.
+        Phrase from `_describe_method`.
     method : {"apparent", "loo", "cv", "new"}
         How rows were predicted; "new" for new rows.
     folds : int
-        Number of folds of "cv".
+        Number of folds of "cv"; without meaning for other methods.
     has_posteriors : bool
         Whether the model has posteriors.
     """
@@ -997,7 +1063,7 @@ class AssessedRows:
 
     @property
     def counts(self) -> Floats:
-        """Confusion matrix, actual by predicted classes (K, K)."""
+        """Confusion matrix (K, K), actual (rows) by predicted classes, as sums of weights."""
         k = self.scores.shape[1]
         return confusion_counts(self.codes, self.predicted, k, self.weights).astype(np.float64)
 
@@ -1013,8 +1079,9 @@ def assess_rows(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo", "cv"} or None
-        How the rows of the fit are predicted; by default "loo", or "cv" if "loo" requires too many fits.
+        How the rows of the fit are predicted; None for "loo", or "cv" if the model does not support "loo".
     options : EvaluationOptions
+        `costs` and `replicates` are not used. If `seed` is None, "cv" draws one, which the description names.
 
     Returns
     -------
@@ -1070,6 +1137,8 @@ def _select_assessed_rows(
 ) -> AssessedRows:
     """Return the rows that have a class, a prediction and a positive weight; the others are counted.
 
+    Raises DataError if there are none, or if all of them have classes with a prior of zero.
+
     Parameters
     ----------
     codes : (n,) int
@@ -1081,7 +1150,7 @@ def _select_assessed_rows(
     prior : (K,) float or None
         Prior by which measures are weighted; None for the class proportions of the rows.
     description : (str, str, int)
-        Description of the method, the method and the number of folds.
+        `method_description`, `method` and `folds` of `AssessedRows`.
     scores : (n, K) float
         Scores of the rule, NaN if missing.
     has_posteriors : bool
@@ -1112,7 +1181,7 @@ def _select_assessed_rows(
 def _describe_method(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> str:
-    """Describe how rows are predicted.
+    """Describe how rows are predicted, by a phrase such as "new rows" or "observations of the fit, ...".
 
     Parameters
     ----------

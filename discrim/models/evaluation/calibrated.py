@@ -55,10 +55,11 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
     Returns
     -------
     scores : (n, K) float
-        Scores of the rows under rules without them.
+        Scores of the rows of the fit under rules without them, NaN for rows that cannot be left out.
     codes : (n,) int
-        Classes, -1 for rows that are not used.
+        Classes, -1 for rows that are not used for calibration.
     weights : (n,) float
+        Frequency weights, or ones; if the user specified a prior, classes are reweighted to it.
     """
     design_rows = fit.require_rows(
         'method="calibrated"',
@@ -81,13 +82,16 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
 
 
 def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
-    """Return the scores of rows under rules fitted without them.
+    """Return the scores of rows under rules fitted without them; the module docstring says how.
+
+    Raises NotSupportedError if the model can be fitted neither without single rows nor without folds.
 
     Returns
     -------
     scores : (n, K) float
+        NaN for rows that are not used or cannot be left out.
     fold_ids : (n,) int or None
-        Folds that were left out together; None if single rows were left out.
+        Folds that were left out together, -1 for rows that are not used; None if single rows were left out.
     """
     if fit.selection is not None and fit.selection.target == "model":
         # Scores of different models have different scales.
@@ -114,7 +118,10 @@ def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
 
 
 def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
-    """Return whether leave-one-out scores are cached, have a closed form, or require few refits."""
+    """Return whether leave-one-out scores are cached, have a closed form, or require few refits.
+
+    Models that are not a function of moments need a closed form whose cost per row is at most `MAX_SLOWDOWN`.
+    """
     if (
         any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_CACHE_KEYS.values())
         or fit.counts.sum() <= MAX_LEAVE_ONE_OUT_REFITS
@@ -131,7 +138,10 @@ def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
 def posterior_rule(
     fit: FittedModel[Any], method_name: str, prior: Any, method: str, convention: str | None
 ) -> Rule:
-    """Return the rule whose scores are log posteriors by a method of `predict_proba`.
+    """Return the rule whose scores are log posteriors by a method of `predict_proba`, up to a constant.
+
+    Raises NotSupportedError if the model has no posteriors by the method, or if "calibrated" is combined with
+    a convention.
 
     Parameters
     ----------
@@ -141,7 +151,9 @@ def posterior_rule(
     prior : object
         Prior in any form that a verb accepts; None for the prior of the fit.
     method : {"plugin", "predictive", "debiased", "calibrated"}
+        See `ClassifierResults.predict_proba`.
     convention : {"MASS"} or None
+        "MASS" for the formulas of R's MASS for "predictive" and "debiased".
     """
     if method != "calibrated":
         fit.require_posteriors(method_name)
@@ -155,7 +167,7 @@ def posterior_rule(
 
 
 def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
-    """Return the rule whose scores are calibrated log posteriors.
+    """Return the rule whose scores are calibrated log posteriors; a first call estimates the calibrator.
 
     Parameters
     ----------
@@ -186,5 +198,5 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
 
 
 def calibrated_prior(fit: FittedModel[Any]) -> Floats:
-    """Return the prior (K,) of calibrated posteriors: the prior of the fit, or the class proportions."""
+    """Return the prior (K,) of calibrated posteriors: the prior of the fit; without one class proportions."""
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

@@ -31,13 +31,15 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 METHOD_TITLES = {"apparent": "resubstitution", "loo": "leave-one-out", "cv": "cross-validation"}
-"""Description of the method in the title of a classification."""
+"""Description of a counting method of `assessment` in the title of a classification."""
 
 
 def classification(
     fit: FittedModel[Any], data: Any, method: CountingMethod, options: EvaluationOptions
 ) -> Classification:
     """Predict labelled rows and return them with their posteriors; see `Assessment.classification`.
+
+    Raises NotSupportedError if the model has no posteriors.
 
     Parameters
     ----------
@@ -47,6 +49,7 @@ def classification(
     method : {"apparent", "loo", "cv"}
         How the rows of the fit are predicted.
     options : EvaluationOptions
+        `costs`, `level` and `prior` are not used.
     """
     fit.require_posteriors("classification()")
     actual, scores, weights, index = evaluate_scores(fit, data, method, options)
@@ -59,23 +62,24 @@ def classification(
 
 
 class Classification(SummarizedResults):
-    """Labelled rows with their posteriors.
+    """Labelled rows with their posteriors. The predicted class has the largest posterior.
 
     Parameters
     ----------
     actual : (n,) int
         Class of each row, -1 if missing.
     proba : (n, K) float
-        Posteriors.
+        Posteriors, NaN if missing.
     weights : (n,) float or None
         Frequency weights.
     prior : Series of float by class
+        Prior of the fit; its index has the labels of the K classes.
     index : Index of length n
         Index of the table.
     title : str
         Description of how the rows were predicted.
     labels : LabelType or None
-        Dtype of the labels that are returned.
+        Dtype of the response for labels that are returned; None for the dtype of the index of `prior`.
     """
 
     _FIRST_SECTIONS = ("classification", "average posteriors")
@@ -102,7 +106,7 @@ class Classification(SummarizedResults):
     @property
     @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
-        """Actual by predicted classes, counts or sums of weights."""
+        """Actual (rows) by predicted classes, K by K: counts or sums of weights."""
         return confusion_table(self._actual, self._predicted, self._prior.index, self._weights)
 
     @property
@@ -110,8 +114,9 @@ class Classification(SummarizedResults):
     def table(self) -> pd.DataFrame:
         """Counts with totals, row percentages, and the priors.
 
-        Indexed by (actual, "rows" | "percent"). Counts with totals, and percentages of each actual class. The
-        priors are in the last row.
+        The index has pairs (actual class or "total", "rows" or "percent"): counts or sums of weights, and
+        their percentages of the row. The last row, ("prior", "share"), has the priors. The columns are the
+        predicted classes and "total". The names "total" and "prior" get underscores if a class has them.
         """
         counts = self.confusion
         total = make_unique_name("total", counts.index)
@@ -133,10 +138,7 @@ class Classification(SummarizedResults):
 
     @property
     def average_posteriors(self) -> pd.DataFrame:
-        """Mean posterior of the predicted class, actual by predicted.
-
-        Mean posterior of the predicted class among the rows of each cell; missing for empty cells.
-        """
+        """Weighted mean posterior of the predicted class in each cell of `confusion`; NaN for empty cells."""
         is_predicted = (self._actual >= 0) & (self._predicted >= 0)
         k = len(self._prior)
         highest = self._proba[is_predicted].max(axis=1)
@@ -149,7 +151,11 @@ class Classification(SummarizedResults):
 
     @property
     def misclassified(self) -> pd.DataFrame:
-        """Actual and predicted class, and posteriors, of the misclassified observations."""
+        """Misclassified observations: columns "actual", "predicted" and the posterior of each class.
+
+        The index is the index of the table. A class named "actual" or "predicted" adds an underscore to the
+        first two columns.
+        """
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
         classes = self._prior.index
         index = self._index[wrong]
@@ -169,7 +175,8 @@ class Classification(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys among "classification", "average posteriors" and "misclassified", in the order wanted, or
+            "all"; by default all.
         """
         from discrim.report.grid import Section
         from discrim.report.tables import summarize
@@ -205,7 +212,7 @@ class Classification(SummarizedResults):
 
 
 def raise_if_no_distances(fit: FittedModel[Any]) -> None:
-    """Raise NotSupportedError if squared distances to the classes do not have a known distribution."""
+    """Raise NotSupportedError, which names `casewise()`, unless squared distances are about chi-square."""
     if not has_distance_distribution(fit, "chi2"):
         raise NotSupportedError(
             "casewise() requires normal classes with full covariances, which this "
@@ -225,10 +232,21 @@ def casewise(
     data : table or None
         New rows with their response; None for the rows of the fit.
     method : {"apparent", "loo"}
+        Whether the rows of the fit are scored by the rule of the fit, or each by the rule without it.
     missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     refit_prior : bool or None
         Whether class proportions are estimated without the left-out rows; None for the model's default.
+
+    Returns
+    -------
+    DataFrame of n rows
+        Columns of `_casewise_table`.
+
+    Raises
+    ------
+    NotSupportedError
+        `method` is "loo" and the covariance is robust or `data` is passed; or the fit has no rows.
     """
     fit: FittedModel[Any] = results._fit
     check_word("method", method, ("apparent", "loo"))
@@ -278,16 +296,18 @@ def _score_new_rows(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[Cod
 def _squared_distances(
     fit: FittedModel[Any], design_rows: DesignRows, axes: pd.DataFrame | None, *, left_out: bool
 ) -> Floats:
-    """Return squared distances (n, K) of rows to the class centroids.
+    """Return squared distances (n, K) of rows to the class centroids, NaN for incomplete rows.
+
+    They are in units of the unbiased covariance (divisor N - K or n_k - 1), or of a robust one.
 
     Parameters
     ----------
     fit : FittedModel
     design_rows : DesignRows
     axes : DataFrame (n, q) or None
-        Canonical scores, in whose space distances are measured.
+        Scores on q canonical axes, in whose space distances are measured; None for the space of all columns.
     left_out : bool
-        Whether each row is left out.
+        Whether the rows are rows of the fit, each left out of the centroids; ignored with `axes`.
     """
     d2 = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
     estimates = fit.estimates
@@ -326,7 +346,15 @@ def _casewise_table(
     axes : DataFrame (n, q) or None
         Canonical scores, which are appended.
     left_out : bool
-        Whether each row is left out.
+        Whether the rows are rows of the fit, each left out.
+
+    Returns
+    -------
+    DataFrame of n rows
+        Columns actual, predicted, misclassified (nullable boolean); of the predicted class p (upper tail of
+        chi-square with df degrees of freedom), df (number of columns or axes), posterior, D2 (squared
+        distance); second, second_p, second_posterior, second_D2 of the class with the second largest
+        posterior; and the columns of `axes`.
     """
     d2 = _squared_distances(fit, design_rows, axes, left_out=left_out)
     p = posteriors(scores)
@@ -337,6 +365,7 @@ def _casewise_table(
     second = np.where(predicted < 0, -1, np.argsort(-scores, axis=1, kind="stable")[:, 1])
 
     def select_class(codes: Codes, values: Floats) -> Floats:
+        """Return the value of the class codes[i] in each row i of values (n, K), NaN if it is -1."""
         return np.where(codes < 0, np.nan, values[row_index, codes])
 
     columns = {

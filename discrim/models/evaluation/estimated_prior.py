@@ -74,7 +74,10 @@ class PriorEstimateOptions(NamedTuple):
     seed: int | None = None
 
     def validate(self) -> PriorEstimateOptions:
-        """Raise DataError for an option that is not valid; return the options unchanged."""
+        """Raise DataError for an option that is not valid; return the options unchanged.
+
+        `replicates` and `seed` are checked by `BootstrapSamples`.
+        """
         check_number("tol", self.tol, 0, 1, ends="()", description="a small number", also=", such as 1e-10")
         check_integer("maxiter", self.maxiter, 1)
         check_level(self.level)
@@ -88,11 +91,13 @@ class _BatchDensities(NamedTuple):
     Attributes
     ----------
     densities : (n, J) float
-        Densities of the J classes with a positive prior, relative to the largest of each row.
+        Densities (not logarithms) of the J classes with a positive prior, relative to the largest of each
+        row.
     weights : (n,) float or None
-        Frequency weights.
+        Frequency weights, all positive.
     missing, impossible : int
-        Number of other rows: with a missing value, or with zero density in every such class.
+        Numbers of other rows: with a missing value or weight, and with zero density in every such class. Rows
+        of weight zero are left out and not counted, unless they are impossible.
     """
 
     densities: Floats
@@ -119,6 +124,18 @@ def estimate_prior(
         Options for missing values and unseen levels.
     weights : column name, (n,) array or None
         Frequency weights.
+
+    Returns
+    -------
+    PriorEstimate
+
+    Raises
+    ------
+    NotSupportedError
+        The model has no posteriors; or a bootstrap is requested and the fit has no rows, the batch is not a
+        table in memory, or missing columns would be integrated out by the call only.
+    DataError
+        An option is not valid, `data` is None, or no row is informative about its class.
     """
     fit.require_posteriors("estimate_prior()")
     options.validate()
@@ -284,16 +301,23 @@ def estimate_proportions(
     prior : Series by class
     options : PriorEstimateOptions
     title : str
-        Title of the model.
+        Title of the model, for the summary.
     densities_are_known : bool
-        Whether the densities are exact and not estimates of a fit.
+        Whether the densities are exact and not estimates of a fit; the result then has no note on their
+        error.
     bootstrap : callable, optional
         Function of the positions (J,) of the classes with a positive prior and of this prior (J,), which
-        returns proportions (B, J) in bootstrap samples.
+        returns proportions (B, J) in B bootstrap samples. It is called after the proportions are estimated.
 
     Returns
     -------
     PriorEstimate
+        A ConvergenceWarning is issued if the search did not converge.
+
+    Raises
+    ------
+    DataError
+        No row is informative about its class.
     """
     prior_values = prior.to_numpy(dtype=np.float64)
     class_index = np.flatnonzero(prior_values > 0)
@@ -346,7 +370,7 @@ def _informative_rows(
     Parameters
     ----------
     scores : iterator
-        Yields log densities (m, K) and weights (m,) or None.
+        Yields log densities (m, K), up to a constant of each row, and weights (m,) or None.
     class_index : (J,) int
         Positions of the classes with a positive prior.
     n_classes : int
@@ -391,17 +415,20 @@ class PriorEstimate(SummarizedResults):
         The shares, which sum to one. A share of zero is exactly zero.
     bse : Series by class
         Standard errors, missing for shares of zero and for shares that the rows do not determine. The
-        standard errors of other shares treat shares of zero as fixed.
+        standard errors of other shares treat shares of zero as fixed. With interval="bootstrap", standard
+        deviations of the shares in the samples, missing only for classes with a prior of zero.
     table : DataFrame by class
         fit: the prior of the fit. estimate, se, low, high: the share. slope: the slope of the mean
-        log-likelihood along the share, minus one; it is 0 for a share above zero, and at most 0 for a share
-        of zero.
-    test : TestResult
-        Likelihood-ratio test that the shares equal the prior of the fit.
+        log-likelihood along the share, minus one; it is 0 for a share above zero, at most 0 for a share of
+        zero, and missing for a class with a prior of zero.
+    test : TestResult or None
+        Likelihood-ratio test that the shares equal the prior of the fit; None if only one class has a
+        positive prior.
     nobs : int or float
         Number of rows that are informative about their class, or the sum of their weights.
     missing, impossible : int
-        Numbers of rows that are left out: with a missing value, and with probability zero in every class.
+        Numbers of rows that are left out: with a missing value or weight, and with probability zero in every
+        class.
     steps : dict
         Number of steps of "EM" and of "Newton".
     converged : bool
@@ -445,7 +472,7 @@ class PriorEstimate(SummarizedResults):
         bootstrap_proportions : (B, J) float or None
             Estimates from bootstrap samples, for standard errors and intervals.
         progress : callable
-            Function that is called with the share of the work that is done.
+            Called with 1 for each class whose profile likelihood interval is computed.
         """
         classes = prior.index
         densities = batch.densities
@@ -505,7 +532,10 @@ class PriorEstimate(SummarizedResults):
         options: PriorEstimateOptions,
         progress: Callable[[float], object],
     ) -> tuple[Floats, Floats]:
-        """Compute the limits of the intervals of the class proportions.
+        """Compute the limits of the intervals of the class proportions, by `options.interval`.
+
+        For "bootstrap" only the limits of shares of zero are computed, from the profile likelihood: the
+        caller adds the percentiles.
 
         Parameters
         ----------
@@ -515,12 +545,12 @@ class PriorEstimate(SummarizedResults):
         estimate : ClassProportions
         options : PriorEstimateOptions
         progress : callable
-            Called with 1 for each class.
+            Called with 1 for each class whose profile likelihood interval is computed.
 
         Returns
         -------
         low, high : (K,) float
-            NaN if the limit is not defined.
+            NaN if the limit is not defined, as for classes with a prior of zero.
         """
         low, high = np.full((2, len(self.prior)), np.nan)
         if options.interval == "wald":
@@ -542,11 +572,11 @@ class PriorEstimate(SummarizedResults):
     @property
     @with_display_formats(every="share", slope="general")
     def table(self) -> pd.DataFrame:
-        """Prior of the fit, estimated shares, standard errors and intervals, by class."""
+        """Copy of the shares by class: columns fit (prior of the fit), estimate, se, low, high and slope."""
         return self._table.copy()
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of the estimated shares, classes by classes; shares of zero are treated as fixed."""
+        """Covariance of the estimated shares, classes by classes; NaN where `bse` is missing."""
         names = self.prior.index
         return pd.DataFrame(self._covariance.copy(), index=names, columns=names)
 
@@ -583,7 +613,7 @@ class PriorEstimate(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys among "header" and "shares", in the order wanted, or "all"; by default all.
         """
         from discrim.report.tables import summarize
 

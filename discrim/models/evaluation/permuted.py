@@ -44,19 +44,26 @@ def shared_folds(
     ----------
     design_rows : DesignRows
     folds : int, column name or (n,) array
-        Number of folds F, or the fold of each row.
+        Number of folds F, or the label of the fold of each row.
     repeats : int
-        Number of random partitions into folds, R.
+        Number of random partitions into folds, R; 1 if `folds` has labels.
     groups : column name, (n,) array or None
-        Groups whose rows stay in one fold.
+        Groups whose rows stay in one fold; only with a number of folds.
     seed : int
+        Non-negative seed; a generator is refused.
 
     Returns
     -------
     fold_ids : (R, n) int
-        Fold of each row, -1 for rows without a class.
+        Fold of each row, from 0, -1 for rows without a class. Rows with a missing value in another column
+        have a fold, too.
     labels : list of length F
-        Names of the folds.
+        Names of the folds: the labels of the user, by first appearance, or the numbers 1 to F.
+
+    Raises
+    ------
+    DataError
+        An argument is not valid, a labelled row has no fold or group, or the rows or groups are too few.
     """
     check_integer("repeats", repeats, 1)
     check_memory(
@@ -99,7 +106,7 @@ def shared_folds(
 def _option_values(vector: Any, table: Table, option: str) -> pd.Series:
     """Return the values of an option with one value for each row, such as `groups=`, as a Series.
 
-    Raises DataError if the length or the index differs from the table.
+    Raises DataError if the length or the index differs from the table, and TypeError for an iterator.
 
     Parameters
     ----------
@@ -131,7 +138,9 @@ def _option_values(vector: Any, table: Table, option: str) -> pd.Series:
 def number_labels(
     vector: Any, table: Table, option: str, is_labelled: NDArray[np.bool_] | None = None
 ) -> Codes:
-    """Number the labels of a vector in the order of their first appearance.
+    """Number the labels of a vector from 0 in the order of their first appearance.
+
+    Raises DataError if the vector does not have one value for each row.
 
     Parameters
     ----------
@@ -141,7 +150,7 @@ def number_labels(
     option : str
         Name of the option for error messages.
     is_labelled : (n,) bool, optional
-        Rows whose label must not be missing.
+        Rows whose label must not be missing (DataError); by default any label may be.
 
     Returns
     -------
@@ -186,18 +195,22 @@ class PermutationDesign:
     ----------
     folds : (n,) int or None
         Folds of the user; None for new random folds in each permutation.
-    labels : list
-        Names of the folds.
+    labels : list of length F
+        Names of the F folds; their number is used for random folds, too.
     repeats : int
-        Number of random partitions.
+        Number R of random partitions in each permutation.
     groups, within : column name, vector or None
-        Groups that exchange labels as a whole, and blocks within which labels are permuted.
+        Groups that exchange labels as a whole and stay in one fold, and blocks within which labels are
+        permuted. If groups have rows of several classes, each block must be part of one group: rows are then
+        permuted within the blocks.
     permutations : int
+        Number of permutations.
     seed : int
+        Seed of the permutations and of their folds.
     nested : bool
         Whether choices of the fit are repeated in each fold.
     refit_prior : bool or None
-        Whether class proportions are estimated without each fold.
+        Whether class proportions are estimated without each fold; None for the model's default.
     """
 
     folds: Codes | None
@@ -218,19 +231,19 @@ class Permutations:
     Attributes
     ----------
     rates : Series of length P
-        Hit rates of the permuted labels.
+        Hit rates of the P permutations of the labels, numbered from 1.
     estimate : float
-        Hit rate of the true labels.
+        Hit rate of the true labels: the proportion of correct predictions, averaged over repeats.
     pvalue : float
-        (1 + b) / (1 + P), with b the number of rates that are as large or larger.
+        (1 + b) / (1 + P), with b the number of rates that are as large as `estimate` or larger.
     min_pvalue : float
         Approximate lower bound of the p-value: 1 / (1 + P), or one over the number of labellings if these are
         so few that the true one is often drawn. If m classes of equal size can exchange their names, m!
         labellings have the same hit rate, and p is at least m! times the bound.
     labellings : float
-        Number of different labellings that a permutation can produce.
+        Number of different labellings that a permutation can produce, rounded to an integer below 1e9.
     permuted_units : str
-        Description of the units that exchanged labels.
+        Phrase for the units that exchanged labels, such as "rows within 'subject'".
     n_redrawn : int
         Number of permutations that were drawn again, because the model could not be fitted without some fold.
     seed : int
@@ -249,7 +262,11 @@ class Permutations:
     @property
     @with_display_formats(every="share")
     def table(self) -> pd.DataFrame:
-        """Hit rate, its mean and 95% quantile under permutation, p-value and its lower bound, in one row."""
+        """Test in one row, "hit rate".
+
+        Columns estimate, by_chance and quantile_95 (mean and 95% quantile of `rates`), p, least_p
+        (`min_pvalue`) and permutations (their number).
+        """
         row = {
             "estimate": self.estimate,
             "by_chance": float(self.rates.mean()),
@@ -301,6 +318,8 @@ def check_permutations(permutations: Any, within: Any) -> None:
 def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: PermutationDesign) -> Permutations:
     """Compute hit rates of permuted labels and the p-value of the observed one.
 
+    A permutation to which the model cannot be fitted is drawn again.
+
     Parameters
     ----------
     fit : FittedModel
@@ -311,6 +330,13 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     Returns
     -------
     Permutations
+
+    Raises
+    ------
+    NotSupportedError
+        The fit has no rows, or too many permutations failed (`MAX_REDRAWS_PER_PERMUTATION`).
+    DataError
+        The groups or blocks are not valid; see `_permutation_scheme`.
     """
     design_rows = fit.require_rows("permutations=")
     used = used_codes(design_rows)
@@ -352,7 +378,10 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
 def _permutation_scheme(
     fit: FittedModel[Any], row_codes: Codes, design: PermutationDesign
 ) -> tuple[resampling.LabelPermutation, str]:
-    """Return the permutation scheme that `groups` and `within` describe, and its description.
+    """Return the permutation scheme of the used rows by `groups` and `within`, and `permuted_units`.
+
+    Raises DataError if a group has rows of several classes or blocks, if groups that are nested in classes
+    are folds, or if no permutation changes the labels.
 
     Parameters
     ----------
@@ -366,6 +395,7 @@ def _permutation_scheme(
     codes = row_codes[is_used]
 
     def label_codes(vector: Any, option: str) -> Codes | None:
+        """Number the labels of the used rows; None if the option is not passed."""
         return None if vector is None else number_labels(vector, table, option, is_used)[is_used]
 
     groups = label_codes(design.groups, "groups")
@@ -418,6 +448,8 @@ def quoted_name(vector: Any) -> str:
 def _raise_if_nested_folds(design: PermutationDesign, codes: Codes, is_used: NDArray[np.bool_]) -> None:
     """Raise DataError if each fold of the user has rows of one class, because single rows are permuted.
 
+    Folds of one row each are valid.
+
     Parameters
     ----------
     design : PermutationDesign
@@ -447,7 +479,10 @@ def _permuted_hit_rate(
     design: PermutationDesign,
     rng: np.random.Generator,
 ) -> float:
-    """Cross-validate permuted labels, on new folds, and return the hit rate.
+    """Cross-validate permuted labels, on new folds unless the user specified them, and return the hit rate.
+
+    Class proportions are estimated from the permuted labels, unless the user specified the prior. Raises
+    NotSupportedError or DataError if the model cannot be fitted.
 
     Parameters
     ----------
@@ -455,9 +490,10 @@ def _permuted_hit_rate(
     codes : (n,) int
         Permuted classes, -1 for rows that are not used.
     group_codes : (n,) int or None
-        Groups whose rows stay in one fold.
+        Groups whose rows stay in one fold; None without groups.
     design : PermutationDesign
     rng : numpy.random.Generator
+        Generator of the folds.
     """
     design_rows = fit.design_rows.with_codes(codes)
     used = codes >= 0
@@ -491,7 +527,9 @@ def _permuted_folds(
     design: PermutationDesign,
     rng: np.random.Generator,
 ) -> Codes:
-    """Return folds (R, n) for permuted labels, -1 for rows that are not used.
+    """Return folds (R, n) for permuted labels, stratified by them, -1 for rows that are not used.
+
+    Folds of the user are returned unchanged, with R = 1.
 
     Parameters
     ----------
@@ -523,13 +561,16 @@ def _row_weights_or_ones(design_rows: DesignRows) -> Floats:
 def _mean_hit_rate(fit: FittedModel[Any], codes: Codes, predicted: Codes) -> float:
     """Return the hit rate, averaged over repeats and weighted by the prior if the user specified one.
 
+    Rows are weighted by their frequency weights. Rows without a prediction in some repeat are left out; NaN
+    if none remains.
+
     Parameters
     ----------
     fit : FittedModel
     codes : (n,) int
-        Actual classes.
+        Actual classes, -1 for rows that are not used.
     predicted : (R, n) int
-        Predicted classes in each repeat, -1 if missing.
+        Predicted classes in each of R repeats, -1 if missing.
     """
     is_evaluated = (codes >= 0) & (predicted >= 0).all(axis=0)
     prior = None if fit.estimates.estimated_prior else fit.prior_values()

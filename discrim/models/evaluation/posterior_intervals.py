@@ -43,19 +43,26 @@ def posterior_intervals(
     data : table or None
         New rows; None for the rows of the fit.
     method : {"delta", "bootstrap"}
+        Delta method, or percentiles under fits to bootstrap samples of the rows of the fit.
     level : float
-        Level of the intervals.
+        Level of the intervals, such as 0.95.
     replicates : int
         Number of bootstrap samples.
     seed : int or None
-        Seed of the bootstrap.
+        Seed of the bootstrap; None for a random one.
     unseen : {"raise", "missing"}, optional
-        Whether an unseen level is an error or a missing value.
+        Whether an unseen level is an error or a missing value; by default as in the fit.
 
     Returns
     -------
     DataFrame of n rows
-        Columns posterior, low and high of each class.
+        Columns (class, "posterior" | "low" | "high"); NaN for rows with a missing value.
+
+    Raises
+    ------
+    NotSupportedError
+        "delta" and the model is neither logistic nor normal with distances in closed form, or a class is too
+        small; or "bootstrap" and the fit has no rows.
     """
     check_level(level)
     design_rows = fit.new_rows(data, MissingPolicy(unseen))
@@ -99,7 +106,10 @@ def posterior_intervals(
 
 
 def _score_covariance_function(fit: FittedModel[Any]) -> Callable[[Floats], ScoreCovariance]:
-    """Return a function of rows (m, p) that computes the sampling covariance of their scores."""
+    """Return a function of rows (m, p), p columns, that computes the sampling covariance of their K scores.
+
+    The fit is a logistic regression or has normal classes; its proportions vary if it estimated the prior.
+    """
     if isinstance(fit.estimates, LogisticFit):
         score_covariances = fit.estimates.score_covariances()
         return lambda x: ScoreCovariance(*score_covariances(x))
@@ -125,7 +135,10 @@ def _score_covariance_function(fit: FittedModel[Any]) -> Callable[[Floats], Scor
 def _bootstrap_intervals(
     fit: FittedModel[Any], design_rows: DesignRows, level: float, replicates: int, seed: int | None
 ) -> Floats:
-    """Return posteriors, and percentiles of posteriors under fits to bootstrap samples of the rows.
+    """Return posteriors of the fit, and percentiles of posteriors under fits to bootstrap samples.
+
+    The rows of the fit are sampled, stratified by class. If the fit estimated its prior, class proportions
+    are drawn, too.
 
     Parameters
     ----------
@@ -142,7 +155,7 @@ def _bootstrap_intervals(
     Returns
     -------
     (n, K, 3) float
-        Posterior, lower and upper limit.
+        Posterior of the fit, lower and upper limit; NaN for rows with a missing value.
     """
     samples = BootstrapSamples(fit.require_rows('method="bootstrap"'), replicates, seed)
     k = len(fit.classes)

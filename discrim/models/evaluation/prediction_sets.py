@@ -51,9 +51,9 @@ class CalibrationRows(NamedTuple):
     Attributes
     ----------
     values : (n,) float
-        Nonconformity of each row in its own class.
+        Nonconformity of each row in its own class; larger values are less typical.
     codes : (n,) int
-        Classes.
+        Classes, none missing.
     weights : (n,) float or None
         Frequency weights.
     """
@@ -96,7 +96,9 @@ def calibration_rows(
     weights: Any = None,
     missing_policy: MissingPolicy = AS_FITTED,
 ) -> CalibrationRows:
-    """Read and score calibration rows that the fit has not used; a warning counts incomplete rows.
+    """Read and score calibration rows that the fit has not used; a warning counts dropped rows.
+
+    Raises DataError if all rows are dropped.
 
     Parameters
     ----------
@@ -104,7 +106,8 @@ def calibration_rows(
     data : table or source of tables
         Calibration rows with their response.
     score_blocks : callable
-        Function of `DesignRows` that yields row slices and scores (m, K), NaN for rows with missing values.
+        Function of `DesignRows` that yields row slices and the nonconformity (m, K) of their rows in each
+        class, NaN for rows with missing values.
     weights : column name, (n,) array or None
         Frequency weights.
     missing_policy : MissingPolicy
@@ -113,10 +116,11 @@ def calibration_rows(
     Returns
     -------
     CalibrationRows
-        The rows with a class, a score and a positive weight.
+        The rows with a class, a nonconformity in it and a positive weight.
     """
 
     def compute_nonconformity(design_rows: DesignRows) -> Floats:
+        """Return the nonconformity (m, K) of a chunk of m rows, NaN if missing."""
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Calibration")
         out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
         for row_slice, chunk_values in score_blocks(design_rows):
@@ -156,11 +160,11 @@ def warn_of_small_classes(
     Parameters
     ----------
     counts : (K,) float
-        Numbers of calibration rows.
+        Numbers of calibration rows, or sums of weights, by class.
     classes : Index of length K
         Class labels.
     level : float
-        Level of the intervals.
+        Level of the sets, such as 0.95.
     possible_mask : (K,) bool
         Classes with a positive prior; other classes are not checked.
     """
@@ -177,6 +181,7 @@ def warn_of_small_classes(
 
 
 SET_SIZES = pd.CategoricalDtype(["empty", "single", "several", "full"])
+"""Sizes of a set; "full" has all classes with a positive prior, even if there is only one."""
 
 COVERAGE_STATEMENTS = {
     "split": (
@@ -197,7 +202,7 @@ COVERAGE_STATEMENTS = {
 
 @dataclass(frozen=True, slots=True)
 class PredictionSetOptions:
-    """Options of `ClassifierResults.predict_set`, with the same names."""
+    """Options of `ClassifierResults.predict_set`, with the same names except `missing_policy`."""
 
     level: float = 0.95
     by: str | None = None
@@ -213,7 +218,24 @@ class PredictionSetOptions:
     missing_policy: MissingPolicy = AS_FITTED
 
     def with_defaults(self, fit: FittedModel[Any], data: Any) -> PredictionSetOptions:
-        """Return the options with defaults filled in; raise an error for an option that cannot be used."""
+        """Return the options with defaults filled in; raise an error for an option that cannot be used.
+
+        `method` is by default "loo", or "split" with `calibration`. `score` is by default "lac", or "margin"
+        for a model without posteriors.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        data : table or None
+            Rows to predict, of which only None, the rows of the fit, is checked.
+
+        Raises
+        ------
+        DataError
+            An option is not valid, or cannot be combined with `method` or `calibration`.
+        NotSupportedError
+            The score requires posteriors that the model lacks, or "split" would predict the rows of the fit.
+        """
         check_level(self.level)
         check_word("by", self.by, ("class",), optional=True)
         check_word("method", self.method, ("loo", "cv", "split"), optional=True)
@@ -249,7 +271,7 @@ class PredictionSetOptions:
         return replace(self, method=method, score=score)
 
     def generator(self) -> np.random.Generator | None:
-        """Return a random generator to break ties for smoothed sets; None for sets without smoothing."""
+        """Return a random generator with the seed, for smoothed sets; None for sets without smoothing."""
         return random_generator(self.seed) if self.smoothed else None
 
 
@@ -260,12 +282,13 @@ class SetCalibration:
     Attributes
     ----------
     options : PredictionSetOptions
-    references : list of Reference
-        One distribution of calibration scores, or one for each class.
+        Options with defaults filled in.
+    references : list of CalibrationScores
+        One distribution of nonconformity for all classes, or with `by="class"` one for each of the K classes.
     possible_mask : (K,) bool
         Classes with a positive prior; others are in no set.
     notes : dict
-        Entries of the `attrs` of a table of sets.
+        Entries of the `attrs` of a table of sets; see `_set_notes`.
     """
 
     options: PredictionSetOptions
@@ -274,7 +297,7 @@ class SetCalibration:
     notes: dict[str, Any]
 
     def reference_of_class(self, k: int) -> CalibrationScores:
-        """Return the distribution of calibration scores for class k."""
+        """Return the distribution of the nonconformity of calibration rows for class k (position)."""
         return self.references[k if len(self.references) > 1 else 0]
 
     def predict_sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
@@ -305,14 +328,16 @@ class SetCalibration:
         design_rows : DesignRows
             Rows of the table.
         pvalues : (n, K) float
-            Conformal p-values, NaN if missing. A set has the classes whose p-value exceeds 1 - level.
+            Conformal p-values, NaN if missing, -1 for classes with a prior of zero. A set has the classes
+            whose p-value exceeds 1 - level.
         predicted : (n,) int
             Predicted classes, -1 if missing, which fill empty sets if `options.empty` is "best".
 
         Returns
         -------
         DataFrame of n rows
-            Column "set" with the size of the set, and a nullable boolean column for each class.
+            Column "set" with the size (`SET_SIZES`), and for each class a nullable boolean column of whether
+            it is in the set; all are missing in rows without p-values. `attrs` has the notes.
         """
         missing = np.asarray(np.isnan(pvalues).any(axis=1))
         is_in_set = pvalues > miss_probability(self.options.level)
@@ -352,7 +377,7 @@ class LeftOutRows:
     weights : (n,) float or None
         Frequency weights.
     tie_shares : (n,) float or None
-        Random numbers from 0 to 1 that break ties in smoothed sets.
+        Random numbers from 0 to 1, the weight of ties in p-values of smoothed sets; None without smoothing.
     """
 
     design_rows: DesignRows
@@ -371,7 +396,10 @@ class LeftOutRows:
         )
 
     def predict_sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
-        """Return the table of prediction sets of these rows, each calibrated without the row itself."""
+        """Return the table of prediction sets of these rows, each calibrated without the row itself.
+
+        See `SetCalibration.to_frame`.
+        """
         n, k = self.nonconformity.shape
         own_classes = np.maximum(self.codes, 0)
         own_scores = self.nonconformity[np.arange(n), own_classes]
@@ -400,6 +428,9 @@ def calibrate_sets(
     fit: FittedModel[Any], options: PredictionSetOptions
 ) -> tuple[SetCalibration, LeftOutRows | None]:
     """Return the calibration of prediction sets, and the left-out rows of the fit if these calibrate them.
+
+    Rows of classes with a prior of zero are not used. A warning names classes with too few rows for the
+    level.
 
     Parameters
     ----------
@@ -451,12 +482,16 @@ def calibrate_sets(
 def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
     """Score the rows of the fit by rules that are fitted without them.
 
+    Raises NotSupportedError if the fit has no rows or the model cannot leave them out, and PriorError if the
+    fit has a prior of zero for a class to which `options.prior` gives a positive one.
+
     Parameters
     ----------
     fit : FittedModel
     options : PredictionSetOptions
+        `method` is "loo" or "cv".
     prior : (K,) float or None
-        Prior of the sets, by class.
+        `options.prior` as an array, or the prior of the fit; None for a model without posteriors.
     """
     calibration_hint = f"a table of new rows with the response, {fit.design_rows.design.response!r}."
     if not fit.has_rows:
@@ -483,7 +518,7 @@ def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: 
 
 
 def _prior_score_shift(fit: FittedModel[Any], prior: Floats) -> Floats:
-    """Return the change (K,) of the scores of the fit under another prior (K,).
+    """Return the change (K,) of the scores of the fit under another prior (K,): log ratios, -inf for zero.
 
     Raises PriorError for a class with a prior of zero in the fit only.
     """
@@ -512,7 +547,7 @@ def _nonconformity_blocks(
     fit : FittedModel
     options : PredictionSetOptions
     rng : Generator or None
-        Generator that breaks ties of smoothed sets.
+        Generator for smoothed sets; None without smoothing.
     design_rows : DesignRows
     """
     for row_slice, scores in score_chunks(
@@ -524,9 +559,10 @@ def _nonconformity_blocks(
 def _nonconformity(
     scores: Floats, options: PredictionSetOptions, rng: np.random.Generator | None
 ) -> tuple[Floats, Floats | None]:
-    """Return the nonconformity (m, K) of scores (m, K), and random numbers (m,) that break ties.
+    """Return the nonconformity (m, K) of scores (m, K), and random weights (m,) of ties, from 0 to 1.
 
-    With `rng` None, for sets without smoothing, there are no random numbers (None).
+    With a generator the nonconformity "aps" also adds a random fraction of the posterior of the class itself.
+    Without one (None), for sets without smoothing, the weights are None.
     """
     score: Any = options.score
     if rng is None:
@@ -543,7 +579,13 @@ def _set_notes(fit: FittedModel[Any], options: PredictionSetOptions, counts: Flo
     fit : FittedModel
     options : PredictionSetOptions
     counts : (K,) float
-        Numbers of calibration rows by class.
+        Numbers of calibration rows, or sums of weights, by class.
+
+    Returns
+    -------
+    dict
+        "promise" (the statement, a sentence), "level", "method", "by", "score", and "calibration_rows" (dict
+        of counts by class label).
     """
     within = " within each class" if options.by == "class" else ""
     statement = COVERAGE_STATEMENTS[str(options.method)].format(level=options.level, within=within)
@@ -577,7 +619,8 @@ def prediction_set_function(
     Returns
     -------
     callable
-        Function of results and a table that returns the table of prediction sets.
+        Function of results and a table that returns the table of prediction sets. If `data` is None, the
+        table is ignored: the sets are those of the rows of the fit.
     """
     options = options.with_defaults(fit, data)
     calibration, left_out = calibrate_sets(fit, options)

@@ -38,7 +38,7 @@ class Split(NamedTuple):
     Attributes
     ----------
     train, test : (n,) float
-        How often each row is a training row and a test row.
+        How often each of the n rows of the table is a training row and a test row.
     """
 
     train: Floats
@@ -88,7 +88,9 @@ def read_splits(cv: Any, design_rows: DesignRows, alternative: str) -> tuple[Spl
 
 
 def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Floats:
-    """Return how often each row of the table (n,) is selected.
+    """Return how often each row of the table (n,) is selected; positions may repeat.
+
+    Raises DataError if the selection is not valid.
 
     Parameters
     ----------
@@ -128,7 +130,7 @@ def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Fl
 
 
 def used_splits(splits: Sequence[Split], design_rows: DesignRows) -> tuple[Split, ...]:
-    """Return the splits restricted to the rows that a fit uses."""
+    """Return the splits with entries for the rows that a fit uses only: `train` and `test` get shorter."""
     used = used_codes(design_rows) >= 0
     return tuple(Split(train[used], test[used]) for train, test in splits)
 
@@ -140,12 +142,13 @@ def split_moments(
     *,
     with_roots: bool = True,
 ) -> Iterator[ClassMoments]:
-    """Iterate over the moments of the training rows of each split.
+    """Iterate over the moments of the training rows of each split, weighted by their counts and weights.
 
     Parameters
     ----------
     design_rows : DesignRows
     splits : sequence of Split
+        Splits of the rows of the table.
     required_moments : ScatterType
         Second moments to compute.
     with_roots : bool
@@ -170,7 +173,7 @@ class TuningFolds:
         Seed of the random assignment of rows to folds. If the user passes no seed, one is drawn and stored,
         to repeat the choice.
     splits : tuple of Split
-        The splits; empty for folds.
+        Splits of the user, or folds of whole groups; empty for random folds.
     """
 
     count: int
@@ -190,7 +193,8 @@ class TuningFolds:
         design_rows : DesignRows
             The rows of the fit.
         groups : (n,) int, optional
-            Group of each row; rows of one group are assigned to the same fold.
+            Group of each row; rows of one group are assigned to the same fold. Ignored for splits. Folds of
+            groups are returned as splits.
 
         Returns
         -------
@@ -214,7 +218,7 @@ class TuningFolds:
     def training_moments(
         self, design_rows: DesignRows, required_moments: ScatterType, *, with_roots: bool = True
     ) -> tuple[Iterable[ClassMoments], list[Floats]]:
-        """Compute the moments of the training rows of each fold.
+        """Compute the moments of the training rows of each fold; random folds are stratified by class.
 
         Parameters
         ----------
@@ -228,8 +232,9 @@ class TuningFolds:
         Returns
         -------
         moments : iterable of ClassMoments
+            One for each fold, which may be computed during the iteration.
         test_counts : list of (n,) float
-            How often each row is a test row, for each fold.
+            How often each row of the table is a test row, for each fold.
         """
         if self.splits:
             moments = split_moments(design_rows, self.splits, required_moments, with_roots=with_roots)
@@ -241,7 +246,7 @@ class TuningFolds:
         ), test_counts
 
     def describe_training_rows(self, fold: int) -> tuple[str, str]:
-        """Return phrases for a message: the training rows of a fold, and how to get more of them."""
+        """Return phrases for a message: the training rows of a fold (from 0), and how to get more of them."""
         if self.splits:
             return f"Among the training rows of split {fold + 1} of folds", "splits with more training rows"
         return f"Without fold {fold + 1} of {self.count}", "more folds"
@@ -269,7 +274,13 @@ class GridSearch:
     count: int = 0
 
     def acceptable_values(self, path: pd.DataFrame) -> NDArray[Any]:
-        """Return the candidate values (first column of a table of errors) that the rule `select` accepts."""
+        """Return the candidate values that the rule `select` accepts, in the order of the table.
+
+        Parameters
+        ----------
+        path : DataFrame
+            One row for each candidate: the value in the first column, its "error" and, for "1se", its "se".
+        """
         standard_errors = path["se"].to_numpy() if self.select == "1se" else None
         return np.asarray(
             path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy(), standard_errors)]
@@ -319,7 +330,7 @@ def raise_if_no_test_rows(test_counts: Floats, subject: str) -> None:
     test_counts : array of float
         How often each row is a test row.
     subject : str
-        Chosen quantity in the message, a plural noun.
+        Chosen quantity in the message, a plural noun such as "penalties".
     """
     if not test_counts.any():
         raise DataError(
@@ -340,16 +351,17 @@ def iterate_test_rows(
     test_counts : sequence of (n,) float
         How often each row of the table is a test row, for each fold.
     progress : callable, optional
-        Called with the number of rows after each fold.
+        Called with the number of rows of a block, once for each fold.
 
     Yields
     ------
     fold : int
     x : (m, p) float
+        Values of the p columns of the design, in the test rows of one block.
     codes : (m,) int
         Classes.
     counts : (m,) float
-        How often each row counts.
+        Positive `test_counts` of the rows, times their frequency weights.
     """
     for rows, x, codes, weights in used_rows(design_rows):
         positions = row_positions(rows)

@@ -55,9 +55,10 @@ MeasureType = Literal["distance", "common", "density", "scores"]
 class TypicalityMeasure:
     """Quantity that is ranked for typicality; larger values are less typical of the class.
 
-    `measure_type` is "distance" (squared distances with a closed form for leaving out), "common" (of a common
-    covariance or robust), "density" (minus twice the log density) or "scores" (nonconformity of the scores).
-    `total_distribution` is the normal distribution of all rows, to which relative distances refer.
+    `measure_type` is "distance" (squared distances under unbiased covariances, with a closed form for leaving
+    out), "common" (squared distances under a common or robust covariance without one), "density" (minus twice
+    the log density) or "scores" (nonconformity of the scores of the rule). `total_distribution` is the normal
+    distribution of all rows, whose squared distances are subtracted for relative measures; None for others.
     """
 
     measure_type: MeasureType
@@ -66,7 +67,10 @@ class TypicalityMeasure:
     def compute_new_rows(
         self, fit: FittedModel[Any], design_rows: DesignRows
     ) -> Iterator[tuple[slice, Floats]]:
-        """Iterate over row slices and values (m, K) of the measure for rows that were not used in the fit."""
+        """Iterate over row slices and values (m, K) of the measure for rows that were not used in the fit.
+
+        Rows with a missing value have NaN.
+        """
         if self.measure_type in ("distance", "common"):
             estimates = fit.estimates
             distances = (
@@ -101,14 +105,19 @@ class TypicalityMeasure:
         x : (m, p) float
             Rows.
         left_out : (m,) float or None
-            Distances to the distribution of the other rows, if each row is left out; else None.
+            Squared distances to the distribution of the other rows, if each row is left out; else None.
         """
         if self.total_distribution is None:
             return values
         return values - (self.total_distribution.squared(x) if left_out is None else left_out)[:, None]
 
     def compute_left_out_rows(self, fit: FittedModel[Any]) -> Floats:
-        """Return the measure (n, K) of the rows of the fit, each computed from estimates without the row."""
+        """Return the measure (n, K) of the rows of the fit, each computed from estimates without the row.
+
+        NaN for rows that are not used; infinite in its own class for a "distance" that does not exist without
+        the row. Raises NotSupportedError if the fit has no rows, the covariance is robust, or a "common" or
+        "density" measure requires a refit for each row.
+        """
         design_rows = fit.require_rows(
             "typicality()", "pass calibration=, a table of rows with their response"
         )
@@ -196,8 +205,8 @@ def _select_measure_type(fit: FittedModel[Any]) -> MeasureType:
 def typicality_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMeasure:
     """Return the measure by which rows are compared with the classes of a fit.
 
-    With `relative`, distances to the distribution of all rows are subtracted; NotSupportedError is raised if
-    these are not defined for the fit.
+    With `relative`, squared distances to the distribution of all rows are subtracted. NotSupportedError is
+    raised if these are not defined: for "scores", covariates, and a singular total covariance.
     """
     measure_type = _select_measure_type(fit)
     if not relative:
@@ -229,13 +238,13 @@ def typicality_measure(fit: FittedModel[Any], *, relative: bool) -> TypicalityMe
 
 @dataclass(frozen=True, slots=True)
 class TypicalityRanks:
-    """Reference distributions of a measure, one for each class, for p-values of new rows."""
+    """Reference distributions of a measure, one for each of the K classes, for p-values by rank."""
 
     measure: TypicalityMeasure
     references: list[CalibrationScores]
 
     def rank_new_rows(self, fit: FittedModel[Any], design_rows: DesignRows) -> Floats:
-        """Return p-values (n, K) of rows that were not used in the fit."""
+        """Return p-values (n, K) of rows that were not used in the fit, NaN for rows with a missing value."""
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
         out = np.full((design_rows.table.nrows, len(fit.classes)), np.nan)
         for row_slice, values in self.measure.compute_new_rows(fit, design_rows):
@@ -249,11 +258,11 @@ class TypicalityRanks:
         Parameters
         ----------
         values : (n, K) float
-            Measure of each row in each class.
+            Measure of each row in each class, from `compute_left_out_rows`.
         own_rows : CalibrationRows
-            Measure of the used rows in their own classes (m,), from which each row is removed in turn.
+            Measure of the m used rows in their own classes, from which each row is removed in turn.
         positions : (m,) int
-            Positions of the used rows.
+            Positions of the used rows in the table.
         """
         out = np.full(values.shape, np.nan)
         own_values = np.full(len(values), np.inf)
@@ -271,7 +280,7 @@ class TypicalityRanks:
 def ranks_among_fit_rows(fit: FittedModel[Any], method: str) -> TypicalityRanks:
     """Return the reference distributions of the left-out rows of the fit, to find outliers in new rows.
 
-    `method` is "relative" or "conformal".
+    `method` is "relative" or "conformal". Raises NotSupportedError if the rows cannot be left out.
     """
     hint = (
         f'Call typicality(data, method="{method}", calibration=), with a table of rows that the fit has not '
@@ -349,6 +358,9 @@ def typicality_by_ranks(
 ) -> pd.DataFrame:
     """Return p-values from ranks among reference rows, for the methods "relative" and "conformal".
 
+    Raises NotSupportedError if `data` is None and `calibration` is passed, or if the rows of the fit have to
+    be left out and cannot be.
+
     Parameters
     ----------
     fit : FittedModel
@@ -363,6 +375,7 @@ def typicality_by_ranks(
     Returns
     -------
     DataFrame of n rows by K classes
+        NaN for rows with a missing value.
     """
     if data is None and calibration is not None:
         raise NotSupportedError(
@@ -386,7 +399,10 @@ def typicality_by_ranks(
 def relative_distances(
     fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy = AS_FITTED
 ) -> pd.DataFrame:
-    """Return squared distances to the classes minus the distance to the distribution of all rows.
+    """Return squared distances to the classes minus the squared distance to the distribution of all rows.
+
+    For a "density" measure minus twice the log density takes the place of the squared distance; see
+    `TypicalityMeasure`. Raises NotSupportedError if they are not defined, or rows cannot be left out.
 
     Parameters
     ----------
@@ -399,6 +415,7 @@ def relative_distances(
     Returns
     -------
     DataFrame of n rows by K classes
+        NaN for rows with a missing value.
     """
     measure = typicality_measure(fit, relative=True)
     if data is None:
@@ -432,6 +449,9 @@ def typicality(
 ) -> pd.DataFrame:
     """Return the typicality of rows in each class by any method; see `ClassifierResults.typicality`.
 
+    Raises DataError if `calibration` is passed for another method, and NotSupportedError if the model does
+    not support the method.
+
     Parameters
     ----------
     fit : FittedModel
@@ -440,12 +460,14 @@ def typicality(
     missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     method : {"exact", "chi2", "relative", "conformal"}
+        Distribution of the squared distances (F for "exact"), or ranks.
     calibration : table, optional
         Rows that the fit has not used, for the methods "relative" and "conformal".
 
     Returns
     -------
     DataFrame of n rows by K classes
+        P-values, NaN for rows with a missing value.
     """
     if method in ("relative", "conformal"):
         return typicality_by_ranks(fit, data, method, calibration, missing_policy)
@@ -466,7 +488,8 @@ def typicality_function(
 ) -> Callable[[FittedModel[Any], DesignRows], Floats]:
     """Return a function of a fit and new rows that computes their typicality (n, K).
 
-    A warning is issued if p-values from ranks cannot be below the bound.
+    A warning is issued if p-values from ranks cannot be below the bound. Raises NotSupportedError if the
+    model does not support the method.
 
     Parameters
     ----------
@@ -491,16 +514,16 @@ def typicality_function(
 
 
 def find_outliers(pvalues: Floats, codes: Codes, bound: float) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the labelled rows whose typicality is below the bound in every class.
+    """Return a mask (n,) of rows with a predicted class and a typicality below the bound in every class.
 
-    A warning counts rows with a label but without typicality: missing columns were integrated out.
+    A warning counts rows with a class but without typicality: missing columns were integrated out.
 
     Parameters
     ----------
     pvalues : (n, K) float
         Typicality, NaN if missing.
     codes : (n,) int
-        Predicted classes, -1 without a label.
+        Predicted classes, -1 if missing.
     bound : float
         Typicality below which a row is an outlier.
     """
@@ -519,6 +542,8 @@ def _parametric_typicality(
     fit: FittedModel[Any], design_rows: DesignRows, method: str, *, are_fit_rows: bool
 ) -> Floats:
     """Return typicality (n, K) from the distribution of the squared distances, NaN if missing.
+
+    Raises NotSupportedError as `_tail_probability_function` does.
 
     Parameters
     ----------
@@ -541,13 +566,16 @@ def _parametric_typicality(
 
 
 def is_robust_fit(fit: FittedModel[Any]) -> bool:
-    """Return whether the covariance of a fit is robust, and therefore not a function of moments."""
+    """Return whether the covariance of a fit is robust: its estimate is not a function of moments."""
     covariance_model = getattr(fit.estimates, "covariance_model", None)
     return covariance_model is not None and not covariance_model.traits.is_moment_estimate
 
 
 def has_distance_distribution(fit: FittedModel[Any], method: str) -> bool:
-    """Return whether the distribution of the squared distances is available for a method of `typicality`."""
+    """Return whether `typicality` supports the method "exact" or "chi2" for a fit.
+
+    Both require distances in closed form; "chi2" also accepts a robust covariance.
+    """
     has_closed_form: bool = getattr(fit.estimates, "has_distances", False)
     return has_closed_form or (method == "chi2" and is_robust_fit(fit))
 
@@ -555,7 +583,7 @@ def has_distance_distribution(fit: FittedModel[Any], method: str) -> bool:
 def _tail_probability_function(fit: FittedModel[Any], method: str) -> Callable[..., Floats]:
     """Return the function that converts squared distances to typicality, for `typicality_blocks`.
 
-    `method` is "exact" (F or beta distribution) or "chi2". Raises NotSupportedError if the distribution of
+    `method` is "exact" (scaled F distribution) or "chi2". Raises NotSupportedError if the distribution of
     the distances is unknown or a class is too small.
     """
     is_robust = is_robust_fit(fit)
@@ -589,16 +617,17 @@ def typicality_blocks(
     fit : FittedModel
     design_rows : DesignRows
     tail_probability : callable
-        Function of squared distances (K, m), class counts and degrees of freedom, both (K, m) or (K, 1), and
-        the number of columns. It returns the typicality (K, m).
+        Function of squared distances (K, m), class counts and degrees of freedom of the covariances, both
+        (K, m) or (K, 1), and the number of columns. It returns the typicality (K, m). Distances are under
+        unbiased covariances if they have a closed form.
     are_fit_rows : bool
-        Whether the rows are rows of the fit. Each is then left out of its class, if distances have a closed
-        form.
+        Whether the rows are rows of the fit. Each is then left out of the estimates, if distances have a
+        closed form; only used rows are yielded.
 
     Yields
     ------
     rows : slice or (m,) int
-        Positions of the rows in the table.
+        Rows of the table: all, or positions of used ones.
     typicality : (K, m) float
         Values that `tail_probability` returns.
     """
@@ -625,7 +654,7 @@ def raise_if_small_classes(fit: FittedModel[Any], n_parameters: int, option: str
     fit : FittedModel
         Only fits with a covariance for each class are checked.
     n_parameters : int
-        Number that the weight of each class must exceed.
+        Number that the weight (sum of frequency weights) of each class must exceed.
     option : str
         Name of the method or option in the message.
     """

@@ -171,6 +171,8 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
     """Return the leave-one-out scores (n, K) of the rows of a fit, and store them in its cache.
 
     Rows that cannot be left out have NaN, and a warning counts them. `refit_prior` is as in `refits_prior`.
+    Raises NotSupportedError if the fit has no rows or its model cannot be refitted, and DataError if the
+    scores do not fit into memory.
     """
     design_rows = fit.require_rows("leave_one_out()")
     reestimate_prior = refits_prior(fit, refit_prior)
@@ -236,6 +238,7 @@ def _add_left_out_shift(
     Parameters
     ----------
     scores : (K, n) float
+        Scores of n rows, one in each column.
     positions : (m,) int
         Columns of `scores` that are changed.
     codes : (m,) int
@@ -256,7 +259,7 @@ def _flag_unscored_rows(scores: Floats) -> Codes:
 
 
 def _warn_of_impossible(design_rows: DesignRows, rows: Codes) -> None:
-    """Warn that rows, by position, have a posterior of zero in every class."""
+    """Warn that rows, by position, have a posterior of zero in every class; do nothing without rows."""
     if len(rows):
         warn_of_impossible_rows(len(rows), design_rows.table.label(int(rows[0])))
 
@@ -281,7 +284,8 @@ class _LeftOutScores:
     Attributes
     ----------
     scores : LeaveOneOutScorer or (m, K) float
-        Function that scores rows under the rules without them, or the scores of all used rows.
+        Function that scores rows under the rules without them, or the scores of all m used rows in the order
+        of the table.
     counts : (K,) float or None
         Class counts, if `left_out_score_shift` has to be added to the scores.
     """
@@ -364,7 +368,7 @@ class LeftOutTable(_LeftOutScores):
         self._done = 0
 
     def add(self, block: UsedRows | UsedSparseRows) -> None:
-        """Score the rows of the next block."""
+        """Score the rows of the next block (rows, x, codes, weights), in the order of the table."""
         x: Any
         rows, x, codes, weights = block
         if callable(self.scores):
@@ -398,7 +402,7 @@ def row_positions(rows: slice | Codes) -> Codes:
 
 
 def warn_of_unscored_rows(design_rows: DesignRows, rows: list[int]) -> None:
-    """Warn that rows, by position, cannot be left out; the message names the first."""
+    """Warn that rows, by position, cannot be left out, if there are any; the message names the first."""
     if rows:
         warn_user(
             f"{len(rows)} row{'s have' if len(rows) > 1 else ' has'} no leave-one-out rule (first row "
@@ -451,8 +455,10 @@ def scores_by_refit(
 def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
     """Assign the rows of a fit to folds at random, stratified by class; return the fold (n,) of each.
 
-    The rows of each class are shuffled and assigned in turn. This includes rows that the fit drops, and
-    therefore all fits of a table have the same folds. Groups of rows stay together.
+    Folds are numbered from 0, and rows that the fit does not use get -1. The rows of each class are shuffled
+    and assigned in turn. This includes rows that the fit drops, and therefore all fits of a table have the
+    same folds. If the fit has groups of rows, whole groups are assigned. Raises DataError if the rows or
+    groups are too few.
 
     Parameters
     ----------
@@ -476,7 +482,9 @@ def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
 
 
 def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed: int | None) -> Codes:
-    """Assign whole groups of rows to folds at random, and return the fold (n,) of each row.
+    """Assign whole groups of rows to folds at random, and return the fold (n,), from 0, of each row.
+
+    Raises DataError if there are fewer groups than folds.
 
     Parameters
     ----------
@@ -513,6 +521,8 @@ def _no_rule_error(
 ) -> NotSupportedError:
     """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
 
+    The model is refitted once to find the cause.
+
     Parameters
     ----------
     fit : FittedModel
@@ -520,7 +530,7 @@ def _no_rule_error(
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     fold : int
-        The fold at fault.
+        The fold at fault, numbered from 0.
     labels : sequence
         Names of the folds for messages.
     """
@@ -680,7 +690,19 @@ def _single_row_fold_scores(
 def _score_on_workers(
     rules: Sequence[Rule], design_rows: DesignRows, fold_ids: Codes, progress: Callable[[float], object]
 ) -> StoredValue[Floats]:
-    """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers."""
+    """Return scores (n, K) of the rows of each fold by the rule without it, computed on their workers.
+
+    Parameters
+    ----------
+    rules : sequence of Rule
+        Rule without each fold.
+    design_rows : DesignRows
+        Rows that are stored on workers.
+    fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
+    progress : callable
+        Called once, with the number of folds.
+    """
     task = partial(_score_chunk, rules, len(design_rows.design.levels))
     design_rows = design_rows.unweighted().with_codes(fold_ids)
     scores = design_rows.rows.map_reduce_stored(design_rows, task, concatenate_scores)
@@ -753,7 +775,7 @@ def _score_sparse(
     out: Floats,
     progress: Callable[[float], object],
 ) -> bool:
-    """Write the scores of sparse rows, if all rules accept them; return whether they did.
+    """Write the scores of sparse rows, if the design and all rules support them; return whether they did.
 
     Parameters
     ----------
@@ -792,7 +814,21 @@ def counts_outside_folds(design_rows: DesignRows, fold_ids: Codes, folds: int) -
 def _rule_without_fold(
     fit: FittedModel[Any], design_rows: DesignRows, fold_ids: Codes, fold: int, *, nested: bool
 ) -> Rule | None:
-    """Return the rule that is fitted without a fold, or None if the model cannot be fitted."""
+    """Return the rule that is fitted without a fold, or None if the model cannot be fitted.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Its prior is the prior of the rule.
+    design_rows : DesignRows
+        Rows of the fit.
+    fold_ids : (n,) int
+        Fold of each row, -1 for rows that are not used.
+    fold : int
+        Fold to leave out.
+    nested : bool
+        Whether choices of the fit are repeated without the fold, or fixed.
+    """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     remaining_blocks = design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights))
     return refit_present_classes(
@@ -808,6 +844,8 @@ def _score_by_calls(
     progress: Callable[[float], object],
 ) -> None:
     """Write scores (K, n) for a model that is fitted by calls of a user's function, one call for each fold.
+
+    Folds without rows are skipped. Raises NotSupportedError if a call fails.
 
     Parameters
     ----------
@@ -846,6 +884,9 @@ def _score_with_refitted_transforms(
     nested: bool,
 ) -> None:
     """Write scores (K, n) with transforms of the formula estimated without each fold, too.
+
+    Rows with a level that occurs only in their fold are not scored. Raises NotSupportedError if a transform
+    or the model cannot be fitted without a fold.
 
     Parameters
     ----------
@@ -929,7 +970,10 @@ class _LeftOutLabelTask:
     counts: Floats | None
 
     def __call__(self, design_rows: DesignRows) -> Codes:
-        """Return the classes (n,) of rows by the rules without them; see `_predict_chunk` for other codes."""
+        """Return the classes (n,) of rows by the rules without them, -1 for rows that are not used.
+
+        See `_predict_chunk` for other codes.
+        """
         codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
         chunk_size = max(SCORES_PER_CHUNK // len(design_rows.design.levels), 1)
         with Progress(design_rows.table.nrows, "rows left out") as progress:
@@ -968,8 +1012,10 @@ class _LeftOutLabelTask:
 def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool | None) -> Codes | None:
     """Predict the class (n,) of each row by the rule without it, in chunks and without a table of scores.
 
-    Rows on workers are scored there, and only the labels are returned to this process. None means that the
-    scores are few or in the cache: use `left_out_scores`.
+    Rows that are not used, cannot be left out or have probability zero in every class have -1; a warning
+    counts the latter two. Rows on workers are scored there, and only the labels are returned to this process.
+    Labels of the default decision are cached. None means that the scores are few or in the cache, or that the
+    model does not score by chunks: use `left_out_scores`.
 
     Parameters
     ----------
@@ -1053,7 +1099,11 @@ class BootstrapSamples:
         ]
 
     def draw(self) -> Floats:
-        """Draw the next sample; return the number of times (n,) that each row is in it."""
+        """Draw the next sample; return the number of times (n,) that each row is in it.
+
+        Each class has as many draws as rows, or its sum of weights; a row is drawn in proportion to its
+        weight.
+        """
         sample_counts = np.zeros(len(self.codes))
         for rows in self._class_positions:
             if self._design_rows.weights is None:
@@ -1066,7 +1116,10 @@ class BootstrapSamples:
         return sample_counts
 
     def sample_rule(self, fit: FittedModel[Any]) -> tuple[Rule, Floats]:
-        """Return the rule fitted to the next sample for which this is possible, and its row counts (n,)."""
+        """Return the rule fitted to the next sample for which this is possible, and its row counts (n,).
+
+        Raises NotSupportedError as `fit_sample` does.
+        """
         return self.fit_sample(partial(fit.refits.refit, fit))
 
     def fit_sample(self, fit: Callable[[DesignRows], T | None]) -> tuple[T, Floats]:
