@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes
 
 MAX_FOLDS = 10
-"""Largest number of folds for a plot."""
+"""Number of folds for a plot; fewer if the fit has fewer rows."""
 
 T = TypeVar("T")
 
@@ -87,11 +87,14 @@ class LabelledScores(NamedTuple):
     Attributes
     ----------
     codes : (m,) int
-        Actual class.
+        Actual class, none missing.
     scores : (m, K) float
-        Log odds of each class against the rest, or the scores of the rule for models without posteriors.
+        `scores` of `AssessedRows`: log odds of each class against the rest, or for models without posteriors
+        the scores of the rule.
     weights : (m,) float
+        Frequency weights, or ones.
     evaluation : EvaluationDescription
+        How the rows were predicted.
     level : float
         Level of intervals.
     """
@@ -105,7 +108,9 @@ class LabelledScores(NamedTuple):
 
 @plot("confusion", "counts of actual by predicted classes", used_options=("method",))
 def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw the confusion matrix.
+    """Draw the confusion matrix of new rows, or of the rows of the fit by a method of `_evaluate_rows`.
+
+    Raises DataError if no row has a class and a prediction.
 
     Parameters
     ----------
@@ -115,6 +120,7 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     """
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> tuple[Codes, Codes, Floats | None]:
+        """Return the actual and predicted classes and the weights of the rows."""
         return evaluate_predictions(fit, options.data, method, plan)
 
     (actual, predicted, weights), evaluation = _evaluate_rows(fit, options, evaluate)
@@ -125,7 +131,7 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
 
 def draw_confusion_table(table: pd.DataFrame, description: str, options: PlotOptions) -> Axes:
-    """Draw a confusion matrix; `description` is the method of prediction, for the title."""
+    """Draw a table of actual (rows) by predicted classes; `description` states the method in the title."""
     title = f"Actual and predicted classes, {description}\n{describe_errors(table)}"
     return evaluation_plots.draw_confusion(
         table, title, ax=options.ax, colormap=options.colormap("confusion")
@@ -133,7 +139,7 @@ def draw_confusion_table(table: pd.DataFrame, description: str, options: PlotOpt
 
 
 def describe_errors(table: pd.DataFrame) -> str:
-    """Describe the number of misclassified rows in a confusion matrix."""
+    """Describe the errors in a confusion matrix, for example "3 of 150 misclassified (2.0 %)"."""
     counts = table.to_numpy(dtype=np.float64)
     total = float(counts.sum())
     wrong = float(counts.sum() - np.trace(counts))
@@ -153,7 +159,7 @@ def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
     used_options=("method", "level", "classes", "label"),
 )
 def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw ROC curves of the named classes, by default of the second of two or each against the rest."""
+    """Draw ROC curves of `options.classes` against the rest; by default the second of two classes, or all."""
     return _draw_roc(fit, _labelled_scores(fit, options), options)
 
 
@@ -164,7 +170,9 @@ def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
 
 
 def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions) -> Axes:
-    """Draw ROC curves, with bands if the classes are named.
+    """Draw ROC curves, with bands if the classes are named or few (`draw_roc`).
+
+    A class without rows, or with all rows, has no curve.
 
     Parameters
     ----------
@@ -172,7 +180,7 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions)
     rows : LabelledScores
         Rows with their classes and scores.
     options : PlotOptions
-        `classes` are the classes with a curve; by default the second of two, or all.
+        `classes` are the classes with a curve, each against the rest; by default the second of two, or all.
     """
     classes = fit.classes
     curves = {}
@@ -200,7 +208,10 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions)
 
 
 def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
-    """Return the positions of the classes with a curve: named ones, the second of two, or all."""
+    """Return the positions of the classes with a curve; an unknown class raises an error.
+
+    They are `options.classes`, by default the second of two classes, or all of three or more.
+    """
     if options.classes is not None:
         return [class_code(label, classes) for label in options.classes]
     return [1] if len(classes) == 2 else list(range(len(classes)))
@@ -213,13 +224,13 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
     ----------
     curve : Curve
     side_weights : (float, float)
-        Weights of the rows of other classes, and of the rows of the class.
+        Sums of the weights of the rows of other classes, and of the rows of the class.
     level : float
-        Confidence level.
+        Joint confidence level of the two limits of a point.
 
     Returns
     -------
-    DataFrame
+    DataFrame by threshold
         Columns false_positive, true_positive, false_low, false_high, true_low and true_high.
     """
     limits = [
@@ -237,7 +248,10 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
     used_options=("method", "level", "classes"),
 )
 def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw predicted probabilities against observed proportions."""
+    """Draw predicted probabilities against observed proportions, in at most 10 bins.
+
+    Raises NotSupportedError for a model without posteriors. Returns the outer axes; see `_draw_calibration`.
+    """
     fit.require_posteriors("kind='calibration'")
     return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
 
@@ -249,22 +263,32 @@ def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     data=False,
 )
 def assessed_calibration(assessment: Any, options: PlotOptions) -> Axes:
-    """Draw the calibration of an assessment."""
+    """Draw the calibration of an assessment, in its number of bins; see `calibration`."""
     assessment._fit.require_posteriors("kind='calibration'")
     return _draw_calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
 
 
 def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, options: PlotOptions) -> Axes:
-    """Draw a calibration plot.
+    """Draw a calibration plot, with a histogram of the probabilities below.
+
+    If there are more than `MAX_IN_LEGEND` classes and none is named, one curve compares the largest posterior
+    of each row with the proportion of correct predictions.
 
     Parameters
     ----------
     classes : Index of length K
         Class labels.
     rows : LabelledScores
+        Rows with log odds as scores.
     max_bins : int
         Largest number of bins.
     options : PlotOptions
+        `classes` are the classes with a curve; see `_shown_classes`.
+
+    Returns
+    -------
+    Axes
+        Outer axes; their `child_axes` are the curves and the histogram.
     """
     with np.errstate(over="ignore"):
         proba = 1 / (1 + np.exp(-rows.scores))
@@ -300,17 +324,18 @@ def _evaluate_rows(
 ) -> tuple[T, EvaluationDescription]:
     """Predict rows by the method of the options, or by the first method that the fit supports.
 
-    By default folds fix choices such as a penalty, because repeating them in each fold is as slow as many
-    fits. Choices are repeated if the user requested folds, and choices of columns always.
+    Without `options.method` folds fix choices such as a penalty, because repeating them in each fold is as
+    slow as many fits. Choices are repeated if the user requested folds, and choices of columns always.
 
     Parameters
     ----------
     fit : FittedModel
     options : PlotOptions
-        `data` are new rows; by default the rows of the fit are left out, if possible.
+        `data` are new rows; without them the rows of the fit are predicted by `method`, or by the first of
+        `evaluation_methods`.
     evaluate : callable
-        Function of a method and a plan that predicts rows. It raises NotSupportedError if the fit does not
-        support the method.
+        Function of a method ("apparent", "loo" or "cv") and `EvaluationOptions` that predicts rows. It raises
+        NotSupportedError if the fit does not support the method.
 
     Returns
     -------
@@ -335,7 +360,10 @@ def _evaluate_rows(
 
 
 def _options_of_method(fit: FittedModel[Any], method: CountingMethod, *, nested: bool) -> EvaluationOptions:
-    """Return the evaluation options of a plot: 10 folds, or for "cv" as many as used rows if fewer."""
+    """Return the evaluation options of a plot: seed 0 and 10 folds, for "cv" at most one for each used row.
+
+    `nested` is whether folds repeat the choices of the fit.
+    """
     folds = min(MAX_FOLDS, int((used_codes(fit.design_rows) >= 0).sum())) if method == "cv" else MAX_FOLDS
     return EvaluationOptions(folds=folds, seed=0, nested=nested)
 
@@ -351,7 +379,7 @@ def _describe_evaluation(
     method : {"apparent", "loo", "cv"}
         How the rows of the fit are predicted.
     plan : EvaluationOptions
-        Its number of folds is stated for "cv".
+        `folds` is stated for "cv", and choices that are not `nested` as fixed.
     """
     if method == "apparent":
         return EvaluationDescription("resubstitution")
@@ -365,10 +393,11 @@ def _describe_evaluation(
 
 
 def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
-    """Predict labelled rows by the method of the options; return them with their scores."""
+    """Predict labelled rows by a method of `_evaluate_rows`; return them with their scores."""
     level = 0.95 if options.level is None else options.level
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:
+        """Return the `AssessedRows`."""
         return assess_rows(fit, options.data, method, replace(plan, level=level)).value()
 
     rows, evaluation = _evaluate_rows(fit, options, evaluate)
@@ -395,7 +424,10 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
     "posteriors", "posterior of the actual class of each observation, by class", used_options=("interactive",)
 )
 def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Draw the posterior of the actual class of each row."""
+    """Draw the posterior of the actual class of each row, by class.
+
+    Raises NotSupportedError without rows and DataError if all classes are missing.
+    """
     rows = require_rows_to_draw(fit, options, "posteriors")
     proba = posterior_frame(rows.design_rows, fit.rule(), fit.classes, posteriors_of)
     if options.interactive:
@@ -407,7 +439,7 @@ def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
 
 @plot("log_determinants", "log-determinants of the covariances, with intervals", data=False)
 def log_determinants(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw the log-determinants of the covariances with their intervals."""
+    """Draw `results.log_determinants()`, the log-determinants of the class covariances with intervals."""
     signs = options.signs(results.classes)
     return draw_log_determinants(results.log_determinants(), ax=options.ax, signs=signs)
 
@@ -435,15 +467,20 @@ def odds_ratios(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 
 
 def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PlotOptions, *, ratios: bool) -> Axes:
-    """Draw log odds or odds ratios with intervals.
+    """Draw the log odds or odds ratios of the terms with intervals, for the classes against the reference.
+
+    Raises DataError if the model has only constants.
 
     Parameters
     ----------
     results : ClassifierResults
+        Results of a logistic regression, with a method `log_odds`.
     fit : FittedModel
     options : PlotOptions
+        `level` is the level of the intervals (default 0.95). With `standardized` coefficients are multiplied
+        by the standard deviations of the columns over all rows.
     ratios : bool
-        Whether to draw odds ratios.
+        Whether to draw odds ratios, exponentials of the log odds.
     """
     level = 0.95 if options.level is None else options.level
     table = results.log_odds(level=level).drop("constant", level="term")
@@ -481,7 +518,9 @@ def _draw_coefficients(results: Any, fit: FittedModel[Any], options: PlotOptions
 
 
 def _term_sds(fit: FittedModel[Any], options: PlotOptions, terms: list[str]) -> pd.Series:
-    """Return the standard deviations of terms over all rows, in the units of the data.
+    """Return the standard deviations (divisor n - 1) of terms over all rows, in the units of the data.
+
+    Raises NotSupportedError if neither the fit nor rows have the moments.
 
     Parameters
     ----------
@@ -508,7 +547,21 @@ def _term_sds(fit: FittedModel[Any], options: PlotOptions, terms: list[str]) -> 
 
 
 def select_largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
-    """Return the rows of a table of log odds, sorted by term, or the `max_rows` rows with the largest |z|."""
+    """Return at most some rows of a table of log odds, the ones with the largest |z|.
+
+    Parameters
+    ----------
+    table : DataFrame by (class, term)
+        Has a column "z".
+    max_rows : int
+        Largest number of rows.
+
+    Returns
+    -------
+    DataFrame
+        All rows, sorted by term and class in the order of the table; or, if there are more than `max_rows`,
+        the ones with the largest |z|, sorted by it.
+    """
     labels, terms = (table.index.get_level_values(i) for i in (0, 1))
     if len(table) > max_rows:
         z = np.nan_to_num(np.abs(table["z"].to_numpy(dtype=np.float64)), posinf=0.0)
@@ -521,6 +574,9 @@ def select_largest(table: pd.DataFrame, max_rows: int) -> pd.DataFrame:
 @plot("simplex", "three posteriors as points in a triangle", used_options=("classes", "interactive"))
 def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posteriors of three classes in a triangle, conditional on these three if there are more.
+
+    The classes are `options.classes`, or the three with the most rows. If the fit has more classes, only rows
+    of the three are drawn. Raises NotSupportedError for two classes and DataError unless three are named.
 
     Parameters
     ----------

@@ -81,15 +81,16 @@ class PlaneSection:
     columns : tuple of str
         Columns of the axes; for more than two, one plane for each pair.
     fixed : dict of str to object
-        Value of each other column, None to integrate it out.
+        Value of each column that is not drawn, None to integrate it out. For more than two drawn columns it
+        also has these, because a plane draws two of them only.
     user_values : dict of str to object
-        Values that the user passed.
+        Values that the user passed in `at=`, by column.
     numeric_names : tuple of str
         All columns that the formula reads as numbers.
     regresses : bool
         Whether numeric columns are predicted from the drawn ones.
     selection : str
-        Description of how the columns were chosen.
+        Phrase for the title on how the columns were chosen; empty if the user chose them.
     """
 
     fit: FittedModel[Any]
@@ -116,6 +117,7 @@ class PlaneSection:
         Returns
         -------
         DataFrame of m rows
+            Columns `names` and the columns of `fixed`.
         """
         values: dict[str, Any] = dict(zip(names, points.T, strict=True))
         numeric_names = {*self.numeric_names, *self.fit.design_rows.design.boolean_columns}
@@ -139,12 +141,15 @@ class PlaneSection:
         )
 
     def regressed_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the numeric columns that are predicted from the drawn columns `names`."""
+        """Return the numeric columns that are predicted from the drawn columns `names`; empty if none is.
+
+        Columns that the user fixed are not among them.
+        """
         others = self.other_values(names) if self.regresses else {}
         return [name for name in others if name in self.numeric_names and name not in self.user_values]
 
     def fit_regression(self, names: Sequence[str]) -> Callable[[Floats], Floats]:
-        """Regress the other numeric columns on the drawn ones, by weighted least squares.
+        """Regress the other numeric columns on the drawn ones, by least squares with frequency weights.
 
         Parameters
         ----------
@@ -154,8 +159,8 @@ class PlaneSection:
         Returns
         -------
         callable
-            Function of points (m, len(names)) that returns the predicted columns (m, q), clipped to their
-            ranges.
+            Function of points (m, len(names)) that returns the q columns of `regressed_columns` (m, q),
+            clipped to their ranges. Without rows or such columns q is 0.
         """
         regressed_names = self.regressed_columns(names)
         if self.rows is None or not regressed_names:
@@ -184,12 +189,15 @@ class PlaneSection:
     ) -> Callable[[Floats], Any]:
         """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
 
+        It ignores warnings of this package.
+
         Parameters
         ----------
         names : sequence of str
             Columns that are drawn.
         evaluate_table : callable
-            Function of a DataFrame of m rows.
+            Function of a DataFrame of m rows with the columns of the formula, fixed and regressed ones
+            included.
         """
         predict_columns = self.fit_regression(names)
         regressed_names = self.regressed_columns(names)
@@ -220,13 +228,19 @@ class PlaneSection:
         return self.evaluate(names, lambda table: fit.predict_codes(self.read_points(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
-        """Return the coordinates (n, len(names)) of the rows and their classes (n,); empty without rows."""
+        """Return the coordinates (n, len(names)) of the rows and their classes (n,), -1 if missing.
+
+        Without rows both are empty (n = 0).
+        """
         if self.rows is None:
             return np.empty((0, len(names))), np.empty(0, dtype=np.intp)
         return _numeric_values(self.rows.design_rows.table, names), self.rows.codes
 
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
-        """Return the limits of the axes: the range of each column, with a margin if the formula allows it."""
+        """Return the limits (low, high) of the axes: the range of each column, with a margin if possible.
+
+        There is no margin if the model cannot be evaluated at its corners, for example a logarithm.
+        """
         ranges = [self._range(name) for name in names]
         limits_with_margin = tuple(range_with_margin(*ends) for ends in ranges)
         corners = np.array(np.meshgrid(*limits_with_margin)).reshape(len(names), -1).T
@@ -240,7 +254,11 @@ class PlaneSection:
         return limits_with_margin
 
     def _range(self, name: str) -> Limits:
-        """Return the range of a column in the rows, or 3 standard deviations around the class means."""
+        """Return the range of a column in the labelled rows, or without rows class means -/+ 3 pooled SDs.
+
+        Raises DataError if no row has a finite value, and NotSupportedError if the range is unknown without
+        rows.
+        """
         if self.rows is not None:
             values, codes = self.points([name])
             finite = values[np.isfinite(values[:, 0]) & ((codes >= 0) | (codes < 0).all()), 0]
@@ -252,14 +270,17 @@ class PlaneSection:
 
 
 def _numeric_values(table: Table, names: Sequence[str]) -> Floats:
-    """Return columns (n, len(names)) of a table as float64; raise an error for a column of text."""
+    """Return columns (n, len(names)) of a table as float64, NaN if missing; a column of text is an error."""
     out = np.empty((table.nrows, len(names)))
     table.fill(list(names), 0, table.nrows, out)
     return out
 
 
 def _class_means_and_sd(fit: FittedModel[Any], name: str) -> tuple[Floats, float]:
-    """Return the means (k,) of a column in the classes with rows, and its pooled standard deviation."""
+    """Return the means (k,) of a column in the k classes with rows, and its pooled within-class SD.
+
+    They are in the units of the data. Raises NotSupportedError if the column is not a term of the fit.
+    """
     if name not in fit.terms:
         raise NotSupportedError(
             f"The range of column {name!r}, which the formula transforms, is unknown without the rows.",
@@ -332,7 +353,7 @@ def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
 
 
 def candidate_columns(options: PlotOptions, candidates: Sequence[str]) -> list[str]:
-    """Return the candidates that `at=` does not fix, or all candidates if fewer than two remain."""
+    """Return the candidate columns that `at=` does not fix, or all candidates if fewer than two remain."""
     fixed = set(options.at.keys()) if isinstance(options.at, Mapping | pd.Series) else set[str]()
     remaining = [name for name in candidates if name not in fixed]
     return remaining if len(remaining) > 1 else list(candidates)
@@ -341,7 +362,7 @@ def candidate_columns(options: PlotOptions, candidates: Sequence[str]) -> list[s
 def read_at_option(
     options: PlotOptions, columns: Sequence[str], drawn: Sequence[str], numeric: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the values in `at=`, by column.
+    """Return the values in `at=`, by column; empty if it was not passed.
 
     Raises DataError if a column is not in the formula, if one of at most two drawn columns is fixed, or if a
     value is missing or not a finite number in a numeric column.
@@ -393,7 +414,9 @@ def read_at_option(
 
 
 def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, numeric: bool) -> Any:
-    """Return the mean of a numeric column, or the most frequent level of another column.
+    """Return the weighted mean of a numeric column over all rows, or the most frequent level of another.
+
+    Raises DataError if all values are missing, and NotSupportedError if the value is unknown without rows.
 
     Parameters
     ----------
@@ -436,7 +459,10 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
 
 
 def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
-    """Describe for a title how the columns were chosen and the values of the others; may be empty."""
+    """Describe for a title how the drawn columns were chosen, and the values of the others; may be empty.
+
+    `names` are the drawn columns; empty for a description of all panels of a matrix.
+    """
     others = section.other_values(names)
     regressed_names = section.regressed_columns(names)
     integrated = [name for name, value in others.items() if value is None]
@@ -468,6 +494,7 @@ def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
 
 
 TITLE = "Regions of the predicted classes"
+"""First line of the title of a plane."""
 
 
 @plot(
@@ -479,7 +506,9 @@ TITLE = "Regions of the predicted classes"
 def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Regions of the predicted classes in the plane of two columns, or of each pair of several columns.
 
-    Outlines of the class densities or lines of equal posteriors are added, depending on the model.
+    Outlines of the class densities or lines of equal posteriors are added, depending on the model. For one
+    column the posteriors are drawn along it. A matrix of planes returns its outer axes. Only two columns can
+    be `interactive`; DataError is raised for other numbers.
 
     Parameters
     ----------
@@ -521,6 +550,11 @@ def draw_section(
         First line of the title.
     results : ClassifierResults, optional
         Results whose outlines are drawn; None for regions only.
+
+    Returns
+    -------
+    Axes or plotly.graph_objects.Figure
+        A figure if `options.interactive` is set.
     """
     names = (section.columns[0], section.columns[1])
     fixed_text = describe_fixed_columns(section, names)
@@ -535,7 +569,10 @@ def draw_section(
 
 
 def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: Any) -> Axes:
-    """Draw the regions and rows in the plane of two columns with matplotlib, without outlines."""
+    """Draw the regions and rows in the plane of two columns with matplotlib, without outlines.
+
+    `style_options` are keyword arguments of `draw_plane`, such as `ax` and `title`.
+    """
     points, codes = section.points(names)
     x_limits, y_limits = section.limits(names)
     rows = PlaneRows(points, codes, is_faint=section.is_off_plane(names))
@@ -588,7 +625,13 @@ def _draw_plane_matrix(results: Any, section: PlaneSection, options: PlotOptions
     results : ClassifierResults
         Results whose outlines are drawn.
     section : PlaneSection
+        `columns` are three or more.
     options : PlotOptions
+
+    Returns
+    -------
+    Axes
+        Outer axes, whose `child_axes` are the panels.
     """
     fit = section.fit
     columns = section.columns
@@ -605,7 +648,7 @@ def _draw_plane_matrix(results: Any, section: PlaneSection, options: PlotOptions
 
 
 CONTOUR_PROBABILITY = 0.9
-"""Posterior probability at the lines next to a border, for models without class densities."""
+"""Posterior probability of a class at its contour, for models of the posteriors only."""
 
 DrawFunction = Callable[["Axes"], None]
 """Function that draws on axes of matplotlib."""
@@ -616,13 +659,15 @@ def _outlines(
 ) -> tuple[DrawFunction, str]:
     """Return the function that draws the outlines of a model in a plane, and its description for a title.
 
-    For models with densities the outlines are of the classes, their components, or the region that contains
-    most of each density. For models of the posteriors only, they are lines of equal probability. Other models
-    have none.
+    For models with densities the outlines are ellipses of the classes or their components, or contours that
+    contain a share of each density (`outline_coverage`). For models of the posteriors only, they are lines of
+    equal probability. Other models have none, nor have planes off which other columns are fixed or regressed:
+    the function then does nothing, and the description is empty.
 
     Parameters
     ----------
     results : ClassifierResults or None
+        None for no outlines.
     section : PlaneSection
     names : (str, str)
         Columns of the axes.
@@ -658,7 +703,7 @@ MODELS_WITH_DENSITY_CONTOURS = ("kernel_density", "naive_bayes")
 
 
 def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
-    """Draw the posteriors, or decision values, of the classes along the only numeric column."""
+    """Draw the posteriors of the classes, or the scores of the rule, along the only drawn column."""
     fit = section.fit
     name = section.columns[0]
     ((low, high),) = section.limits([name])
@@ -684,7 +729,7 @@ def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
 
 
 def _posteriors_or_scores(section: PlaneSection, table: pd.DataFrame) -> Floats:
-    """Return posteriors (m, K) of the rows of a table, or scores for a model without posteriors."""
+    """Return posteriors (m, K) of the m rows of a table, or scores of the rule for a model without them."""
     return _transform_scores(section, table, posteriors if section.fit.has_posteriors else np.asarray)
 
 
@@ -699,7 +744,7 @@ def _transform_scores(
     table : DataFrame
         Points of m rows.
     finish : callable
-        Function of scores (m, K), such as `posteriors`.
+        Function of scores (m, K), such as `posteriors`, that returns values (m, K).
 
     Returns
     -------
@@ -725,8 +770,9 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     """Regions of fits to two columns only, a panel for each pair, with their error rates.
 
     The model is fitted again to each pair, with the prior and options of the fit, like partimat of the R
-    package klaR. The error rate is computed on the drawn rows: it is the apparent error rate unless the rows
-    are new.
+    package klaR; parameters that the rows chose are fixed. The error rate is computed on the drawn rows: it
+    is the apparent error rate unless the rows are new. A panel without axes stands for a pair to which the
+    model cannot be fitted. Returns the outer axes.
 
     Parameters
     ----------
@@ -814,7 +860,7 @@ def _panel_classifier(rule: Rule, order: Codes) -> Callable[[Floats], Codes]:
     rule : Rule
         Rule of the two columns.
     order : (2,) int
-        Position in the panel of each column of the rule.
+        Position of each column of the rule in the panel: 0 for horizontal, 1 for vertical.
     """
     return lambda plane: best_class(rule.scores(plane[:, order]))
 
@@ -823,6 +869,8 @@ def _partition_columns(
     fit: FittedModel[Any], design_rows: DesignRows, options: PlotOptions
 ) -> tuple[list[str], list[str]]:
     """Return the terms to draw, and all numeric terms.
+
+    Raises NotSupportedError if fewer than two terms are numeric, and DataError if `columns` are not valid.
 
     Parameters
     ----------
@@ -848,7 +896,11 @@ def _partition_columns(
 
 
 def _misclassified(predicted: Codes, rows: PlottedRows) -> tuple[NDArray[np.bool_], float]:
-    """Return a mask (n,) of the misclassified rows and the error rate by weight, NaN without labels."""
+    """Return a mask (n,) of the misclassified rows and the weighted error rate.
+
+    Rows without a class or a prediction (-1 in `predicted` (n,)) count in neither; the rate is NaN if none
+    remains.
+    """
     is_labelled = (predicted >= 0) & (rows.codes >= 0)
     wrong = is_labelled & (predicted != rows.codes)
     total = float(rows.weights[is_labelled].sum())

@@ -37,7 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlotOptions:
-    """Options of the method `plot` as passed by the user; None means default. See `PlottableResults.plot`."""
+    """Options of the method `plot` as passed by the user; None means default. See `PlottableResults.plot`.
+
+    `other`, which is not an option of `PlottableResults.plot`, is the second argument of plots that compare
+    two results. `interactive` and `standardized` are None or True.
+    """
 
     ax: Axes | None = None
     data: Any = None
@@ -57,7 +61,7 @@ class PlotOptions:
     label: str | None = None
 
     def passed_options(self) -> list[str]:
-        """Return the names of the options, except `ax` and `title`, that are not None."""
+        """Return the names of the options that are not None, except `ax` and `title`, which all kinds use."""
         return [
             field.name
             for field in fields(self)
@@ -65,7 +69,10 @@ class PlotOptions:
         ]
 
     def signs(self, classes: Iterable[Any]) -> Signs:
-        """Return the colours, markers and line styles of the classes."""
+        """Return the colours, markers and line styles of the classes, given their labels in order.
+
+        Raises DataError if `colors=` does not fit the classes.
+        """
         from discrim.report.plots.style import signs_of
 
         return signs_of(list(classes), self.colors)
@@ -73,7 +80,8 @@ class PlotOptions:
     def colormap(self, plot_kind: str) -> Colormap | None:
         """Return the colormap in `colors=`, for kinds of plots whose colours represent numbers.
 
-        Returns None if `colors=` was not passed, and raises DataError if it is not a colormap.
+        Returns None if `colors=` was not passed, and raises DataError, which names the kind, if it is not a
+        colormap.
         """
         from discrim.report.plots.style import colormap_of, is_colormap
 
@@ -109,7 +117,7 @@ class Plot(Generic[P, R]):
     default_if : callable or None
         Condition under which it can be the default; None if it always can.
     refits : bool
-        Whether it fits the model again, at the cost of several fits.
+        Whether it fits the model again, at the cost of several fits; lists without `refits` omit it.
     """
 
     kind: str
@@ -120,7 +128,7 @@ class Plot(Generic[P, R]):
     refits: bool
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Draw the plot and return its axes."""
+        """Draw the plot and return its axes, or a figure of plotly if the options request it."""
         return self.draw(*args, **kwargs)
 
 
@@ -152,12 +160,12 @@ def plot(
 
 
 def reads_two_columns(results: Any, fit: Any, options: PlotOptions) -> bool:
-    """Return whether the formula reads two columns, both numeric; a condition of `default_if`."""
+    """Return whether the formula reads exactly two columns, both numeric; a condition of `default_if`."""
     return bool(results._is_plane())
 
 
 def has_tuned_option(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
-    """Return whether an option of the fit was chosen among candidates; a condition of `default_if`."""
+    """Return whether the fit has a path of candidate values of an option; a condition of `default_if`."""
     return fit.path is not None
 
 
@@ -215,7 +223,10 @@ def check_names_option(option: str, option_value: Any) -> Any:
 
 
 def check_classes_option(option_value: Any) -> list[Any] | None:
-    """Return the labels in `classes=` as a list; raise DataError if it is empty or has a label twice."""
+    """Return the labels in `classes=` as a list; raise DataError if it is empty or has a label twice.
+
+    None is returned for None, and a single label becomes a list. Whether the labels exist is not checked.
+    """
     if option_value is None:
         return None
     labels = (
@@ -240,7 +251,7 @@ class PlottedRows(NamedTuple):
     codes : (n,) int
         Position of the class of each row, -1 if its class is missing.
     labels : (n,) Series
-        Class label of each row.
+        Class label of each row, missing if its class is, with the index of the table.
     """
 
     design_rows: DesignRows
@@ -249,12 +260,12 @@ class PlottedRows(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """Weights (n,) of the rows, zero if the weight is missing."""
+        """Frequency weights (n,) of the rows, zero if missing; ones without weights."""
         weights = self.design_rows.weights
         return np.ones(len(self.codes)) if weights is None else np.nan_to_num(weights)
 
     def require_classes(self, plot_kind: str) -> None:
-        """Raise DataError if the class of every row is missing."""
+        """Raise DataError, which names the kind of plot, if the class of every row is missing."""
         if not (self.codes >= 0).any():
             raise DataError(
                 f"kind={plot_kind!r} requires the classes of the rows, which are all missing.",
@@ -285,7 +296,11 @@ class PlottedRows(NamedTuple):
 
 
 def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | None:
-    """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed."""
+    """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed.
+
+    Rows of `data=` without the response have codes of -1. Raises an error if the rows of the fit are not in
+    memory.
+    """
     if options.data is not None:
         design_rows = fit.new_rows(options.data)
         design = design_rows.design
@@ -316,7 +331,8 @@ def hover_data(fit: FittedModel[Any], rows: PlottedRows | None, options: PlotOpt
     Returns
     -------
     InteractiveRows
-        Index, actual and predicted classes and posteriors of the rows; empty for None.
+        Index, actual and predicted classes and posteriors of the rows (None for a model without posteriors);
+        empty if `rows` is None.
     """
     from discrim.report.plots.interactive import InteractiveRows
 
@@ -368,7 +384,10 @@ def empty_labels() -> pd.Series:
 
 
 def numeric_columns(design: Design) -> list[str]:
-    """Return the columns of the table that the formula reads as numbers, which can be axes of a plane."""
+    """Return the columns of the table that the formula reads as numbers only, which can be axes of a plane.
+
+    Boolean columns are not among them.
+    """
     boolean_names = set(design.boolean_columns)
     if design.spec is None:
         return [name for name in design.columns if name not in boolean_names]
@@ -384,7 +403,10 @@ def numeric_columns(design: Design) -> list[str]:
 
 
 def numeric_terms(design: Design, terms: Sequence[str]) -> list[str]:
-    """Return the terms among `terms` that are computed from numbers only, without levels of categories."""
+    """Return the terms among `terms` (columns of the design) that are computed from numeric columns only.
+
+    Levels of categories, products with them, and boolean columns are not among them.
+    """
     boolean_names = set(design.boolean_columns)
     if design.spec is None:
         return [name for name in terms if name not in boolean_names]
@@ -404,10 +426,11 @@ def select_separating_columns(
     *,
     by_model_covariances: bool = False,
 ) -> list[str]:
-    """Return the columns that separate the classes best, in their order.
+    """Return the columns that separate the classes best.
 
     Two columns are the pair with the largest F (the smallest Wilks' lambda); more are the columns with the
-    largest F one by one. The first columns are returned if neither the fit nor the rows have their moments.
+    largest F one by one. The first columns are returned if there are no more than `n_columns`, or if neither
+    the fit nor the rows have their moments.
 
     Parameters
     ----------
@@ -463,7 +486,10 @@ MAX_CROSS_PRODUCT_COLUMNS = 300
 def moments_of_columns(
     fit: FittedModel[Any], options: PlotOptions, names: Sequence[str]
 ) -> ClassMoments | None:
-    """Return the moments of some columns, from the fit or from the rows that are drawn.
+    """Return the moments of some columns by class, from the fit or from the rows that are drawn.
+
+    Moments of rows have pooled cross products, or only squares if there are more than
+    `MAX_CROSS_PRODUCT_COLUMNS` columns.
 
     Parameters
     ----------
@@ -475,7 +501,8 @@ def moments_of_columns(
     Returns
     -------
     ClassMoments or None
-        None if the fit lacks them and complete rows are not available.
+        Columns in the order of `names`; None if the fit lacks them and no complete labelled rows are
+        available.
     """
     from discrim.core.moments.moments import ClassMoments
 
@@ -516,7 +543,9 @@ def moments_of_columns(
 
 
 def describe_selection(options: PlotOptions, n_candidates: int, n_chosen: int = 2) -> str:
-    """Describe for a title how columns were chosen; empty if the user chose them or all are drawn.
+    """Describe for a title how columns were chosen, for example "pair of largest F of 6".
+
+    Empty if the user chose the columns or all are drawn.
 
     Parameters
     ----------
@@ -541,7 +570,9 @@ def describe_selection(options: PlotOptions, n_candidates: int, n_chosen: int = 
 def check_columns_option(
     options: PlotOptions, candidates: Sequence[str], plot_kind: str, min_columns: int, max_columns: int
 ) -> list[str]:
-    """Return the columns in `columns=`; raise DataError if they are unknown, repeated, too few or too many.
+    """Return the columns in `columns=` as a list.
+
+    Raises DataError if they are unknown, repeated, too few or too many.
 
     Parameters
     ----------
@@ -568,16 +599,16 @@ def check_columns_option(
 
 
 def read_column_option(plot_kind: str, noun: str, candidates: Sequence[str], options: PlotOptions) -> str:
-    """Return the column in `columns=`, by default the first that can be shown.
+    """Return the column in `columns=`, by default the first candidate.
 
-    Raises DataError if the list is empty, the column is not in it, or more than one is passed.
+    Raises DataError if there are no candidates, the column is not among them, or more than one is passed.
 
     Parameters
     ----------
     plot_kind : str
         Name of the kind in error messages.
     noun : str
-        Description of the columns in error messages.
+        What the columns contain, for the error message "requires a column of {noun}".
     candidates : sequence of str
         Columns that can be shown.
     options : PlotOptions
@@ -723,7 +754,10 @@ class PlottableResults(SummarizedModel):
 def draw_plot(
     subjects: tuple[Any, ...], plots: Sequence[Plot[..., Any]], kind: str | None, options: PlotOptions
 ) -> Axes | Figure:
-    """Draw one of several plots.
+    """Draw one of several plots, and fit its texts to the figure.
+
+    Without a kind the first plot is drawn that supports `interactive`, if that is set, and whose `default_if`
+    holds; if there is none, the last.
 
     Parameters
     ----------
@@ -739,6 +773,13 @@ def draw_plot(
     Returns
     -------
     Axes or plotly.graph_objects.Figure
+
+    Raises
+    ------
+    DataError
+        The kind is unknown, an option is not valid, or `interactive` is combined with `ax`.
+    NotSupportedError
+        An option was passed that the kind does not use.
     """
     from discrim.report.plots.interactive import replace_title
     from discrim.report.plots.points import reposition_labels

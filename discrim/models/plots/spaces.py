@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 NO_DISCRIMINANT = "The class means do not differ. There is no discriminant to draw."
+"""Message of the NotSupportedError of plots that require a discriminant."""
 
 MAX_BARS = 30
 """Largest number of columns whose structure correlations are drawn."""
@@ -56,15 +57,17 @@ MAX_BARS = 30
 def read_axes_option(
     names: Sequence[str], options: PlotOptions, max_axes: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
-    """Return the axes in `axes=`, by default the first ones; raise DataError if they are not valid.
+    """Return the axes in `axes=`, by default the first `max_axes`.
+
+    Raises DataError if an axis is unknown or named twice, or if there are none or too many.
 
     Parameters
     ----------
     names : sequence of str
-        Axes that can be drawn.
+        Axes that can be drawn, such as "LD1".
     options : PlotOptions
     max_axes : int
-        Largest number of axes.
+        Largest number of axes; fewer are returned if the fit or the user has fewer.
     axis_term : str
         Term for an axis in error messages.
     """
@@ -109,8 +112,10 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
     Parameters
     ----------
     results : ClassifierResults
+        Results with discriminants: a method `_centroids`.
     fit : FittedModel
     options : PlotOptions
+        `axes` are one or two discriminants; `level` is the share of a class within its outline (default 0.5).
     """
     centroids: pd.DataFrame = results._centroids()
     names = read_axes_option(list(centroids.columns), options)
@@ -132,6 +137,8 @@ def draw_discriminant_scores(
     **style_options: Any,
 ) -> Axes | Figure:
     """Draw the scores of the rows and the class means on one or two discriminants, by matplotlib or plotly.
+
+    Without rows only the class means and outlines are drawn.
 
     Parameters
     ----------
@@ -158,7 +165,7 @@ def draw_discriminant_scores(
 
 
 def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
-    """Return the within-class covariance (q, q) of the named discriminants; None if it is the identity."""
+    """Return the within-class covariance (q, q) of q named discriminants; None if it is the identity."""
     if not hasattr(results, "_scores_within"):
         return None
     within: pd.DataFrame = results._scores_within()
@@ -171,12 +178,15 @@ def score_covariance(results: Any, names: Sequence[str]) -> Floats | None:
     used_options=("axes", "structure"),
 )
 def biplot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw canonical scores, and columns as arrows of their structure correlations."""
+    """Draw scores of the rows on one or two canonical axes, and columns as arrows of structure correlations.
+
+    `options.structure` is "within" (default), "total" or "between".
+    """
     return draw_canonical_biplot(results.canonical(), options)
 
 
 def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
-    """Draw the biplot of `CanonicalResults`, in the scaling convention of these results."""
+    """Draw the biplot of `CanonicalResults`, in the scaling convention of these results; see `biplot`."""
     fit = canonical._fit
     names = read_axes_option(list(canonical.centroids.columns), options)
     rows = rows_to_draw(fit, options)
@@ -202,15 +212,18 @@ def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
     colors=False,
 )
 def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw structure correlations of the columns, a panel of bars for each discriminant.
+    """Draw structure correlations of the columns, a panel of bars for each of at most three discriminants.
 
-    Columns are sorted by the discriminant with which they correlate most, then by this correlation.
+    Columns are sorted by the discriminant with which they correlate most, then by the absolute value of this
+    correlation; of more than `MAX_BARS` columns the ones with the largest are drawn. Raises NotSupportedError
+    if there is no discriminant. Returns the outer axes.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `structure` is "within" (default), "total" or "between".
     """
     canonical = results.canonical()
     names = read_axes_option(list(canonical.centroids.columns), options, max_axes=3)
@@ -225,7 +238,10 @@ def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
 @plot("scree", "shares of the discriminants, with the tests of the dimensions", data=False, colors=False)
 def scree(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw proportions of between-class variance by discriminant, with the tests of the dimensions."""
+    """Draw proportions of between-class variance by discriminant, with the p-values of the dimension tests.
+
+    Raises NotSupportedError if there is no discriminant.
+    """
     canonical = results.canonical()
     if not len(canonical.proportion):
         raise NotSupportedError(NO_DISCRIMINANT, hint="Use another kind of plot.")
@@ -234,13 +250,13 @@ def scree(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 N_DEFAULT_PAIR_COLUMNS = 4
-"""Default number of columns in a matrix of panels."""
+"""Default number of columns in the matrix of panels of "pairs"."""
 
 N_DEFAULT_PANELS = 12
-"""Default number of classes with a panel."""
+"""Default number of classes with a panel in "qq": the first ones."""
 
 ELLIPSE_COVERAGE = 0.68
-"""Default coverage of the ellipse of a normal class, equal to R's heplots."""
+"""Default proportion of a normal class within its ellipse, equal to R's heplots."""
 
 MAX_CLASSES_WITH_LARGE_OUTLINES = 6
 SMALL_OUTLINE_COVERAGE = 0.2
@@ -255,9 +271,10 @@ def read_columns_option(
     max_terms: int,
     n_default: int = 2,
 ) -> tuple[list[str], str]:
-    """Return the terms to draw, and a description of how they were chosen.
+    """Return the terms to draw, and a phrase on how they were chosen, empty if the user chose them.
 
-    Raises DataError if terms of the user are unknown, repeated, too few or too many.
+    Raises DataError if terms of the user are unknown, repeated, fewer than two or too many, and
+    NotSupportedError if the fit has fewer than two.
 
     Parameters
     ----------
@@ -297,13 +314,16 @@ def read_columns_option(
 def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw covariance ellipses of the classes and of the pooled covariance, in the plane of two columns.
 
-    For more than two columns it draws `pairs`, which has the ellipses of the classes only.
+    For more than two columns it draws `pairs`, which has the ellipses of the classes only, and returns its
+    outer axes.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `level` is the proportion of a normal class within its ellipse; `centred` moves all ellipses to one
+        centre.
     """
     names, selection = read_columns_option(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
@@ -326,13 +346,15 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     used_options=("columns", "level", "interactive"),
 )
 def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Draw each pair of columns, with the outlines of the classes.
+    """Draw each pair of columns, with the covariance ellipses of the classes; return the outer axes.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `columns` are by default the `N_DEFAULT_PAIR_COLUMNS` that separate the classes best; `level` is the
+        proportion of a normal class within its ellipse.
     """
     names, selection = read_columns_option(
         results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS
@@ -359,11 +381,22 @@ def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | F
 def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw ellipses of hypothesis and error, in the plane of two columns, or two discriminants (`axes=`).
 
+    The error ellipse is of the unbiased within-class covariance. The hypothesis ellipse is of the scatter of
+    the class means, divided by the degrees of freedom and, with `level=`, by Roy's critical value.
+
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `level` is the level of Roy's test; by default the ellipse shows the size of the effect.
+
+    Raises
+    ------
+    NotSupportedError
+        The covariance is not full, the fit has covariates, or it has too few rows.
+    DataError
+        `axes` and `columns` are both passed, or not two are named.
     """
     results._require_full_covariance("kind='he'")
     fit.estimates.raise_if_covariates("kind='he'")
@@ -429,13 +462,16 @@ def he(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw the squared distances of the rows of each class against the quantiles of their distribution.
 
-    The pointwise limits assume normal classes, and for robust fits the true mean and covariance.
+    The distribution is beta for rows of the fit, F for new rows, and chi-square for robust fits. The
+    pointwise limits (95%) assume normal classes, and for robust fits the true mean and covariance. Returns
+    the outer axes of a panel for each class. Raises NotSupportedError without rows or full covariances.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `classes` are the classes with a panel; by default the first `N_DEFAULT_PANELS`.
     """
     estimates = fit.estimates
     is_robust = estimates.covariance_model.traits.is_robust
@@ -488,7 +524,9 @@ def class_outlines(
 ) -> tuple[Callable[[Axes], None], str] | None:
     """Return the function that draws outlines of the classes in a plane, and its description for a title.
 
-    Returns None for a model that has neither class means nor components.
+    An outline is the ellipse (`outline_coverage`) of a class, or of each of its components, around the mean;
+    only means are marked if the model has no covariances. Returns None for a model that has neither class
+    means nor components.
 
     Parameters
     ----------
@@ -530,13 +568,15 @@ def class_outlines(
 
 
 ClassCovariances = tuple[pd.DataFrame, dict[Any, pd.DataFrame], pd.DataFrame | None]
-"""Class means, covariances by class, and the pooled covariance; see `_class_covariances`."""
+"""Class means, covariances by class, and the pooled covariance or None; see `_class_covariances`."""
 
 
 def _covariances_to_draw(
     results: Any, fit: FittedModel[Any], names: Sequence[str], options: PlotOptions, plot_kind: str
 ) -> tuple[ClassCovariances, dict[str, Any]]:
     """Return means and covariances of columns, and keyword arguments of drawing functions.
+
+    Raises DataError if there are rows and all their classes are missing.
 
     Parameters
     ----------
@@ -552,7 +592,8 @@ def _covariances_to_draw(
     -------
     covariances : ClassCovariances
     row_options : dict
-        Axes, colours, and the rows with their labels if there are any.
+        "ax" and "signs", and if there are rows "points" (DataFrame of n rows by `names`) and "labels"
+        (Series).
     """
     rows = rows_to_draw(fit, options)
     row_options: dict[str, Any] = {"ax": options.ax, "signs": options.signs(fit.classes)}
@@ -563,7 +604,10 @@ def _covariances_to_draw(
 
 
 def _mixture_covariance(results: Any, label: Any) -> pd.DataFrame:
-    """Return the covariance of a class that is a mixture: within its components and between their means."""
+    """Return the total covariance of a class that is a mixture, terms by terms.
+
+    It is the weighted sum of the covariances of its components plus the covariance of their means.
+    """
     proportions = results.shares.loc[label]
     means = results.component_means.loc[label]
     deviations = means - proportions @ means
@@ -575,6 +619,11 @@ def _class_covariances(
     results: Any, fit: FittedModel[Any], names: Sequence[str], rows: PlottedRows | None
 ) -> ClassCovariances:
     """Return class means, covariances by class, and the pooled covariance, of the model or of the rows.
+
+    Covariances of the model are used if it has one for each class, if it is robust, or if there are no rows;
+    a common covariance then stands for each class. They are in the units of the data and have the divisors of
+    the model; covariances of rows have the divisor n - 1. Raises NotSupportedError if the model has no means
+    and there are no rows.
 
     Parameters
     ----------
@@ -590,7 +639,10 @@ def _class_covariances(
     means : DataFrame
         Classes by `names`.
     covariances : dict of class to DataFrame
+        `names` by `names`; a class without a covariance is left out.
     pooled : DataFrame or None
+        `names` by `names`: the common covariance of the model, or the mean of its class covariances weighted
+        by n_k - 1. None if a class has fewer than one row, or the model has no covariance of these columns.
     """
     columns = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
@@ -661,7 +713,7 @@ def _class_covariances(
 def _row_covariances(
     rows: PlottedRows, classes: list[Any], names: list[str]
 ) -> tuple[pd.DataFrame, dict[Any, pd.DataFrame]]:
-    """Return the means and covariances (divisor n - 1) of the rows of each class.
+    """Return the weighted means and covariances (divisor n - 1) of the complete rows of each class.
 
     Parameters
     ----------
@@ -675,6 +727,7 @@ def _row_covariances(
     means : DataFrame
         Classes by `names`, NaN for a class without rows.
     covariances : dict of class to DataFrame
+        `names` by `names`; a class with a sum of weights of at most one is left out.
     """
     x = rows.terms(names).to_numpy()
     is_complete = np.isfinite(x).all(axis=1)
@@ -696,14 +749,17 @@ def _row_covariances(
 
 
 def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Floats:
-    """Return squared distances (n,) of rows to the means of their classes, NaN if undefined.
+    """Return squared distances (n,) of rows to the means of their classes.
+
+    They are NaN for rows without a class or with a missing value.
 
     Parameters
     ----------
     rows : PlottedRows
     moments : ClassMoments
+        Moments of the fit, with the class means.
     covariances : sequence of Covariance
-        One for each class, or a common one.
+        One for each class, or a common one, in whose metric distances are measured.
     """
     out = np.full(rows.design_rows.table.nrows, np.nan)
     for row_slice, x, missing in rows.design_rows.iter_all_rows():
@@ -717,6 +773,7 @@ def _squared_distances(rows: PlottedRows, moments: Any, covariances: Any) -> Flo
 
 
 TITLE = "Territorial map: regions of the classes among the discriminants"
+"""First line of the title of "territory"."""
 
 
 @plot("territory", "regions of the classes in the space of two discriminants", used_options=("axes",))
@@ -725,8 +782,9 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
     Within classes discriminants have unit variance and, except for sparse ones, are uncorrelated. The score
     of class k is ln prior_k - |z - m_k|^2 / 2, with the distance in the metric of the covariance of the
-    discriminants: with equal priors, a row belongs to the class of the nearest mean. SPSS prints this map
-    in letters.
+    discriminants and m_k the class mean: with equal priors, a row belongs to the class of the nearest mean.
+    SPSS prints this map in letters. For one discriminant the posteriors are drawn along it. Raises
+    NotSupportedError if there is no discriminant.
 
     Parameters
     ----------
@@ -810,7 +868,7 @@ def subspace_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
     """Draw scores of the rows on one or two axes of `qda(..., ncomp=)`, centred at the mean of all rows.
 
     The rule depends on the scores on all axes. Regions, or posteriors along a single axis, are therefore
-    drawn only if all axes are.
+    drawn only if all axes are; one of several axes raises DataError. Raises NotSupportedError for other fits.
 
     Parameters
     ----------
@@ -895,9 +953,9 @@ def _draw_without_regions(
     points : (n, 2) float
         Coordinates of the rows.
     codes : (n,) int
-        Class of each row.
+        Class of each row, -1 if missing.
     names : sequence of str
-        Labels of the axes.
+        Labels of the two axes.
     classes : sequence
         Labels of the classes.
     options : PlotOptions
@@ -914,7 +972,10 @@ def _draw_without_regions(
 
 
 def _axis_limits(values: Floats, means: Floats) -> tuple[float, float]:
-    """Return the limits of an axis, which include scores (n,) and class means (K,) with a margin."""
+    """Return the limits (low, high) of an axis that includes scores (n,) and class means (K,) with a margin.
+
+    The means have a margin of 3 units if there are no finite scores, else 0.5.
+    """
     finite = values[np.isfinite(values)]
     low = min(float(finite.min(initial=np.inf)), float(means.min()) - (0.5 if len(finite) else 3.0))
     high = max(float(finite.max(initial=-np.inf)), float(means.max()) + (0.5 if len(finite) else 3.0))
@@ -922,6 +983,6 @@ def _axis_limits(values: Floats, means: Floats) -> tuple[float, float]:
 
 
 def _other_axes_text(all_axes: list[str], names: list[str]) -> str:
-    """Return the list of the axes that are not drawn, for a title."""
+    """Return the axes that are not drawn as text for a title: "LD3 = LD4", or "LD3 to LD7" for many."""
     others = [name for name in all_axes if name not in names]
     return f"{others[0]} to {others[-1]}" if len(others) > 3 else " = ".join(others)
