@@ -1,9 +1,9 @@
 """Moments of the columns of a formula by class, which can be added over tables.
 
-The verb `moments` computes them from a table, and `of_fit` from a fit; most models of normal classes can be
-fitted to them without rows. Addition and subtraction check that two objects have the same design and that
-subtracted rows are part of the total. `Moments.save` writes the file format of fits, and `moments_from_file`
-validates every value that it reads.
+The verb `moments` computes them from a table, and `moments_of_fit` from a fit; most models of normal classes
+can be fitted to them without rows. Addition and subtraction check that two objects have the same design and
+that subtracted rows are part of the total. `Moments.save` writes the file format of fits, and
+`moments_from_file` validates every value that it reads.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ from discrim.models.base.tensor_file import damaged_file_error
 from discrim.report.result_table import returning_result_table
 
 Scatters = Literal["class", "pooled", "diagonal"]
+"""Second moments: a scatter matrix of each class, one common matrix, or sums of squares by class."""
 
 MOMENTS_NAME = "moments"
 """Entry of a file of moments in the field for the name of the model."""
 
 MIN_CLASS_WEIGHT = 1e-200
-"""Smallest weight of a class, and the inverse of the largest, which keep sums of squares in range."""
+"""Smallest sum of weights of a class, and the inverse of the largest, which keep sums of squares in range."""
 
 FILE_KEYS = ("decayed", "design", "dropped", "levels_given", "model", "scatters", "weighted", "weights")
 """Keys of the description in a file of moments."""
@@ -166,7 +167,7 @@ def _first_table_with_complete_rows(
     chunk : (Table, str or None)
         First table of the source and its file name.
     chunks : iterator of (Table, str or None)
-        Following tables, of which as many are consumed as needed.
+        Following tables with their file names, of which as many are consumed as needed.
     columns : sequence of str
         Columns that have to be complete.
 
@@ -192,7 +193,8 @@ def _first_table_with_complete_rows(
 def _required_columns(formula: str, source: Source, weights: Any, functions: Functions | None) -> list[str]:
     """Return the columns that the formula and the weights read, for a source that can be read only once.
 
-    Raises NotSupportedError if the formula has a transform that is estimated from all rows, such as `center`.
+    Nothing is read. Raises NotSupportedError if the formula has a transform that is estimated from all rows,
+    such as `center`.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ class Moments:
     cov : DataFrame, terms by terms
         Covariance within classes, divisor N - K.
     covs : dict of class to DataFrame
-        Covariance of each class, divisor n_k - 1; missing for a class of one row.
+        Covariance of each class, terms by terms, divisor n_k - 1; missing for a class of one row.
     variances : DataFrame, classes by terms
         Variances of each class, divisor n_k - 1.
     dropped : int
@@ -299,14 +301,17 @@ class Moments:
     @property
     @returning_result_table
     def means(self) -> pd.DataFrame:
-        """Means of the classes."""
+        """Means of the classes, classes by terms; NaN for a class without rows."""
         means = np.where(self._moments.counts[:, None] > 0, self._moments.class_means, np.nan)
         return pd.DataFrame(means, index=self.classes, columns=self.terms)
 
     @property
     @returning_result_table
     def cov(self) -> pd.DataFrame:
-        """Covariance within classes, divisor N - K; K counts the classes with rows."""
+        """Covariance within classes, terms by terms, divisor N - K; K counts the classes with rows.
+
+        Raises NotSupportedError for `scatters="diagonal"`.
+        """
         self._require_scatters("cov", "pooled")
         sums = self._moments
         return self._covariance_frame(sums.scatters.sum(axis=0), sums.total - np.count_nonzero(sums.counts))
@@ -314,7 +319,10 @@ class Moments:
     @property
     @returning_result_table
     def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class, divisor n_k - 1."""
+        """Covariance of each class, terms by terms, divisor n_k - 1; NaN for n_k <= 1.
+
+        Raises NotSupportedError unless `scatters` is "class".
+        """
         self._require_scatters("covs", "class")
         class_scatters = zip(self.classes, self._moments.scatters, self._moments.counts, strict=True)
         return {label: self._covariance_frame(scatter, count - 1) for label, scatter, count in class_scatters}
@@ -322,7 +330,10 @@ class Moments:
     @property
     @returning_result_table
     def variances(self) -> pd.DataFrame:
-        """Variances of each class, divisor n_k - 1."""
+        """Variances of each class, classes by terms, divisor n_k - 1; NaN for n_k <= 1.
+
+        Raises NotSupportedError for `scatters="pooled"`.
+        """
         self._require_scatters("variances", "diagonal")
         sums = self._moments
         df = self._moments.counts[:, None] - 1
@@ -331,7 +342,10 @@ class Moments:
         return pd.DataFrame(variances, index=self.classes, columns=self.terms)
 
     def _covariance_frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
-        """Return a scatter matrix (p, p) divided, in the units of the data; NaN for a divisor <= 0."""
+        """Return a scatter matrix (p, p) of the scaled columns divided, in the units of the data.
+
+        All elements are NaN for a divisor <= 0.
+        """
         unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
         return pd.DataFrame(matrix, index=self.terms, columns=self.terms)
@@ -402,6 +416,9 @@ class Moments:
 
     def _moments_of_table(self, table: Table, weights: Any, na_action: NaAction) -> Moments:
         """Compute the moments of a table with the design of these moments.
+
+        New classes extend the design, unless the classes were declared by `levels=`. Raises DataError if the
+        first table has weights and this one has none.
 
         Parameters
         ----------
@@ -626,7 +643,7 @@ class Moments:
             )
 
     def _extend_to_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """Return the moments with the classes `levels`, which extend the present ones by empty classes."""
+        """Return the moments with the classes `levels`: the present ones in this order, and empty classes."""
         if levels == self._design.levels:
             return self
         position = np.array([levels.index(label) for label in self._design.levels], dtype=np.intp)
@@ -695,7 +712,7 @@ def _raise_if_different_designs(a: Design, b: Design) -> None:
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """Return the classes of two designs in a common order.
+    """Return the classes of two designs in a common order: that of the design with more, or ascending.
 
     Raises FormulaError if the designs differ otherwise, and DataError if the common order is ambiguous.
     """
@@ -716,7 +733,10 @@ def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
 
 
 def _complete_label_categories(design: Design) -> Design:
-    """Return a design whose categorical label dtype has a category for each class, adding missing ones."""
+    """Return a design whose label dtype, if it is categorical, has a category for each class.
+
+    Missing categories are added at the end.
+    """
     labels = design.labels
     if labels is None or labels.categories is None or set(design.levels) <= set(labels.categories):
         return design
@@ -725,14 +745,17 @@ def _complete_label_categories(design: Design) -> Design:
 
 
 def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Design) -> ClassMoments:
-    """Return the moments that remain after a subtraction; raise an error if they are not valid.
+    """Return the moments that remain after a subtraction.
+
+    Raises DataError if the subtracted rows are not a subset, and NotSupportedError if a variance is lost in
+    rounding errors.
 
     Parameters
     ----------
     remainder : Remainder
         Result of the subtraction: the moments, or the problem with its class and column.
     counts : LevelCounts
-        Remaining counts of levels, which must not be negative.
+        Remaining counts of levels, which must not be negative (DataError).
     design : Design
         Names of classes and columns for messages.
     """
@@ -787,7 +810,8 @@ def moments_of_rows(
     levels_given : bool
         Whether the user declared the classes by `levels=`.
     weights : str, array or None
-        Argument of the user; if it is the name of a column, `Moments` stores it for later tables.
+        Argument of the user; if it is the name of a column, `Moments` stores it for later tables. The weights
+        themselves are those of `design_rows`.
     """
     check_word("na_action", na_action, NaAction)
     design_rows = replace(design_rows, design=_complete_label_categories(design_rows.design))
@@ -798,6 +822,7 @@ def moments_of_rows(
     )
 
     def wrap(rows: Any) -> CountedBlocks:
+        """Return the blocks of `design_rows`, or sparse blocks, which are counted during the pass."""
         # A pass over sparse rows passes its own blocks.
         counted_blocks.blocks = blocks_with_positions if rows is design_rows else rows
         return counted_blocks
@@ -814,7 +839,9 @@ def moments_of_rows(
 
 
 def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
-    """Convert the moments in the estimates of a fit to `Moments`, without another pass over its rows.
+    """Convert the moments in the estimates of a fit to `Moments`, without computing them again.
+
+    The rows of the fit, if it has them, are read once to find columns with negative values.
 
     Parameters
     ----------
@@ -825,8 +852,9 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     Returns
     -------
     Moments or None
-        None if the estimates contain other moments, or if columns were dropped, rescaled or made of
-        categories, whose levels have to be counted.
+        None if the estimates contain other moments, if rows were dropped, or if columns were dropped,
+        rescaled or made of categories, whose levels have to be counted. The classes are declared, as by
+        `levels=`.
     """
     design_rows = fit.design_rows
     estimates = fit.estimates
@@ -857,6 +885,8 @@ def moments_from_file(
 ) -> Moments:
     """Create the moments from the contents of a file, with validation of every value.
 
+    Raises DamagedFileError if a value is not valid or missing.
+
     Parameters
     ----------
     path : Path
@@ -864,9 +894,9 @@ def moments_from_file(
     description : dict of str to object
         Description in the file.
     tensors : dict of str to array
-        Arrays in the file.
+        Arrays in the file; the counts of levels are removed from it.
     functions : dict or None
-        Functions that the formula calls, by name.
+        Functions that the formula calls, by name; a missing one raises an error.
     """
     fit_file.check_values(path, description)
     if tuple(sorted(description)) != FILE_KEYS:
@@ -917,7 +947,9 @@ def _read_level_counts(path: Path, tensors: dict[str, Floats], design: Design) -
     path : Path
         The file, for error messages.
     tensors : dict of str to array
-        Arrays `tables` (K, sum of sizes), `sizes` (number of factors,) and `negative` (p,), among others.
+        Arrays "tables" (K, sum of sizes: counts of the levels of all factors side by side), "sizes" (numbers
+        of levels, one for each factor) and "negative" (p, 0 or 1: columns with a negative value), among
+        others.
     design : Design
     """
     try:

@@ -124,7 +124,10 @@ def from_stats(
 
 
 def _read_class_counts(counts: Any, classes: pd.Index) -> Floats:
-    """Return the counts (K,) of a user in the order of the classes; raise DataError if they are not valid."""
+    """Return the counts (K,) of a user in the order of the classes, which need not be integers.
+
+    Raises DataError if they have other classes, are not finite numbers, or are less than one.
+    """
     if isinstance(counts, pd.Series | Mapping):
         class_counts = dict(counts)
         missing = [c for c in classes if c not in class_counts]
@@ -148,7 +151,7 @@ def _read_class_counts(counts: Any, classes: pd.Index) -> Floats:
 
 
 def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bool, Floats]:
-    """Validate the covariances of a user.
+    """Validate the covariances of a user; raise DataError if they are not valid.
 
     Parameters
     ----------
@@ -164,7 +167,7 @@ def _read_covariances(covs: Any, means: pd.DataFrame, sizes: Floats) -> tuple[bo
     by_class : bool
         Whether there is a covariance for each class.
     matrices : (1, p, p) or (K, p, p) float
-        Common covariance, or covariance of each class.
+        Common covariance, or covariance of each class, in the order of `means`; zeros for a class of one row.
     """
     classes = means.index
     columns = means.columns
@@ -212,7 +215,7 @@ def _validated_zero_covariance(matrix: Any, columns: pd.Index, label: Any) -> Fl
     Returns
     -------
     (p, p) float
-        Zeros.
+        Zeros. Other values raise DataError.
     """
     elements = np.asarray(matrix, dtype=object)
     filled = np.where(pd.isna(elements), 0.0, elements)
@@ -227,7 +230,7 @@ def _validated_zero_covariance(matrix: Any, columns: pd.Index, label: Any) -> Fl
 
 
 def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> Floats:
-    """Return a covariance of the user as an array, in the order of the columns.
+    """Return a covariance of the user as an exactly symmetric array, in the order of the columns.
 
     Raises DataError if it has other columns, or is not symmetric and positive semidefinite up to rounding.
 
@@ -283,7 +286,7 @@ def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> F
 
 
 def _finite_array(values: Any, array_name: str, shape: tuple[int, ...]) -> Floats:
-    """Return values as a float array; raise DataError if they are not finite numbers of the shape.
+    """Return a copy of values as a float array; raise DataError if they are not finite numbers of the shape.
 
     Parameters
     ----------

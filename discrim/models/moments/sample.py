@@ -1,6 +1,6 @@
 """Input of verbs with the argument `moments=`: the rows of a table, or moments that the user passes.
 
-The verb creates a `Sample` and calls `read` or `of_moments`, depending on `has_rows`. A source that can be
+The verb creates a `Sample` and calls `read` or `read_moments`, depending on `has_rows`. A source that can be
 read only once, such as an iterator, is reduced to moments if the model does not need rows.
 """
 
@@ -64,11 +64,11 @@ class UnreadMoments:
     table_arguments: Mapping[str, Any]
 
     def read(self) -> Moments:
-        """Read the source and return its moments."""
+        """Read the source and return its moments; this can be done only once."""
         return moments(scatters=self.scatters, **{**self.table_arguments, "data": self.source})
 
     def raise_if_needs_rows(self, needs_rows: NeedsRows | None) -> None:
-        """Raise NotSupportedError, before the source is read, if the model needs the rows."""
+        """Raise NotSupportedError, before the source is read, unless `needs_rows` is None."""
         if needs_rows is not None:
             raise NotSupportedError(
                 f"{needs_rows.message} {capitalize_first(self.source.description)} can be read only once and "
@@ -96,8 +96,10 @@ class Sample:
     verb : str
         Name of the verb, for messages.
     scatters : {"class", "pooled", "diagonal"}
-        Second moments that the verb needs.
-    moments : Moments or None
+        Second moments to which a source that can be read only once is reduced.
+    moments : Moments, UnreadMoments or None
+        Argument `moments=` of the verb, not yet validated; None to fit the rows of `data`. Data that can be
+        read only once become `UnreadMoments`.
     formula, data, weights, levels, functions, na_action
         Arguments of the verb that describe the table.
     """
@@ -137,12 +139,19 @@ class Sample:
     def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> DesignRows:
         """Read the rows of the table by the formula.
 
+        Raises DataError without a formula or a table.
+
         Parameters
         ----------
         in_memory : str, optional
             Why the rows have to be in memory, for the error that a source of tables then raises.
         incomplete : bool
             Whether the fit also uses rows with missing values.
+
+        Returns
+        -------
+        DesignRows
+            With covariates if the verb supports them and the formula has a `|`.
         """
         if self.formula is None or self.data is None:
             missing = "formula" if self.formula is None else "table"
@@ -167,7 +176,14 @@ class Sample:
         required_moments : ScatterType
             Second moments that the model needs.
         needs_rows : NeedsRows, optional
-            Reason that the model cannot be fitted to moments.
+            Reason that the model cannot be fitted to moments; None if it can.
+
+        Returns
+        -------
+        DesignRows
+            Design with the remaining classes and columns.
+        ClassMoments
+            Their moments, with the second moments `required_moments`.
 
         Raises
         ------
@@ -246,18 +262,24 @@ def usable_moments(
     keep : sequence of int
         Positions of columns that are not dropped if they are constant.
 
-    Raises
-    ------
-    DataError
-        The rows are missing, or of one class only.
-    CollinearError
-        Every column is constant.
-
     Returns
     -------
     DesignRows
         The design with the remaining classes and columns.
     ClassMoments
+        Their moments.
+
+    Raises
+    ------
+    DataError
+        There are no rows, rows of one class only, or values outside the range of the computations.
+    CollinearError
+        Every column is constant.
+
+    Warns
+    -----
+    DiscrimWarning
+        Classes without rows or constant columns are dropped, or weights are not frequencies.
     """
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 class PlotOptions:
     """Options of the method `plot` as passed by the user; None means default. See `PlottableResults.plot`.
 
-    `other`, which is not an option of `PlottableResults.plot`, is the second argument of plots that compare
-    two results. `interactive` and `standardized` are None or True.
+    `other`, the model to compare with, is an option of the method `plot` of cross-validation results only.
+    `interactive` and `standardized` are None or True.
     """
 
     ax: Axes | None = None

@@ -40,7 +40,7 @@ from discrim.report.plots.interactive import html_element, plotly_script
 
 
 def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
-    """Return pairs (label, text) on the numbers of rows, classes and columns of a fit."""
+    """Return pairs (label, plain text) on the numbers of rows, classes and columns of a fit."""
     design_rows = fit.design_rows
     design = fit.design_rows.design
     is_in_memory = fit.has_rows and not design_rows.rows.source_description
@@ -62,7 +62,11 @@ def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
 
 
 def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str]:
-    """Return sections that describe classes and columns, by name, and the reason for missing ones or ""."""
+    """Return sections that describe classes and columns, by name, and the reason for missing ones.
+
+    The names are "classes" and, if the rows are in memory, "numbers" and "categories" if there are such
+    columns; otherwise "means" (of the classes). The reason is plain text, "" if no section is missing.
+    """
     sections = {"classes": _class_section(fit)}
     reason = ""
     if not fit.has_rows:
@@ -90,7 +94,7 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
 
 
 def _class_section(fit: FittedModel[Any]) -> Section:
-    """Return the section of the classes: number of rows, share of the weight, and prior."""
+    """Return the section of the classes: columns rows, share (of the weight) and, with posteriors, prior."""
     columns = {"rows": fit.rows_by_class, "share": fit.counts / fit.counts.sum()}
     if fit.has_posteriors:
         columns["prior"] = fit.prior
@@ -99,7 +103,10 @@ def _class_section(fit: FittedModel[Any]) -> Section:
 
 
 def _numeric_columns(frame: pd.DataFrame) -> Section:
-    """Return the section of numeric columns (n, q): missing values, quartiles, mean and sd."""
+    """Return the section of a frame of numeric columns: for each its missing values, quartiles, mean and sd.
+
+    Rows are not weighted. The sd has the divisor n - 1; statistics are NaN for a column without values.
+    """
     rows = []
     for j in range(frame.shape[1]):
         column = pd.to_numeric(frame.iloc[:, j]).to_numpy(dtype=np.float64, na_value=np.nan)
@@ -118,7 +125,11 @@ def _numeric_columns(frame: pd.DataFrame) -> Section:
 
 
 def _categorical_columns(frame: pd.DataFrame) -> Section:
-    """Return the section of categorical columns (n, q): missing values, levels, most frequent level."""
+    """Return the section of a frame of categorical columns, for each column without weights.
+
+    Its columns are missing (number), levels (number that occur), most frequent (level as text) and proportion
+    of this level among the values.
+    """
     rows = []
     for j in range(frame.shape[1]):
         column = frame.iloc[:, j].astype(object)
@@ -132,7 +143,7 @@ def _categorical_columns(frame: pd.DataFrame) -> Section:
 
 
 IMPORTS_BY_NAME = {"pd": "import pandas as pd", "pl": "import polars as pl", "np": "import numpy as np"}
-"""Names in an expression that loads a table, and their import statements."""
+"""Import statements of names that an expression in `load=` may use."""
 
 
 def check_load(load: Any) -> None:
@@ -153,7 +164,11 @@ def check_load(load: Any) -> None:
 
 
 def changed_options(results: Any) -> dict[str, Any]:
-    """Return the options of a fit that differ from the defaults of its verb, by name."""
+    """Return the options of a fit that differ from the defaults of its verb, by name.
+
+    Parameters that the rows chose have their chosen values (`refit_options`). "levels" is included if the
+    classes are not in ascending order. Raises DiscrimError if the options cannot be determined.
+    """
     defaults = argument_defaults(BY_VERB[results._verb()])
     options = refit_options(results)
     options = {
@@ -166,7 +181,10 @@ def changed_options(results: Any) -> dict[str, Any]:
 
 
 def _equals_default(value: Any, default: Any) -> bool:
-    """Return whether an option equals its default."""
+    """Return whether an option equals its default; False if they cannot be compared.
+
+    An empty list or dict equals None, and an empty list equals ().
+    """
     try:
         return bool(
             value == default or (default is None and value in ([], {})) or (default == () and value == [])
@@ -184,7 +202,11 @@ def _is_sorted(levels: list[Any]) -> bool:
 
 
 def refit_code(results: Any, load: str | None) -> str:
-    """Return a program that loads the table by an expression, repeats the fit and prints its summary."""
+    """Return a Python program that loads the table, repeats the fit and prints its summary.
+
+    `load` is a valid expression that loads the table; for None the program reads "data.csv" and has comments
+    on the table. Comments name variables that the user has to define.
+    """
     options = changed_options(results)
     fit = results._fit
     verb = results._verb()
@@ -215,7 +237,7 @@ def refit_code(results: Any, load: str | None) -> str:
 
 
 def _table_comments(fit: Any, load: str | None) -> list[str]:
-    """Return comment lines on the table that the code has to load."""
+    """Return comments, without "#", on the table that the code has to load; empty if `load` is not None."""
     if load is not None:
         return []
     columns = [*fit.design_rows.design.response_columns, *fit.design_rows.design.columns]
@@ -232,7 +254,10 @@ def _table_comments(fit: Any, load: str | None) -> list[str]:
 
 
 def _category_code_lines(fit: Any) -> list[str]:
-    """Return lines of code that restore the order of categories, which a CSV file does not store."""
+    """Return lines of code that restore the order of categories, which a CSV file does not store.
+
+    Only columns whose levels are not in ascending order need a line.
+    """
     design = fit.design_rows.design
     if design.spec is None:
         return []
@@ -293,7 +318,7 @@ def _code_of_value(value: Any, name: str) -> tuple[str, set[str], list[str]]:
 
 
 def _scalar_literal(value: Any) -> str:
-    """Return the code of a scalar."""
+    """Return the code of a scalar: its repr, or for example "float('nan')"."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not np.isfinite(value):
         return f"float('{value}')"
@@ -310,9 +335,9 @@ def _is_expression(text: str) -> bool:
 
 
 def option_items(results: Any) -> list[tuple[str, str]]:
-    """Return pairs (label, text) on the options that differ from the defaults.
+    """Return pairs such as ("Option ncomp", "2") of the options that differ from the defaults, as code.
 
-    If they cannot be determined, the only pair has the message of the error.
+    If there are none, or they cannot be determined, the only pair states this.
     """
     try:
         options = changed_options(results)
@@ -323,6 +348,7 @@ def option_items(results: Any) -> list[tuple[str, str]]:
 
 
 PACKAGES = ("discrim", "numpy", "scipy", "pandas", "patsy", "statsmodels", "narwhals", "matplotlib")
+"""Packages whose versions a page states."""
 
 TESTS = {
     "manova": "Do the class means differ? Multivariate tests",
@@ -334,7 +360,7 @@ TESTS = {
     "log_determinants": "Log-determinants of the covariances",
     "lr_test": "Do the columns have any effect? Likelihood ratio",
 }
-"""Methods for tests without arguments, and the titles of their tables."""
+"""Titles of the tables of tests, by the name of the method of results that computes them."""
 
 HEADINGS: dict[str, dict[str, str]] = {
     "manova": {"F_is": "the F is"},
@@ -357,7 +383,7 @@ HEADINGS: dict[str, dict[str, str]] = {
     },
     "log_determinants": {"logdet": "log-determinant", "debiased": "without bias"},
 }
-"""Headings of the columns of the tests."""
+"""Headings of columns of the tests, by method of `TESTS` and column; other columns have their names."""
 
 OMITTED_COLUMNS = ["LR", "LR_df", "p"]
 """Columns of `covariance_models` that are omitted, because the table would be too wide."""
@@ -368,10 +394,10 @@ NOTES = {
     "covariance_models": "The likelihood ratio tests each model against unrestricted covariances, for normal "
     "classes; discrim.covariance_models(formula, data) also has the test against the next model.",
 }
-"""Notes below tables that explain their columns."""
+"""Notes below tables of tests, by method of `TESTS`, that explain their columns."""
 
 OPTIONS_WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
-"""Arguments for fits without rows, which omit the parts of a test that need rows."""
+"""Arguments of methods of `TESTS` for fits without rows, which omit the parts of a test that need rows."""
 
 
 def write_report(
@@ -379,11 +405,13 @@ def write_report(
 ) -> None:
     """Write the report of a fit to a file atomically; see `ReportMethods.report`.
 
+    Arguments are validated before any content is computed.
+
     Parameters
     ----------
     results : ClassifierResults
     path, title, load, pictures, interactive
-        Arguments of `report`.
+        Arguments of `report`, with its errors.
     """
     output_path = validate_output_path(path, "A report", *PAGE_EXTENSIONS)
     if title is not None and not isinstance(title, str):
@@ -404,7 +432,7 @@ PLOTS_BY_IMPORTANCE = (
     "confusion forest vip centroids density components log_determinants fitted posteriors territory "
     "calibration structure ellipses regions distances odds_ratios roc choice path loadings scree table"
 )
-"""Kinds of plots in decreasing order of importance, after the one that shows the model."""
+"""Kinds of plots in decreasing order of importance, after the first one ("scores" or "regions")."""
 
 N_VISIBLE_PLOTS = 4
 N_FOLDED_PLOTS = 2
@@ -419,7 +447,8 @@ class Gallery(NamedTuple):
     kinds : sequence of str
         Kinds of plots in order.
     n_drawn, n_visible : int
-        Number of plots that are drawn, and number outside folded sections.
+        Largest number of plots that are drawn, and number of them outside a folded section. Kinds that are
+        not available do not count.
     interactive : bool
         Whether plots are drawn by plotly if possible.
     """
@@ -431,7 +460,10 @@ class Gallery(NamedTuple):
 
 
 def _read_pictures_option(results: Any, pictures: Any) -> Gallery:
-    """Return the plots in `pictures=`, by default the most important kinds that do not refit the model."""
+    """Return the plots in `pictures=`: a kind, kinds, "all", or None for the most important kinds.
+
+    "all" and None do not include kinds that refit the model. Raises DataError for other values.
+    """
     known_kinds = available_plot_kinds(results)
     if pictures is None or pictures == "all":
         kinds = available_plot_kinds(results, refits=False)
@@ -456,17 +488,17 @@ def _read_pictures_option(results: Any, pictures: Any) -> Gallery:
 
 
 def report_text(page: Page, results: Any, title: str | None, load: str | None, gallery: Gallery) -> str:
-    """Return the text of the report of a fit.
+    """Return the text of the report of a fit in the format of a page, for `page.save`.
 
     Parameters
     ----------
     page : Page
-        Writer of a format.
+        Writer of a format. It collects the pictures of formats that store them apart from the text.
     results : ClassifierResults
     title : str or None
-        Title of the page; by default the title of the model.
+        Title of the page, plain text; None for the title of the model.
     load : str or None
-        Expression that loads the table, for the code of the page.
+        Expression that loads the table, for the code of the page; None for a file "data.csv".
     gallery : Gallery
         Plots of the page.
     """
@@ -497,7 +529,10 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
 
 
 def _chapter_or_reason(page: Page, noun: str, make: Callable[[], str]) -> str:
-    """Return the content that a function makes, or a paragraph with the reason if it raises DiscrimError."""
+    """Return the formatted content of `make`, or a paragraph with the reason if it raises DiscrimError.
+
+    `noun` is the subject of the reason, such as "The summary"; plain text.
+    """
     try:
         return make()
     except DiscrimError as error:
@@ -513,9 +548,16 @@ def _compute_sections(
     ----------
     page : Page
     functions : mapping of str to callable
-        Functions that return the sections.
+        Functions that return the sections, by name.
     message_format : str
-        Format of a sentence with the name of a section.
+        `str.format` template of a sentence with one field, the name of a section.
+
+    Returns
+    -------
+    computed : dict of str to Section or Pairs
+        Sections by name, without the ones that raised an error.
+    paragraphs : list of str
+        Formatted paragraphs with the reasons for missing sections.
     """
     computed = {}
     missing = []
@@ -527,11 +569,11 @@ def _compute_sections(
     return computed, missing
 
 
-# ---- chapters
+# ---- chapters: functions that return text in the format of the page
 
 
 def _summary_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of the summary."""
+    """Return the chapter of the summary; long sections, which are shown only by name, are folded."""
     functions = results._sections()
     computed, missing = _compute_sections(page, functions, "The section {!r} is not available.")
     if "header" in computed:
@@ -549,7 +591,7 @@ def _summary_chapter(page: Page, results: Any) -> str:
 
 
 def _test_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of tests."""
+    """Return the chapter of the tests in `TESTS` that the results have."""
     methods = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
     tests = {title: partial(_test_section, results, title, name) for title, name in methods.items()}
     computed, missing = _compute_sections(page, tests, "{}: not available.")
@@ -565,7 +607,9 @@ def _test_method(results: Any, name: str) -> str | None:
 
 
 def _test_section(results: Any, title: str, name: str) -> Section:
-    """Return the table of a test, with undefined values left blank.
+    """Return the section of a test, with undefined values left blank.
+
+    Raises the error of the test if it is not available.
 
     Parameters
     ----------
@@ -573,7 +617,7 @@ def _test_section(results: Any, title: str, name: str) -> Section:
     title : str
         Title of the table.
     name : str
-        Name of the method that computes the test.
+        Key of `TESTS`: name of the method that computes the test, or of a private one after an underscore.
     """
     options = {} if results._fit.has_rows else OPTIONS_WITHOUT_ROWS.get(name, {})
     outcome: Any = getattr(results, _test_method(results, name) or name)(**options)
@@ -596,7 +640,10 @@ def _test_section(results: Any, title: str, name: str) -> Section:
 
 
 def _column_formats(table: pd.DataFrame) -> dict[Any, Any]:
-    """Return the number formats of the columns of a table of tests, by column name."""
+    """Return the number formats of the columns of a table of tests, by column name.
+
+    Columns without an entry have the format "general".
+    """
     formats: dict[Any, Any] = {}
     for column in table.columns:
         name = str(column)
@@ -615,13 +662,15 @@ METHOD_NOTES = {
     "apparent": "Resubstitution: the rule is evaluated on the observations that it was fitted to, which is "
     "optimistic: see error_rates().",
 }
-"""Notes on the methods to predict the rows of the fit."""
+"""Notes on the methods to predict the rows of the fit, for the table of errors."""
 
 
 def evaluation_method(results: Any) -> CountingMethod:
     """Return the method by which a report predicts the rows of the fit: the best that is fast.
 
-    This is leave-one-out or folds if these are fast and work for the fit, else "apparent".
+    This is leave-one-out or folds (seed 0) if these are fast and work for the fit, else "apparent". A method
+    is tried by computing its confusion matrix. Folds that would repeat a choice, such as a penalty, are not
+    fast.
     """
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
@@ -638,7 +687,9 @@ def evaluation_method(results: Any) -> CountingMethod:
 
 
 def _error_chapter(page: Page, results: Any, method: CountingMethod) -> str:
-    """Return the chapter of the confusion matrix and error rates.
+    """Return the chapter of the confusion matrix, and of the error rates by `method` and by resubstitution.
+
+    Raises DataError for known distributions, and other errors of the evaluation.
 
     Parameters
     ----------
@@ -675,7 +726,10 @@ MAX_LABELLED_ROWS = 1_000
 
 
 def _row_texts(results: Any) -> list[str]:
-    """Return the texts that points show on hover; empty for many rows, or if the table was changed."""
+    """Return the texts that points show on hover, one for each row of the table.
+
+    Empty without rows, for more than `MAX_LABELLED_ROWS`, or if the rows cannot be read again.
+    """
     fit = getattr(results, "_fit", None)
     options = PlotOptions()
     if fit is None or not fit.has_rows or fit.design_rows.table.nrows > MAX_LABELLED_ROWS:
@@ -688,6 +742,8 @@ def _row_texts(results: Any) -> list[str]:
 
 def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: CountingMethod) -> str:
     """Return the chapter of plots, with lines of code for the kinds that are not drawn.
+
+    Plots that raise DiscrimError are replaced by a paragraph with the reason.
 
     Parameters
     ----------
@@ -764,7 +820,7 @@ def _model_chapter(page: Page, results: Any) -> str:
 
 
 def _version(name: str) -> str:
-    """Return the version of an installed package."""
+    """Return the version of an installed package, or "of unknown version"."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -772,7 +828,7 @@ def _version(name: str) -> str:
 
 
 def _data_chapter(page: Page, results: Any) -> str:
-    """Return the chapter on the rows, classes and columns."""
+    """Return the chapter on the rows, classes and columns; a sentence for results without a fit."""
     fit = getattr(results, "_fit", None)
     if fit is None:
         return page.paragraph(
@@ -784,7 +840,7 @@ def _data_chapter(page: Page, results: Any) -> str:
 
 
 def _code_chapter(page: Page, results: Any, load: str | None) -> str:
-    """Return the chapter with the code that repeats the fit."""
+    """Return the chapter with the code that repeats the fit, from `refit_code`; a sentence without a fit."""
     if getattr(results, "_fit", None) is None:
         return page.paragraph(
             "The distributions are arguments of the call: store the program that created them.", "note"
