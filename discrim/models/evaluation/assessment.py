@@ -376,12 +376,13 @@ class PassPredictions:
 
     The other computation iterates over `wrap(design_rows)` instead of the rows themselves. Afterwards,
     `store` puts predicted classes and leave-one-out scores into the cache of the fit, where `counted_rates`
-    finds them. Leave-one-out scores are omitted for fits without a closed form or with many rows.
+    finds them. Leave-one-out scores are omitted if the model does not support them, or if there are more than
+    `validation.MAX_CACHED_SCORES`.
 
     Parameters
     ----------
     fit : FittedModel
-        Fit with its rows.
+        Fit with its rows; NotSupportedError without them.
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
@@ -413,7 +414,17 @@ class PassPredictions:
                 self._left_out.finish()
 
     def _predict_block(self, row_slice: slice, x: Floats, missing: NDArray[np.bool_] | None) -> None:
-        """Predict the rows (m, p) of a block and store the results; `missing` (m,) are incomplete rows."""
+        """Predict the rows of a block and store the results.
+
+        Parameters
+        ----------
+        row_slice : slice
+            Positions of the m rows in the table.
+        x : (m, p) float
+            Values of the p columns of the design.
+        missing : (m,) bool or None
+            Rows with a missing value; None if there are none.
+        """
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
             k = len(self._fit.classes)
@@ -554,7 +565,7 @@ def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -
 
 
 def _score_rows_of_chunk(rule: Rule, design_rows: DesignRows) -> Floats:
-    """Return the scores (m, K) of a chunk of rows under a rule."""
+    """Return the scores (m, K) of a chunk of m rows under a rule, NaN for rows with a missing value."""
     out = np.empty((design_rows.table.nrows, len(design_rows.design.levels)), order="F")
     for row_slice, scores in score_chunks(design_rows, rule, out.shape[1]):
         out[row_slice] = scores
@@ -562,7 +573,10 @@ def _score_rows_of_chunk(rule: Rule, design_rows: DesignRows) -> Floats:
 
 
 class _BlockScorer:
-    """Callable that scores chunks of rows; it raises DataError if all scores so far exceed the memory."""
+    """Callable that scores chunks of rows by the rule of a fit.
+
+    It raises DataError if the scores of all chunks so far do not fit into memory.
+    """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
@@ -715,7 +729,7 @@ def choice_treatment(fit: FittedModel[Any], method: str, *, nested: bool = True)
     method : str
         A method of `error_rates`, or `NEW_ROWS`.
     nested : bool
-        Whether folds repeat the choice.
+        Whether the folds of "cv" repeat the choice; other methods ignore it.
 
     Returns
     -------
@@ -741,7 +755,10 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
 
 
 def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> list[str]:
-    """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why."""
+    """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why.
+
+    Only the posterior-based methods and "632+" may have none; the list is empty for others.
+    """
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
         reasons.append(
@@ -813,7 +830,7 @@ def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions
 def counted_rates(
     fit: FittedModel[Any], method: CountingMethod, options: EvaluationOptions
 ) -> ErrorRateEstimate:
-    """Return the error rate of the rows of a fit by a method that counts errors.
+    """Return the error rate of the rows of a fit by a method that counts errors; with costs the mean cost.
 
     Parameters
     ----------
@@ -841,7 +858,7 @@ def _rates_of_predictions(
     weights : (n,) float or None
         Frequency weights.
     options : EvaluationOptions
-        `costs`, `prior` and `level` are used.
+        `costs`, `prior` and `level` are used; `costs` weights errors and does not change `predicted`.
     """
     estimated_prior = options.prior is None and fit.estimates.estimated_prior
     prior = fit.prior_values() if options.prior is None else options.prior
@@ -992,6 +1009,9 @@ def _score_out_of_sample(
 ) -> tuple[Floats, Iterator[tuple[Codes, Floats]]]:
     """Draw a bootstrap sample, fit the model to it, and score the rows that are not in the sample.
 
+    A sample to which a model cannot be fitted is drawn again, as in `BootstrapSamples.fit_sample`, unless it
+    is fitted by calls of a user's function.
+
     Parameters
     ----------
     fit : FittedModel
@@ -1003,7 +1023,7 @@ def _score_out_of_sample(
     sample_counts : (n,) float
         How often each row is in the sample.
     scored_blocks : iterator of ((m,) int, (m, K) float)
-        Positions and scores of the other rows.
+        Positions in the table and scores of the used rows that are not in the sample.
     """
     design_rows = fit.design_rows
     codes = samples.codes

@@ -163,6 +163,9 @@ def estimate_prior(
 def _raise_if_bootstrap_unsupported(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
     """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
 
+    The third unsupported case is `missing="integrate"` for a model that does not integrate missing columns
+    out by itself.
+
     Parameters
     ----------
     fit : FittedModel
@@ -205,9 +208,9 @@ def _bootstrap_proportions(
         Frequency weights.
     options : PriorEstimateOptions
     class_index : (J,) int
-        Positions of the classes with a positive prior.
+        Positions of the J classes with a positive prior.
     start : (J,) float
-        Their prior, the starting value of the search.
+        Their prior, the starting value of the search in each sample.
 
     Returns
     -------
@@ -264,7 +267,9 @@ def _score_batch(
     Yields
     ------
     scores : (m, K) float
+        Log densities up to a constant of each row, NaN for rows with a missing value.
     weights : (m,) float or None
+        Frequency weights, NaN if missing.
     """
     source = source_of_rows(data)
     source.check_weights_are_column(weights)

@@ -175,7 +175,10 @@ def number_labels(
 
 
 def _fold_labels(vector: Any, table: Table, codes: Codes) -> list[Any]:
-    """Return the labels of folds of the user, in the order of their codes (n,)."""
+    """Return the labels of folds of the user, in the order of their codes (n,) from `number_labels`.
+
+    `vector` is the argument `folds` of `shared_folds`.
+    """
     values = _option_values(vector, table, "folds")
     return [values.iloc[int(np.argmax(codes == f))] for f in range(int(codes.max()) + 1)]
 

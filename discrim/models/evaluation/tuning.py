@@ -55,7 +55,7 @@ def read_splits(cv: Any, design_rows: DesignRows, alternative: str) -> tuple[Spl
     design_rows : DesignRows
         The rows of the fit.
     alternative : str
-        Description of the other valid arguments, for the hint.
+        Other valid arguments, for the hint, such as "a number of folds".
 
     Returns
     -------
@@ -299,15 +299,15 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
 
 
 def raise_if_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
-    """Raise DataError if a class has only one row and therefore no mean without it.
+    """Raise DataError if a class has only one row and therefore no mean without it; weights do not count.
 
     Parameters
     ----------
     moments : ClassMoments
     levels : sequence
-        Class labels.
+        Class labels, in the order of the moments.
     alternative : str
-        Options with which no parameter is chosen, for the hint.
+        Options with which no parameter is chosen, for the hint, such as "penalty= or nonzero=".
     """
     single_row_classes = [
         level for level, rows in zip(levels, moments.rows.tolist(), strict=True) if rows < 2

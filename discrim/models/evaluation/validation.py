@@ -220,7 +220,7 @@ def _score_left_out_chunk(left_out: LeaveOneOutScorer, counts: Floats | None, ch
     left_out : LeaveOneOutScorer
         Function that scores rows under the rules without them.
     counts : (K,) float or None
-        Class counts, if class proportions are estimated without the row, too.
+        Class counts, if `left_out_score_shift` has to be added to the scores.
     chunk : DesignRows
     """
     out = np.full((len(chunk.design.levels), chunk.table.nrows), np.nan)
@@ -358,7 +358,10 @@ class _LeftOutScores:
 
 
 class LeftOutTable(_LeftOutScores):
-    """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`."""
+    """Leave-one-out scores of all rows, in memory: call `add` for each block, then `finish`.
+
+    Parameters are as in `_LeftOutScores`. Raises DataError if the scores do not fit into memory.
+    """
 
     def __init__(self, fit: FittedModel[Any], design_rows: DesignRows, *, reestimate_prior: bool) -> None:
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Leave-one-out")
@@ -380,7 +383,11 @@ class LeftOutTable(_LeftOutScores):
         self._used[rows] = True
 
     def finish(self) -> Floats:
-        """Return the scores (n, K) after refits of the rows that need one, and store them in the cache."""
+        """Return the scores (n, K) after refits of the rows that need one, and store them in the cache.
+
+        Warnings count rows that cannot be left out (NaN), and rows with probability zero in every class
+        (-inf).
+        """
         design_rows = self._design_rows
         out = self._out
         unique_level_rows = self.rows_with_unique_level(self._used)
@@ -509,7 +516,7 @@ def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed:
 
 
 def folds_without_class(design_rows: DesignRows, fold_ids: Codes, folds: int) -> NDArray[np.bool_]:
-    """Return which of the folds contain all rows of some class, a mask (F,) of F = `folds` folds."""
+    """Return which of the folds contain all used rows of some class, a mask (F,) of F = `folds` folds."""
     used = fold_ids >= 0
     k = len(design_rows.design.levels)
     counts = np.bincount(fold_ids[used] * k + design_rows.codes[used], minlength=folds * k).reshape(folds, k)
@@ -961,7 +968,7 @@ class _LeftOutLabelTask:
     decision : Decision
         How scores are converted to classes.
     counts : (K,) float or None
-        Class counts, if the prior of each rule is estimated without the row, too.
+        Class counts, if `left_out_score_shift` has to be added to the scores.
     """
 
     scores: LeaveOneOutScorer

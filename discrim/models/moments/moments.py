@@ -358,6 +358,7 @@ class Moments:
         name : str
             Attribute or model that requires the scatter matrices, for the message.
         required_scatters : {"class", "pooled", "diagonal"}
+            Moments with this option suffice, and moments with "class".
         """
         if self._scatters in ("class", required_scatters):
             return
@@ -590,12 +591,16 @@ class Moments:
         """Moments without the rows of other moments, which have been added before, such as one day.
 
         The absolute error of a remaining sum of squares is about 4e-15 W (1 + sqrt(n_2/n_1)), for a total sum
-        of squares W, n_2 removed rows and n_1 remaining rows.
+        of squares W, n_2 removed rows and n_1 remaining rows. Classes without remaining rows are dropped,
+        unless they were declared by `levels=` or by a categorical response.
 
         Raises
         ------
         DataError
-            The other moments have rows, weights or a class that are not part of these moments.
+            The other moments have rows, weights or a class that are not part of these moments, or another
+            option `scatters`.
+        FormulaError
+            The moments have different designs.
         NotSupportedError
             A remaining variance is lost in rounding errors; the message names class and column.
         """

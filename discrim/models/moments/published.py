@@ -56,8 +56,8 @@ def from_stats(
     Raises
     ------
     DataError
-        Labels do not match; a value is missing or infinite; a covariance is not symmetric or has a negative
-        variance; or a class has less than one row.
+        Labels do not match; a value is missing or infinite; a covariance is not symmetric or not positive
+        semidefinite; a class has less than one row, or N - K is zero.
 
     Notes
     -----

@@ -56,7 +56,7 @@ class UnreadMoments:
     scatters : {"class", "pooled", "diagonal"}
         Second moments that the verb needs.
     table_arguments : dict
-        Arguments of the verb that describe the table, by name.
+        Arguments of the verb that describe the table, and `na_action`, by name; `source` replaces "data".
     """
 
     source: Source

@@ -218,7 +218,10 @@ class PlaneSection:
         return values
 
     def read_points(self, table: pd.DataFrame) -> DesignRows:
-        """Convert a table of points to new rows of the fit, whose missing columns are integrated out."""
+        """Convert a table of points to new rows of the fit.
+
+        Missing columns are integrated out if some value of `fixed` is None.
+        """
         integrates = any(value is None for value in self.fixed.values())
         return self.fit.new_rows(table, MissingPolicy(missing="integrate") if integrates else AS_FITTED)
 

@@ -515,7 +515,7 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def outline_coverage(fit: FittedModel[Any]) -> float:
-    """Return the coverage of the class ellipses that are drawn over regions; smaller for many classes."""
+    """Return the proportion of a normal class within its ellipse over regions; smaller for many classes."""
     return ELLIPSE_COVERAGE if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
 
 
