@@ -757,7 +757,7 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
 def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> list[str]:
     """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why.
 
-    Only the posterior-based methods and "632+" may have none; the list is empty for others.
+    There are notes on posterior-based methods and on "632+" with too few samples only.
     """
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
@@ -788,7 +788,10 @@ def split_table_and_methods(data: Any, methods: Any) -> tuple[Any, Any]:
 
 
 def _is_methods_argument(argument: Any) -> bool:
-    """Return whether an argument is a name or a list of names of methods, and not a file name."""
+    """Return whether an argument is a name or a collection of names of methods, and not a file name.
+
+    Unknown names count as methods, unless they contain a dot.
+    """
     if not isinstance(argument, str | list | tuple | set | frozenset):
         return False
     names = [argument] if isinstance(argument, str) else list(argument)

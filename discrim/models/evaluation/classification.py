@@ -153,8 +153,8 @@ class Classification(SummarizedResults):
     def misclassified(self) -> pd.DataFrame:
         """Misclassified observations: columns "actual", "predicted" and the posterior of each class.
 
-        The index is the index of the table. A class named "actual" or "predicted" adds an underscore to the
-        first two columns.
+        The index is the index of the table. If a class is named "actual" or "predicted", the column of this
+        name gets an underscore.
         """
         wrong = (self._actual >= 0) & (self._predicted >= 0) & (self._actual != self._predicted)
         classes = self._prior.index

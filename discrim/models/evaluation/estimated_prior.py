@@ -161,10 +161,10 @@ def estimate_prior(
 
 
 def _raise_if_bootstrap_unsupported(fit: FittedModel[Any], data: Any, missing_policy: MissingPolicy) -> None:
-    """Raise NotSupportedError if the fit cannot be refitted, or the batch cannot be read again.
+    """Raise NotSupportedError if a bootstrap is not possible.
 
-    The third unsupported case is `missing="integrate"` for a model that does not integrate missing columns
-    out by itself.
+    The fit must have its rows, the batch must be a table in memory, and `missing="integrate"` is supported
+    only by models that integrate missing columns out in any case.
 
     Parameters
     ----------
@@ -195,7 +195,10 @@ def _bootstrap_proportions(
     class_index: NDArray[np.intp],
     start: Floats,
 ) -> Floats:
-    """Estimate class proportions in bootstrap samples of the batch, by fits to bootstrap samples of the rows.
+    """Estimate class proportions in bootstrap samples of the batch, by refits to samples of the fit's rows.
+
+    Rows of the fit are drawn within classes, and informative rows of the batch in proportion to their
+    weights.
 
     Parameters
     ----------

@@ -530,7 +530,7 @@ def _permuted_folds(
     design: PermutationDesign,
     rng: np.random.Generator,
 ) -> Codes:
-    """Return folds (R, n) for permuted labels, stratified by them, -1 for rows that are not used.
+    """Return folds (R, n) with similar proportions of the permuted labels, -1 for rows that are not used.
 
     Folds of the user are returned unchanged, with R = 1.
 

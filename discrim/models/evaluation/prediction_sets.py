@@ -429,8 +429,8 @@ def calibrate_sets(
 ) -> tuple[SetCalibration, LeftOutRows | None]:
     """Return the calibration of prediction sets, and the left-out rows of the fit if these calibrate them.
 
-    Rows of classes with a prior of zero are not used. A warning names classes with too few rows for the
-    level.
+    Rows of classes with a prior of zero are not used. A warning is issued if there are too few rows for the
+    level: in all, or with `by="class"` in a class.
 
     Parameters
     ----------

@@ -263,7 +263,7 @@ class GridSearch:
     folds : TuningFolds
         Folds or splits by which errors are estimated.
     select : {"min", "1se"}
-        Rule of the choice: the smallest error, or any within one standard error of it.
+        Rule of the choice: the smallest error, or an error within one standard error of the smallest.
     count : int
         Number of candidate values without a grid.
     """

@@ -300,7 +300,7 @@ class _LeftOutScores:
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return the positions of rows that alone have some level of a category, which cannot be left out.
 
-        Rows outside the mask `used` (n,) are ignored.
+        Rows outside the mask `used` (n,), and rows with a weight above one, are ignored.
         """
         design_rows = self._design_rows
         weights = self._design_rows.weights
@@ -489,15 +489,16 @@ def assign_folds(fit: FittedModel[Any], folds: int, seed: int | None) -> Codes:
 
 
 def assign_group_folds(design_rows: DesignRows, groups: Codes, folds: int, seed: int | None) -> Codes:
-    """Assign whole groups of rows to folds at random, and return the fold (n,), from 0, of each row.
+    """Assign whole groups of rows to folds at random, with similar class proportions.
 
-    Raises DataError if there are fewer groups than folds.
+    Returns the fold (n,) of each row, from 0, and -1 for rows that are not used. Raises DataError if there
+    are fewer groups than folds.
 
     Parameters
     ----------
     design_rows : DesignRows
     groups : (n,) int
-        Group of each row.
+        Group of each row, numbered from 0.
     folds : int
         Number of folds.
     seed : int or None
@@ -660,7 +661,8 @@ def _single_row_fold_scores(
 ) -> Floats | None:
     """Return the leave-one-out scores (n, K) if each fold is one row and the model has a closed form.
 
-    None otherwise, or if the scores of some row require a refit.
+    None otherwise, or if leave-one-out differs from folds: with weights, dropped columns, standardization, or
+    choices such as a tuning parameter. Also None if a row has no score.
 
     Parameters
     ----------
@@ -1078,7 +1080,7 @@ class BootstrapSamples:
     Parameters
     ----------
     design_rows : DesignRows
-        Rows of the fit, whose weights have to be integers.
+        Rows of the fit, whose weights have to be integers (NotSupportedError).
     replicates : int
         Number of samples, which is only validated; `draw` can be called any number of times.
     seed : int or None

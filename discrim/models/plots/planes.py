@@ -417,7 +417,9 @@ def read_at_option(
 
 
 def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, numeric: bool) -> Any:
-    """Return the weighted mean of a numeric column over all rows, or the most frequent level of another.
+    """Return the weighted mean of a numeric column, or the most frequent level of another.
+
+    Rows without a class are left out, unless all are.
 
     Raises DataError if all values are missing, and NotSupportedError if the value is unknown without rows.
 

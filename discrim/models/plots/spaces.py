@@ -90,7 +90,10 @@ def read_axes_option(
 
 
 def read_level_option(options: PlotOptions, default: float) -> float:
-    """Return the option `level`, or a default; raise DataError if it is not between 0 and 1."""
+    """Return the option `level`, or a default if it was not passed.
+
+    Raises DataError if it is not a proportion between 0 and 1, both excluded.
+    """
     if options.level is None:
         return default
     if not is_proportion(options.level):

@@ -573,7 +573,7 @@ def _compute_sections(
 
 
 def _summary_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of the summary; long sections, which are shown only by name, are folded."""
+    """Return the chapter of the summary; sections that a summary shows only if named are folded."""
     functions = results._sections()
     computed, missing = _compute_sections(page, functions, "The section {!r} is not available.")
     if "header" in computed:
