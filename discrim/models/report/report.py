@@ -125,10 +125,10 @@ def _numeric_columns(frame: pd.DataFrame) -> Section:
 
 
 def _categorical_columns(frame: pd.DataFrame) -> Section:
-    """Return the section of a frame of categorical columns, for each column without weights.
+    """Return the section of a frame of categorical columns, with one row for each.
 
-    Its columns are missing (number), levels (number that occur), most frequent (level as text) and proportion
-    of this level among the values.
+    It has the columns missing (number), levels (number that occur), most frequent (level as text) and
+    proportion of this level among the values. Rows are not weighted.
     """
     rows = []
     for j in range(frame.shape[1]):
@@ -602,7 +602,7 @@ def _test_chapter(page: Page, results: Any) -> str:
 
 
 def _test_method(results: Any, name: str) -> str | None:
-    """Return the name of the public or private method of a test; None if the model lacks it."""
+    """Return the name of the method of a test, `name` or "_" + `name`; None if the model lacks both."""
     return next((candidate for candidate in (name, f"_{name}") if hasattr(type(results), candidate)), None)
 
 
@@ -828,7 +828,7 @@ def _version(name: str) -> str:
 
 
 def _data_chapter(page: Page, results: Any) -> str:
-    """Return the chapter on the rows, classes and columns; a sentence for results without a fit."""
+    """Return the chapter on the rows, classes and columns of the fit; a paragraph for results without one."""
     fit = getattr(results, "_fit", None)
     if fit is None:
         return page.paragraph(
