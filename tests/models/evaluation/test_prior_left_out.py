@@ -289,7 +289,7 @@ def test_left_out_rows_and_priors_equal_refits(verb, n, p):
         (lambda: qda("species ~ .", IRIS), "uses the prior of all observations"),
         (lambda: rda("species ~ .", IRIS, alpha=0.5, gamma=0.5), "uses the prior of all observations"),
         (lambda: naive_bayes("species ~ .", IRIS), "uses the prior of all observations"),
-        (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1.0), "uses the prior of all observations"),
+        (lambda: shrunken_centroids("species ~ .", IRIS, threshold=1), "uses the prior of all observations"),
         (lambda: knn("species ~ .", IRIS, k=3), "estimates the prior again"),
         (lambda: lda("species ~ .", IRIS, prior="equal"), ""),
         (lambda: indicator("species ~ .", IRIS), ""),

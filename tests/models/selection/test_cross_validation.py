@@ -149,7 +149,7 @@ def test_labels_and_posteriors_agree_with_refits_that_repeat_the_choice(case):
             )
             np.testing.assert_allclose(proba[at], refit.predict_proba(data[at]), rtol=1e-6, atol=1e-9)
             assert (cv.labels[repeat][at].astype(object) == refit.predict(data[at]).astype(object)).all()
-    if choice := fit._fit.choice:
+    if choice := fit._fit.choice_description:
         assert f"The choice of {choice} is repeated in each fold." in repr(cv)
         note = fit.summary(["header"]).as_text().replace("\n", " ")
         assert choice in note
@@ -172,7 +172,7 @@ def test_choices_are_kept_without_nesting(case, names):
     np.testing.assert_allclose(
         fixed.posteriors(), cross_validate(arguments, 5, seed=4).posteriors(), rtol=1e-7, atol=1e-12
     )
-    assert f"The choice of {fit._fit.choice} was made with the same rows" in repr(fixed)
+    assert f"The choice of {fit._fit.choice_description} was made with the same rows" in repr(fixed)
 
 
 def test_the_bootstrap_repeats_the_choice_as_folds_do():
