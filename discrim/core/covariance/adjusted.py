@@ -50,12 +50,14 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 class ConditionalCovariance(Covariance):
     """Covariance of columns given the covariates, which are the first columns.
 
-    Methods accept all q + p columns; the whitened form has p.
+    Methods accept q covariates and p other columns; the whitened form has p coordinates.
 
     Attributes
     ----------
     root : (q + p, q + p) float
-        Triangular root of the covariance of all columns within classes.
+        Upper triangular root of the covariance of all columns within classes.
+    factor : (q + p, q + p) float or None
+        Its inverse, or None; see `Covariance`.
     covariates : int
         Number of covariates, q.
     """
@@ -64,7 +66,7 @@ class ConditionalCovariance(Covariance):
 
     @property
     def joint_covariance(self) -> Covariance:
-        """The covariance of all columns, with the same divisor."""
+        """The covariance (q + p, q + p) of all columns within classes, with the same divisor."""
         return Covariance(self.root, self.factor)
 
     @property
@@ -74,7 +76,7 @@ class ConditionalCovariance(Covariance):
 
     @property
     def inverse(self) -> Floats:
-        """Matrix (q + p, p) that whitens the columns conditional on the covariates."""
+        """Matrix T (q + p, p): T'z are the whitened residuals of a row z of all columns."""
         return self.joint_covariance.inverse[:, self.covariates :]
 
     @property
@@ -109,7 +111,7 @@ class ConditionalCovariance(Covariance):
         return self.joint_covariance.unwhiten(np.concatenate([zeros, columns]))
 
     def precision(self) -> Floats:
-        """Return the matrix (q + p, q + p) of the quadratic form of the distances."""
+        """Return the matrix (q + p, q + p), of rank p, of the quadratic form of the squared distances."""
         return self.unwhiten(self.whiten(np.eye(len(self.root))))
 
     def divided_by(self, divisor: float) -> ConditionalCovariance:
@@ -134,11 +136,14 @@ class CovariateAdjustedCovariance(CovarianceModel):
     traits = CovarianceTraits(is_maximum_likelihood=True)
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
-        """Return the model for the columns at some positions (q,), possibly with fewer covariates or none."""
+        """Return the model for the columns at some positions (m,), possibly with fewer covariates.
+
+        It is the full covariance if no covariate is kept.
+        """
         return adjusted_model(int((keep < self.covariates).sum()))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the pooled covariance of the residuals, with divisors (1,)."""
+        """Estimate the pooled covariance of all columns, with divisors (1,), as a `ConditionalCovariance`."""
         joint = pooled_covariance(moments, float(divisors[0]))
         return CovarianceEstimates(
             self, moments, (ConditionalCovariance(joint.root, joint.factor, self.covariates),)
@@ -172,6 +177,11 @@ class CovariateAdjustedCovariance(CovarianceModel):
                 Positions of the classes of the rows.
             weights : (m,) float, optional
                 Weights of the rows; by default one.
+
+            Returns
+            -------
+            (m, K) float
+                NaN for rows that require a refit.
             """
             scores = joint_scores(x, codes, weights)
             removed = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)
@@ -181,14 +191,17 @@ class CovariateAdjustedCovariance(CovarianceModel):
         return scores
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of variances and covariances of the residuals, and of slopes."""
+        """Return the number of variances and covariances of the residuals, and of slopes.
+
+        `n_columns` includes the covariates; `n_covariances` is not used.
+        """
         p = n_columns - self.covariates
         return p * (p + 1) // 2 + self.covariates * p
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the joint log-likelihood of classes and columns conditional on the covariates.
 
-        The prior does not depend on the covariates.
+        The prior does not depend on the covariates. The divisor of the covariance is N, the sum of weights.
         """
         (covariance,), moments = fitted.covariances, fitted.moments
         logdet = covariance.divided_by(moments.total / float(fitted.divisors[0])).logdet
@@ -203,22 +216,24 @@ def adjusted_model(covariates: int) -> CovarianceModel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Slopes:
-    """Slopes of columns on covariates within classes, and means at equal covariates.
+    """Slopes of p columns on q covariates within K classes, and means at equal covariates.
 
     Attributes
     ----------
     coef, se : (q, p) float
         Slopes in the units of the data, and their standard errors for normal residuals of one covariance.
     df : float
-        Residual degrees of freedom, N - K - q.
+        Residual degrees of freedom, N - K - q. The standard errors are NaN if it is not positive.
     means, means_se : (K, p) float
-        Class means at the mean of the covariates over all rows, and their standard errors.
+        Class means at the mean of the covariates over all rows, in the units of the data, and their standard
+        errors.
     explained : (p,) float
         Proportion of the variance within classes of each column that the covariates explain.
     roots : (min(p, q),) float
         Eigenvalues of the scatter that the covariates explain, relative to the scatter of the residuals.
     partial_eigenvalues : (q,) float
-        The same eigenvalue for the scatter that each covariate explains in addition to the others.
+        The single eigenvalue of the scatter that each covariate explains in addition to the others, relative
+        to the scatter of the residuals.
     """
 
     coef: Floats
@@ -295,20 +310,23 @@ def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
 def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
     """Compute the eigenvalues for the test that the slopes on the covariates are equal in all classes.
 
-    With B_k the slopes of class k and B their mean weighted by W_k,uu, the common slopes, the scatter of the
-    hypothesis is the sum of (B_k - B)' W_k,uu (B_k - B), against the residuals from slopes by class.
+    With W_k,uu the scatter of the covariates in class k, B_k the slopes of the class, and B their mean
+    weighted by W_k,uu, the common slopes, the scatter of the hypothesis is the sum of
+    (B_k - B)' W_k,uu (B_k - B), against the residuals from slopes by class.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class of all columns; the first q columns are the covariates.
+        Moments by class of all columns, with a scatter of full rank in each class; the first q columns are
+        the covariates.
     q : int
         Number of covariates.
 
     Returns
     -------
-    (r,) float
-        Eigenvalues of the scatter of the hypothesis relative to the scatter of the residuals.
+    (min(p, q (K - 1)),) float
+        Eigenvalues of the scatter of the hypothesis relative to the scatter of the residuals, in decreasing
+        order, for p columns other than the covariates.
     """
     class_roots = [covariance.root for covariance in class_covariances(moments, np.ones(moments.n_classes))]
     slopes_by_class = [scipy.linalg.solve_triangular(root[:q, :q], root[:q, q:]) for root in class_roots]
@@ -326,9 +344,10 @@ def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
 
 
 def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
-    """Return the differences (K, q) of class means of the covariates from the overall mean, whitened.
+    """Return the differences (K, q) of class means of the covariates from the mean of all rows, whitened.
 
-    They are whitened by the scatter of the covariates within classes.
+    They are whitened by the pooled scatter of the covariates within classes, with divisor one. The first q
+    columns of the moments are the covariates.
     """
     root = pooled_covariance(moments.select_columns(np.arange(q)), 1.0).root
     mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
@@ -336,7 +355,7 @@ def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
 
 
 def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divisor: float) -> CanonicalAxes:
-    """Compute canonical axes of class means adjusted for covariates, with classes weighted by their rows.
+    """Compute canonical axes of class means adjusted for covariates, with classes weighted by their counts.
 
     Parameters
     ----------
@@ -349,9 +368,9 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
 
     Returns
     -------
-    Canonical
-        Squared singular values are the eigenvalues of the scatter of the adjusted means against the scatter
-        of the residuals.
+    CanonicalAxes
+        With coefficients of all q + p columns. Squared singular values are the eigenvalues of the scatter of
+        the adjusted means against the scatter of the residuals (not divided).
     """
     root_counts = np.sqrt(moments.counts)[:, None]
     centre = weighted_centre(moments.means, moments.counts)

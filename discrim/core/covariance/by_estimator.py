@@ -48,12 +48,12 @@ class EstimatorCovariance(CovarianceModel):
 
     Attributes
     ----------
-    estimator : object
+    estimator : CovarianceEstimator
         Unfitted estimator; None in a loaded fit.
     text : str
         Name of the estimator in messages and files.
     covariances : tuple of Covariance
-        In z, one or one for each class; empty before `fit_to_rows`.
+        In the coordinates z of the moments, one or one for each class; empty before `fit_to_rows`.
     """
 
     estimator: Any = field(default=None, metadata=NOT_STORED)
@@ -64,7 +64,7 @@ class EstimatorCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True, needs_products=False, needs_rows=True, has_own_divisor=True)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless there is a covariance of all columns for each class or for all."""
+        """Raise InvalidStateError unless there are `n_covariances` covariances of `n_columns` columns."""
         shapes = [covariance.root.shape for covariance in self.covariances]
         if shapes != [(n_columns, n_columns)] * n_covariances:
             raise InvalidStateError("its covariances by an estimator do not match its columns")
@@ -84,6 +84,11 @@ class EstimatorCovariance(CovarianceModel):
             Counts, means and scatters of the classes.
         divisors : (1,) or (K,) float
             Only their number is used: one covariance, or one for each class.
+
+        Raises
+        ------
+        CoreDataError, CoreCollinearError, CoreNotSupportedError
+            See `fit_estimators`.
         """
         common = len(divisors) == 1
         return replace(
@@ -91,24 +96,25 @@ class EstimatorCovariance(CovarianceModel):
         )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Return the covariances of the estimator, which has its own divisors."""
+        """Return the covariances that `fit_to_rows` computed; the divisors are not used."""
         return CovarianceEstimates(self, moments, self.covariances)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Raise NotSupportedError, because the estimator has to be refitted without each row."""
+        """Raise CoreNotSupportedError, because the estimator has to be refitted without each row."""
         raise CoreNotSupportedError("estimator_leave_one_out", estimator=self.text)
 
 
 def fit_estimators(
     estimator: Any, text: str, rows: RowBlocks, moments: ClassMoments, *, common: bool
 ) -> tuple[Covariance, ...]:
-    """Fit copies of an estimator to rows less the means of their classes.
+    """Fit copies of an estimator to rows less the means of their classes, in the units of the data.
 
-    Estimators with `get_params` are copied in the same way as by scikit-learn's `clone`.
+    Estimators with `get_params` are copied in the same way as by scikit-learn's `clone`. A row of integer
+    weight w is repeated w times.
 
     Parameters
     ----------
-    estimator : object
+    estimator : CovarianceEstimator
         Unfitted estimator.
     text : str
         Name of the estimator in messages.
@@ -117,20 +123,21 @@ def fit_estimators(
     moments : ClassMoments
         Moments of the rows.
     common : bool
-        Whether there is one covariance for all classes.
+        Whether there is one covariance for all classes, instead of one for each.
 
     Returns
     -------
     tuple of Covariance
-        In z.
+        In the coordinates z of the moments.
 
     Raises
     ------
     CoreDataError
-        The estimator fails, or its `covariance_` is not a covariance matrix of the columns.
+        The estimator raises a ValueError or ArithmeticError, or its `covariance_` is missing or is not a
+        symmetric finite matrix of the size of the columns.
     CoreCollinearError
-        Its `covariance_` is not positive definite.
-    NotSupportedError
+        Its `covariance_` is not positive definite, up to rounding.
+    CoreNotSupportedError
         Weights are not integers.
     """
     blocks = [(x.copy(), codes.copy(), weights) for x, codes, weights in rows]
@@ -158,16 +165,21 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
     name : str
         Name of the estimator in messages.
     x : (n, p) float
-        Rows less the means of their classes.
+        Rows less the means of their classes, in the units of the data.
     scale : (p,) float
-        Scale of z.
+        Factors by which columns are multiplied to obtain z.
     k : int or None
-        Position of the class in messages.
+        Position of the class in messages; None for all classes.
 
     Returns
     -------
     Covariance
         In z.
+
+    Raises
+    ------
+    CoreDataError, CoreCollinearError
+        See `fit_estimators`.
     """
     class_positions = positions_at_fault(k)
     fitted = clone_estimator(estimator)
@@ -211,7 +223,10 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
 
 
 def clone_estimator(estimator: Any) -> Any:
-    """Return an unfitted estimator with the same parameters, or a deep copy if it lacks `get_params`."""
+    """Return an unfitted estimator with the same parameters, or a deep copy if it lacks `get_params`.
+
+    Estimators among its parameters are cloned as well; other parameters are deep copies.
+    """
     if isinstance(estimator, type) or not callable(getattr(estimator, "get_params", None)):
         # Fits of shallow copies, such as one for each fold, would share state that is changed in place.
         return copy.deepcopy(estimator)

@@ -107,28 +107,33 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return self.shrinkage.is_negligible(n_columns)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the constant columns and, if correlations are not shrunk, linearly dependent columns."""
+        """Return the columns that are constant within classes (class k, or all if k is None).
+
+        If correlations are not shrunk, linearly dependent columns are included.
+        """
         # With more columns than rows, `requires_full_rank` refuses their number.
         is_unshrunk = moments.scatter_type != "thin" and self.requires_full_rank(moments.n_columns)
         return dependencies(moments, k, diagonal=not is_unshrunk)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales comparable to the median, if variances are shrunk."""
+        """Return the moments on scales comparable to the median, unless variances are not shrunk."""
         return limit_scales_to_median(moments) if self.variances.for_class(None) != 0 else moments
 
     def fit_to_rows(
         self, rows: RowBlocks, moments: ClassMoments, divisors: Floats
     ) -> ShrunkCorrelationCovariance:
-        """Return a copy with both analytic shrinkages, computed in one pass over the rows.
+        """Return a copy with the shrinkages by rule "strimmer", computed in one pass over the rows.
+
+        Shrinkages that the user specified are kept.
 
         Parameters
         ----------
         rows : iterable of blocks
             Blocks (x, codes, weights) of the rows.
         moments : ClassMoments
-            Counts, means and scatters of the classes.
+            Moments of these rows.
         divisors : (1,) float
-            Divisor of the pooled scatter.
+            Not used: the shrinkages do not depend on the divisor.
         """
         if not self.needs_rows:
             return self
@@ -145,7 +150,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return fitted_model
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariance with shrinkages that were determined before."""
+        """Estimate the pooled covariance, with divisors (1,) and shrinkages that were determined before."""
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
         rescaled = self.rescale_moments(moments)
@@ -154,7 +159,10 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer; it estimates analytic shrinkages without each row."""
+        """Return the closed-form leave-one-out scorer.
+
+        Shrinkages by "strimmer" are estimated without each row if `fitted.rows` is present, else kept.
+        """
         rows = fitted.rows
         moments = fitted.moments
         powers = None if rows is None or not self.needs_rows else correlation_power_sums(rows, moments)
@@ -165,12 +173,13 @@ class ShrunkCorrelationCovariance(CovarianceModel):
 class ShrinkageSums:
     """Sums over rows of products of squares, from which the analytic shrinkage intensities are computed.
 
-    The deviations u_ij from the class means are scaled such that each column has length one.
+    The deviations u_ij from the class means are scaled such that each column has length one. Rows count with
+    their weights.
 
     Attributes
     ----------
     cross_sum : float
-        Sum A of u_ij^2 u_ik^2 over rows and pairs of different columns.
+        Sum A of u_ij^2 u_ik^2 over rows and ordered pairs j /= k of columns.
     fourths : (p,) float
         Sums over rows of u_ij^4.
     """
@@ -232,11 +241,11 @@ def correlation_intensity(pairs: Floats, crossed: Floats, count: float | Floats)
     Parameters
     ----------
     pairs : (...) float
-        Sum B of squared correlations over pairs of columns.
+        Sum B of squared correlations over ordered pairs j /= k of columns.
     crossed : (...) float
-        Sum A of u_ij^2 u_ik^2 over rows and pairs of columns.
+        Sum A of u_ij^2 u_ik^2 over rows and ordered pairs j /= k of columns of length one.
     count : float or (...) float
-        Number of rows n.
+        Number of rows n, or sum of weights.
 
     Returns
     -------
@@ -279,6 +288,7 @@ def shrunk_correlation_covariance(
     Returns
     -------
     Covariance
+        A `ThinCovariance` for thin moments.
     """
     sd = median_shrunk_covariance(
         single_scatter_moments(rescaled, None).squares[0], rescaled.scale, divisor, h
@@ -314,10 +324,12 @@ MAX_CHUNK_ELEMENTS = 2**22
 class CorrelationPowerSums:
     """Sums of powers of deviations u, with columns of length one, for the shrinkages without each row.
 
+    Rows count with their weights in the sums.
+
     Attributes
     ----------
     by_column : PowerSums
-        Sums by class and column.
+        Sums of squares, third and fourth powers by class and column, (K, p).
     fourths : (p, p) float
         Sums of u_ij^2 u_ik^2 over all rows; (0, p) if the rows are stored instead.
     thirds, seconds : (K, p, p) float
@@ -325,7 +337,7 @@ class CorrelationPowerSums:
     rows : (p, n) float
         The rows u, if they have fewer elements than the sums; else (p, 0).
     codes, weights : (n,)
-        Classes and weights of the stored rows.
+        Classes and weights of the stored rows; empty if none are stored.
     """
 
     by_column: PowerSums
@@ -338,7 +350,7 @@ class CorrelationPowerSums:
 
 
 def _column_norms(moments: ClassMoments) -> Floats:
-    """Return the lengths (p,) of the columns about the class means, in z."""
+    """Return the roots (p,) of the sums of squares of the columns about the class means, in z."""
     return np.asarray(np.sqrt(single_scatter_moments(moments, None).squares[0]))
 
 
@@ -351,7 +363,8 @@ class RowsLeftOut:
     h : (p, m) float
         Deviations of the rows from their class means, with columns of length one over all rows.
     e : (p, m) float
-        Reciprocals of the squared lengths of the columns without the row.
+        Reciprocals of the squared lengths of the columns without the row; negative or infinite if nothing
+        remains.
     codes : (m,) int
         Class of each row.
     weight : (m,) float
@@ -444,7 +457,9 @@ def correlation_power_sums(blocks: RowBlocks, moments: ClassMoments) -> Correlat
 
 
 def crossed_sums_without_row(powers: CorrelationPowerSums, left_out: RowsLeftOut) -> Floats:
-    """Compute the sum A of u_ij^2 u_ik^2 over rows and pairs of columns without each of m rows.
+    """Compute the sum A of u_ij^2 u_ik^2 over rows and ordered pairs j /= k without each of m rows.
+
+    The columns have length one without the row.
 
     Parameters
     ----------
@@ -496,7 +511,7 @@ def crossed_sums_without_row(powers: CorrelationPowerSums, left_out: RowsLeftOut
 
 
 def _sum_over_pairs(matrix: Floats, columns: Floats) -> Floats:
-    """Return the sums (m,) of matrix_jk a_j a_k over pairs j /= k, for columns a of (p, m)."""
+    """Return the sums (m,) of matrix_jk a_j a_k over ordered pairs j /= k, for columns a of (p, m)."""
     all_pairs = ((matrix @ columns) * columns).sum(axis=0)
     return np.asarray(all_pairs - np.diagonal(matrix) @ columns**2)
 
@@ -546,7 +561,10 @@ def correlation_leave_one_out_scorer(
     unit = unit_trace_factors(moments, by_class=False)[0]
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,)."""
+        """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,), with weights or None.
+
+        They are NaN for rows that require a refit.
+        """
         max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
         if len(x) > max_rows:
             chunk_scores = [
@@ -589,7 +607,7 @@ class DenseCorrelations:
     matrix : (p, p) float
         R.
     eigenvalues : (p,) float
-        Eigenvalues of R.
+        Eigenvalues of R in increasing order, at least zero.
     axes : (p, p) float
         Eigenvectors, in columns.
     """
@@ -607,25 +625,27 @@ class DenseCorrelations:
     def distances(
         self, mean_deviations: Floats, left_out: RowsLeftOut, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
-        """Compute squared distances to all class means without each row.
+        """Compute squared distances to all class means, under shrunk correlations without each row.
 
         Parameters
         ----------
         mean_deviations : (K, p, m) float
-            Differences from the class means, in standard deviations.
+            Differences of the rows from the class means, in (shrunk) standard deviations without the row.
         left_out : RowsLeftOut
             Rows that are left out, one at a time.
         g : float
-            Shrinkage of the correlations.
+            Shrinkage of the correlations, used if `crossed` is None.
         crossed : (m,) float, optional
-            Sums A without each row, if the shrinkage is estimated without each row.
+            Sums A without each row, from which the shrinkage without each row is estimated.
         count : (m,) float
-            Numbers of rows without each row.
+            Sums of the weights without each row.
 
         Returns
         -------
         squared_distances : (K, m) float
+            NaN for rows without which the correlations are not finite or nearly singular.
         shrinkages : (m,) float
+            Shrinkages of the correlations that were used.
         """
         h = left_out.h
         e = left_out.e
@@ -675,7 +695,7 @@ class DenseCorrelations:
         Parameters
         ----------
         mean_deviations : (K, p, m) float
-            Differences from the class means, in standard deviations.
+            Differences of the rows from the class means, in standard deviations without the row.
         h, e : (p, m) float
             See `RowsLeftOut`.
         downdate_factors : (m,) float
@@ -720,12 +740,12 @@ class DenseCorrelations:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LowRankCorrelations:
-    """Correlations R = V'V of more columns than rows, with the factor V.
+    """Correlations R = V'V of rank r of more columns than rows, with the factor V.
 
     Attributes
     ----------
     root : (r, p) float
-        V, with orthogonal rows.
+        V, with orthogonal rows in decreasing order of length.
     eigenvalues : (r,) float
         Squared lengths of the rows of V.
     """
@@ -747,25 +767,27 @@ class LowRankCorrelations:
     def distances(
         self, mean_deviations: Floats, left_out: RowsLeftOut, g: float, crossed: Floats | None, count: Floats
     ) -> tuple[Floats, Floats]:
-        """Compute squared distances to all class means without each row.
+        """Compute squared distances to all class means, under shrunk correlations without each row.
 
         Parameters
         ----------
         mean_deviations : (K, p, m) float
-            Differences from the class means, in standard deviations.
+            Differences of the rows from the class means, in (shrunk) standard deviations without the row.
         left_out : RowsLeftOut
             Rows that are left out, one at a time.
         g : float
-            Shrinkage of the correlations.
+            Shrinkage of the correlations, used if `crossed` is None.
         crossed : (m,) float, optional
-            Sums A without each row, if the shrinkage is estimated without each row.
+            Sums A without each row, from which the shrinkage without each row is estimated.
         count : (m,) float
-            Numbers of rows without each row.
+            Sums of the weights without each row.
 
         Returns
         -------
         squared_distances : (K, m) float
+            NaN for rows without which the correlations are not finite or nearly singular.
         shrinkages : (m,) float
+            Shrinkages of the correlations that were used.
         """
         (r, p), m = self.root.shape, len(count)
         shrinkages = np.full(m, g)

@@ -45,7 +45,7 @@ MAX_NEAR_DEPENDENT_RATIO = 1e-6
 """Residual standard deviation of a nearly dependent column, relative to its own: an upper limit."""
 
 MIN_SLOPE_RATIO = 1e-3
-"""Smallest slope, relative to the largest, of the columns that `NearDependency` lists."""
+"""Smallest slope of a predictor in `NearDependency`, relative to the largest, for columns of length one."""
 
 MIN_COLUMNS_TO_SOLVE = 64
 """Number of columns at or above which triangular systems are solved by BLAS, without a stored inverse."""
@@ -54,7 +54,7 @@ MIN_SEPARATION_ROUNDING_ERRORS = 16.0
 """Difference of class means, in rounding errors, above which a column combination separates classes."""
 
 MAX_CONDITION_OF_INVERSE = 100.0
-"""Condition |T||R| of a root R with inverse T up to which products with T keep the digits of a solution."""
+"""Largest row sum of |T||R|, for a root R with inverse T, up to which products with T are accurate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,10 @@ class Covariance:
 
     @staticmethod
     def from_root(root: Floats) -> Covariance:
-        """Return the covariance of R (p, p), upper triangular and regular, or of standard deviations (p,)."""
+        """Return the covariance R'R of a nonsingular upper triangular R (p, p).
+
+        A root of shape (p,) contains the standard deviations of a diagonal covariance.
+        """
         return Covariance.from_roots(root[None])[0]
 
     @staticmethod
@@ -99,14 +102,17 @@ class Covariance:
 
     @property
     def inverse(self) -> Floats:
-        """R^-1 (p, p) or (p,). To multiply columns by it, `whiten` and `unwhiten` are more accurate."""
+        """R^-1 (p, p), upper triangular; reciprocals of the standard deviations (p,) if diagonal.
+
+        To multiply columns by it, `whiten` and `unwhiten` are more accurate.
+        """
         if self.is_diagonal:
             return np.asarray(1.0 / self.root)
         return np.triu(scipy.linalg.lapack.dtrtri(self.root)[0]) if self.factor is None else self.factor
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance."""
+        """Natural logarithm of the determinant of the covariance."""
         diagonal = self.root if self.is_diagonal else np.diagonal(self.root)
         return float(2.0 * np.log(np.abs(diagonal)).sum())
 
@@ -120,28 +126,31 @@ class Covariance:
         return np.diag(self.root**2) if self.is_diagonal else np.asarray(self.root.T @ self.root)
 
     def multiply(self, columns: Floats) -> Floats:
-        """Return the covariance matrix times columns (p, m)."""
+        """Return the covariance matrix times columns (p, ...)."""
         if self.is_diagonal:
             return columns * (self.root**2).reshape(-1, *[1] * (columns.ndim - 1))
         return np.asarray(self.root.T @ (self.root @ columns))
 
     def whiten(self, columns: Floats) -> Floats:
-        """Return T' columns (p, m), with T = R^-1; the result has unit covariance."""
+        """Return T' times columns (p, ...), with T = R^-1.
+
+        Columns are vectors z; if z has this covariance, T'z has unit covariance.
+        """
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solve(columns, transposed=True)
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return T columns, with T = R^-1.
+        """Return T times columns (p, ...), with T = R^-1.
 
-        Coefficients (p, m) of whitened data are converted to coefficients of the data.
+        Coefficients of whitened data are converted to coefficients of the data.
         """
         if self.is_diagonal:
             return columns / self.root.reshape(-1, *[1] * (columns.ndim - 1))
         return self._solve(columns, transposed=False)
 
     def _solve(self, columns: Floats, *, transposed: bool) -> Floats:
-        """Return R^-1 times columns (p, m), or R'^-1 times columns if `transposed`."""
+        """Return R^-1 times columns (p, ...), or R'^-1 times columns if `transposed`; R is not diagonal."""
         if self.factor is not None:
             return np.asarray((self.factor.T if transposed else self.factor) @ columns)
         # BLAS expects column-major arrays, so the transposed system is solved from the right.
@@ -177,6 +186,7 @@ def pooled_covariance(moments: ClassMoments, divisor: float, *, diagonal: bool =
     Returns
     -------
     Covariance
+        In the coordinates z of the moments.
     """
     pooled_moments = moments.pool_classes()
     if diagonal:
@@ -192,7 +202,7 @@ def class_covariances(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a scatter of full rank for each class.
+        Moments with a scatter of full rank for each class; with `diagonal`, without constant columns.
     divisors : (K,) float
         Divisors of the scatters.
     diagonal : bool
@@ -201,6 +211,7 @@ def class_covariances(
     Returns
     -------
     tuple of K Covariance
+        In the coordinates z of the moments.
     """
     if diagonal:
         return tuple(Covariance.from_root(sd) for sd in np.sqrt(moments.squares / divisors[:, None]))
@@ -224,18 +235,18 @@ def common_divisor(moments: ClassMoments, method: str, covariates: int = 0) -> f
     Returns
     -------
     float
-        N - K - q for "moment", else N, with N the sum of the weights.
+        N - K - q for "moment", else N, with N the sum of the weights and K the number of classes.
     """
     return moments.total - (moments.n_classes + covariates if method == "moment" else 0)
 
 
 def divisors_by_class(counts: Floats, method: str) -> Floats:
-    """Return the divisors (K,) of the scatters of classes: n_k - 1 for "moment", else n_k."""
+    """Return the divisors (K,) of the scatters of classes: n_k - 1 for "moment", else the counts n_k."""
     return counts - (1.0 if method == "moment" else 0.0)
 
 
 def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Covariance:
-    """Return the covariance from the scatter at position k of the moments, divided by `divisor`."""
+    """Return the covariance, in z, from the scatter at position k of the moments, divided by `divisor`."""
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
@@ -254,7 +265,7 @@ def scaled_cholesky(matrix: Floats) -> Floats:
 
 
 def is_positive_definite(matrix: Floats) -> bool:
-    """Return whether a matrix is positive definite, by Cholesky, which is faster than eigenvalues."""
+    """Return whether a symmetric matrix (p, p) is positive definite, by Cholesky of its lower triangle."""
     try:
         np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
@@ -274,7 +285,7 @@ class Dependency:
         Positions of the earlier columns; empty if the column is constant within classes.
     separates_classes : bool
         Whether class means differ in the residual of the column on its predictors. The residual then
-        separates some classes without error.
+        separates some classes without error. False for a dependency within a single class.
     """
 
     column: int
@@ -317,9 +328,9 @@ class NearDependency(NamedTuple):
     column : int
         Position of the column.
     predictors : tuple of int
-        Positions of the earlier columns.
+        Positions of the earlier columns whose slopes exceed `MIN_SLOPE_RATIO` times the largest slope.
     residual_ratio : float
-        Standard deviation of its residual on them, divided by its own.
+        Standard deviation of its residual on all earlier columns, divided by its own.
     """
 
     column: int
@@ -330,8 +341,8 @@ class NearDependency(NamedTuple):
 def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearDependency]:
     """Find the columns that earlier columns nearly determine.
 
-    The residual of such a column has less than `MAX_NEAR_DEPENDENT_RATIO` of its standard deviation; its
-    variance inflation factor exceeds 1e12.
+    The residual of such a column, within classes, has less than `MAX_NEAR_DEPENDENT_RATIO` of its standard
+    deviation; its variance inflation factor exceeds 1e12.
 
     Parameters
     ----------
@@ -343,7 +354,8 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
     Returns
     -------
     list of NearDependency
-        Empty for moments without roots, which are well-conditioned, and for exactly dependent columns.
+        In the order of the columns. Empty for moments without roots, which are well-conditioned, and if there
+        are fewer rows than columns or a residual is exactly zero.
     """
     group = moments.pool_classes() if k is None else moments.select_classes(np.array([k]))
     if group.roots is None:
@@ -371,7 +383,7 @@ def qr_rounding(moments: ClassMoments) -> float:
 
 
 def total_squares(moments: ClassMoments) -> Floats:
-    """Return the sums of squares (p,) of the columns about the overall means, in the units of z."""
+    """Return the sums of squares (p,) of the columns about the weighted means of all rows, in units of z."""
     means = moments.means
     mean_deviations = means - (moments.counts / moments.total) @ means
     return np.asarray(moments.squares.sum(axis=0) + moments.counts @ mean_deviations**2)
@@ -411,7 +423,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     Returns
     -------
     list of Dependency
-        In the order of the columns.
+        In the order of the columns. The predictors are independent columns whose slopes exceed 1e-6 for
+        columns of length one. A column that is constant within classes has no predictors.
     """
     group = moments.pool_classes() if k is None else moments.select_classes(np.array([k]))
     rounding = EPS * np.sqrt(group.counts.sum()) * group.magnitude
@@ -473,7 +486,7 @@ def _separation_test(moments: ClassMoments) -> Callable[[int, Sequence[int], Flo
     """Return a function that tests whether class means differ in the residual of a column on other columns.
 
     Its arguments are the position of the column, the positions of the other columns, and their slopes in
-    units of z.
+    units of z. Classes without rows are ignored.
     """
     means = moments.means[moments.rows > 0]
     mean_differences = means - means[0]
@@ -489,7 +502,7 @@ def _separation_test(moments: ClassMoments) -> Callable[[int, Sequence[int], Flo
         predictors : sequence of m int
             Positions of the other columns.
         slopes : (m,) float
-            Slopes of column j on the other columns.
+            Slopes of column j on the other columns, in units of z.
         """
         residual_differences = mean_differences[:, j] - mean_differences[:, predictors] @ slopes
         terms = np.abs(mean_differences[:, j]) + np.abs(mean_differences[:, predictors]) @ np.abs(slopes)
@@ -504,17 +517,17 @@ def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
 
     Parameters
     ----------
-    root : (p, p) float
-        Triangular root with columns of length one.
+    root : (r, p) float
+        Upper triangular root with columns of length one.
     rounding : (p,) float
-        Rounding errors of the columns.
+        Rounding errors of the columns, relative to their lengths.
     qr_error : float
         See `qr_rounding`.
 
     Returns
     -------
     bool
-        Whether each residual is more than twice the bound of `dependencies`.
+        Whether each residual is more than twice the bound of `dependencies`; False if r < p.
     """
     residuals = np.abs(np.diagonal(root))
     if len(root) < root.shape[1] or not residuals.all():
@@ -528,6 +541,8 @@ def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
 
 def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floats, qr_error: float) -> float:
     """Return the largest residual of a column that may be rounding error; see `dependencies`.
+
+    All columns have length one.
 
     Parameters
     ----------
@@ -555,7 +570,12 @@ def _solve_triangular(triangle: Floats, column: Floats) -> Floats:
 class UpdatedRoot:
     """Root U (r, p) of a scatter that is updated when columns are chosen or dropped.
 
-    The chosen columns, the pivots, are an upper triangle in the order in which they were chosen.
+    The m chosen columns, the pivots, are an upper triangle in the order in which they were chosen.
+
+    Attributes
+    ----------
+    pivots : list of int
+        Positions of the chosen columns, in this order.
 
     Examples
     --------
@@ -571,31 +591,34 @@ class UpdatedRoot:
         self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
-        """Return the residuals (r - m, c) of c columns on the m chosen columns, up to a rotation."""
+        """Return the residuals (r - m, c) of the columns at c positions on the pivots, up to a rotation."""
         return self._root[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
-        """Return the sums of squares (p,) of the residuals of all columns on the chosen columns."""
+        """Return the sums of squares (p,) of the residuals of all columns on the pivots."""
         residual_rows = self._root[len(self.pivots) :]
         return np.asarray(np.einsum("ij,ij->j", residual_rows, residual_rows))
 
     def leading_rows(self, columns: Codes | list[int]) -> Floats:
-        """Return the first m rows (m, c) of c columns, which determine their regression on the pivots."""
+        """Return the first m rows (m, c) of the root for the columns at c positions.
+
+        `solve` converts them to slopes on the pivots.
+        """
         return self._root[: len(self.pivots), columns]
 
     def triangle(self) -> Floats:
-        """Return the triangular root (m, m) of the scatter of the chosen columns, in their order."""
+        """Return the upper triangular root (m, m) of the scatter of the pivots, in their order."""
         return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
     def solve(self, columns: Floats, *, transposed: bool = False) -> Floats:
-        """Solve the system with the triangle, or its transpose, for right-hand sides (m, c)."""
+        """Return the solution (m, c) of the system with `triangle`, or its transpose, for columns (m, c)."""
         if not self.pivots:
             return np.zeros_like(columns)
         solution = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)
         return np.asarray(solution)
 
     def inverse(self) -> Floats:
-        """Return the inverse (m, m) of the triangle.
+        """Return the inverse (m, m) of `triangle`, for at least one pivot.
 
         The reciprocal of the squared length of a row is the residual sum of squares of its column on the
         other chosen columns.
@@ -603,7 +626,7 @@ class UpdatedRoot:
         return np.asarray(scipy.linalg.lapack.dtrtri(self.triangle(), overwrite_c=1)[0])
 
     def add(self, column: int) -> None:
-        """Add a column to the chosen columns."""
+        """Add a column, by its position, as the last pivot."""
         n_pivots = len(self.pivots)
         residual_rows = self._root[n_pivots:]
         reflector = residual_rows[:, column].copy()
@@ -618,7 +641,7 @@ class UpdatedRoot:
         self.pivots.append(column)
 
     def drop(self, column: int) -> None:
-        """Remove a column from the chosen columns."""
+        """Remove a pivot, by the position of its column; raise ValueError if it was not chosen."""
         first = self.pivots.index(column)
         del self.pivots[first]
         for i, other in enumerate(self.pivots[first:], first):

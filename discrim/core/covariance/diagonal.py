@@ -66,7 +66,7 @@ class DiagonalCovariance(CovarianceModel):
         return dependencies(moments, k, diagonal=True)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the variances."""
+        """Estimate the variances: sums of squares, pooled or by class, over the divisors (1,) or (K,)."""
         if len(divisors) > 1:
             return CovarianceEstimates(self, moments, class_covariances(moments, divisors, diagonal=True))
         return CovarianceEstimates(
@@ -84,7 +84,7 @@ class DiagonalCovariance(CovarianceModel):
         )
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of variances."""
+        """Return the number of variances, one for each column and covariance."""
         return n_covariances * n_columns
 
 
@@ -101,7 +101,11 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return False
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the constant columns if nothing is shrunk, or if the median of the variances is zero."""
+        """Return the columns that are constant within class k, or within classes if k is None.
+
+        If the variances are shrunk, constant columns are allowed as long as they are fewer than half of the
+        columns, and the result is empty.
+        """
         constant = dependencies(moments, k, diagonal=True)
         g = self.shrinkage.for_class(k)
         if g is not None and Shrinkage("given", (g,)).is_negligible(moments.n_columns):
@@ -109,7 +113,9 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return constant if 2 * len(constant) >= moments.n_columns else []
 
     def find_overflow(self, moments: ClassMoments, k: int | None) -> tuple[int, int] | None:
-        """Find a column whose squared distances overflow because its variance is shrunk towards the median.
+        """Find a column whose squared distances overflow because its variance is replaced by the median.
+
+        This can only happen with a shrinkage of one.
 
         Parameters
         ----------
@@ -130,7 +136,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return column_out_of_range(group.squares[0], group.scale, g)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with columns on scales comparable to the median, if something is shrunk."""
+        """Return the moments on scales comparable to the median, unless all shrinkages are zero."""
         shrinks = not self.shrinkage.values or any(self.shrinkage.values)
         return limit_scales_to_median(moments) if shrinks else moments
 
@@ -157,7 +163,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the variances with the shrinkages that were determined before."""
+        """Estimate the variances with the shrinkages that were determined before, or zero by default."""
         moments = self.rescale_moments(moments)
         covariances = []
         shrinkages = []
@@ -183,12 +189,16 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Returns
         -------
         CandidateScorer
+            Yields the scores for each element of `shrinkage.grid`, in this order.
         """
         candidates = np.array(self.shrinkage.grid)
         return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, which computes column by column."""
+        """Return the closed-form leave-one-out scorer, which computes column by column.
+
+        Shrinkages by "strimmer" are estimated without each row if `fitted.rows` is present, else kept.
+        """
         moments = self.rescale_moments(fitted.moments)
         intensity = fixed_intensity(np.array(self.shrinkage.values))
         if fitted.rows is not None and self.shrinkage.rule == "strimmer":
@@ -213,11 +223,12 @@ def median_shrunk_covariance(squares: Floats, scale: Floats, divisor: float, g: 
     divisor : float
         Divisor of the sums of squares.
     g : float
-        Shrinkage.
+        Shrinkage of the variances, in [0, 1].
 
     Returns
     -------
     Covariance
+        With standard deviations of z as its root.
     """
     if g == 0:
         return Covariance.from_root(np.sqrt(squares / divisor))
@@ -242,12 +253,12 @@ def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, 
     scale : (p,) float
         Scale of z.
     g : float
-        Shrinkage.
+        Shrinkage of the variances.
 
     Returns
     -------
     (int, int) or None
-        Positions of the column and of the column with the median variance.
+        Positions of the column and of the column with the median variance; None if nothing overflows.
     """
     if g < 1 or not squares.any():
         return None
@@ -262,14 +273,16 @@ def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SquaresWithoutRow:
-    """Sums of squares without each of m rows.
+    """Sums of squares about class means without each of m rows.
+
+    Columns are in units in which the pooled scatter has trace one; see `shrinkage.unit_trace_factors`.
 
     Attributes
     ----------
     squares : (p, m) float
         Sums of squares of the row's own class, or of all classes, without the row.
     full_squares : (p, m) or (p, 1) float
-        The same sums of squares with the row.
+        The same sums of squares with the row; (p, 1) if the variances are pooled.
     medians : (m,) float
         Medians of `squares` over the columns.
     codes : (m,) int
@@ -277,7 +290,7 @@ class SquaresWithoutRow:
     removal : Removal
         Weights that are left out.
     deviations : (p, m) float
-        Deviations of the rows from the means of their classes.
+        Deviations of the rows from the means of their classes, computed with the row.
     """
 
     squares: Floats
@@ -332,7 +345,7 @@ def strimmer_without_row(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     powers : PowerSums
-        Sums of powers by class and column.
+        Sums of powers by class and column, with columns scaled as by `shrinkage.column_power_sums`.
     common : bool
         Whether the variances are pooled over the classes.
 
@@ -407,7 +420,8 @@ def leave_one_out_scores(
 ) -> Floats:
     """Compute the scores of rows under the rule with shrunk variances that is fitted without each of them.
 
-    If each class has its own variances, only those of the row's own class change.
+    If each class has its own variances, only those of the row's own class change. A score is the log prior
+    minus half the squared distance, and minus half the log-determinant if each class has its own variances.
 
     Parameters
     ----------
@@ -416,14 +430,14 @@ def leave_one_out_scores(
     rows : SquaresWithoutRow
         Rows that are left out, with sums of squares without each of them.
     g : (m,) float
-        Shrinkages.
+        Shrinkages without each row.
     min_ratio : float
         Remaining proportion of a sum of squares up to which a row is inaccurate.
 
     Returns
     -------
     (K, m) float
-        NaN for inaccurate rows.
+        NaN for inaccurate rows; minus infinity for the class of a row that is alone in it.
     """
     moments = fitted.moments
     covariances = fitted.covariances
@@ -473,7 +487,7 @@ def diagonal_leave_one_out_scorer(
     divisors = fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p)."""
+        """Compute leave-one-out scores (m, K) of rows x (m, p); see `LeaveOneOutScorer`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             rows = squares_without_row(moments, x, codes, weights, divisors)
             return leave_one_out_scores(fitted, rows, intensity(rows)).T
@@ -489,7 +503,7 @@ def strimmer_shrinkage(moments: ClassMoments, fourths: Floats, k: int | None = N
     moments : ClassMoments
         Counts, means and scatters of the classes.
     fourths : (K, p) float
-        Sums of fourth powers about the class means; see `shrinkage.column_powers`.
+        Sums of fourth powers about the class means; see `shrinkage.column_power_sums`.
     k : int, optional
         Position of the class; by default the pooled variances.
 
@@ -513,7 +527,7 @@ def diagonal_candidate_scores(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments on scales comparable to the median; see `limit_scales_to_median`.
     divisors : (1,) or (K,) float
         Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float

@@ -76,9 +76,9 @@ class _PatternGroup:
     counts : (B, K) float
         Sums of weights by class.
     means : (B, K, q) float
-        Means of the observed columns, about the centres.
+        Means of the observed columns in z, that is, about the class centres.
     roots : (B, q, q) float
-        Roots of the scatters about these means, over all classes.
+        Upper triangular roots of the scatters of z about these means, summed over the classes.
     """
 
     order: Codes
@@ -103,7 +103,7 @@ class ObservedStatistics:
     counts : (K,) float
         Sums of weights.
     centres : (K, p) float
-        Means of the observed values.
+        Weighted class means of the observed values, in the units of the data.
     unit : (p,) float
         Powers of two that bring the columns near one: z = (x - centre of the class) * unit.
     """
@@ -123,7 +123,7 @@ class EMMaximum:
     means : (K, p) float
         Class means.
     root : (p, p) float
-        Triangular root of the covariance.
+        Upper triangular root of the covariance; the signs of its rows are arbitrary.
     llf : float
         Log-likelihood of the observed values conditional on the classes, in the units of the data.
     steps : int
@@ -149,11 +149,12 @@ class EMMaximum:
         observed : ObservedStatistics
             Statistics from which the estimates were computed.
         rows : (K,) int
-            Numbers of rows with positive weight.
+            Numbers of rows of the classes, which are stored in the result.
 
         Returns
         -------
         ClassMoments
+            With a pooled scatter and its root.
         """
         sd = np.sqrt((self.root**2).sum(axis=0))
         scale = column_scale(sd / observed.unit)
@@ -166,7 +167,9 @@ class EMMaximum:
 
 
 def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) -> ClassMoments:
-    """Compute the counts of rows, and means and sums of squares of the observed values.
+    """Compute the counts of rows, and class means and sums of squares of the observed values by column.
+
+    Counts include all rows. A sum of squares is about the class mean and is not scaled up for missing values.
 
     Parameters
     ----------
@@ -182,6 +185,7 @@ def observed_moments(x: Floats, codes: Codes, weights: Floats | None, k: int) ->
     Returns
     -------
     ClassMoments
+        With diagonal scatters. A column without observed values in a class has a mean and a square of zero.
     """
     w = np.ones(len(x)) if weights is None else weights
     means, squares = np.zeros((2, k, x.shape[1]))
@@ -207,7 +211,7 @@ def _first_values(x: Floats) -> Floats:
 
 
 def _power_of_two_scale(deviations: Floats) -> Floats:
-    """Return powers of two (p,) that scale deviations (n, p) so that their squares are finite."""
+    """Return powers of two (p,) that scale deviations (n, p), some NaN, so that their squares are finite."""
     return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
@@ -313,6 +317,11 @@ def maximize_likelihood(
     EMMaximum
         Estimates, log-likelihood and number of iterations; not converged if the covariance became singular
         or `MAX_ITERATIONS` was reached.
+
+    Raises
+    ------
+    CoreDataError
+        The likelihood at the initial estimates is not finite.
     """
     current = _initial_estimates(observed)
     steps = 0
@@ -386,7 +395,7 @@ def _em_iteration(observed: ObservedStatistics, current: _Estimates) -> tuple[_E
     -------
     estimates : (means, root)
     llf : float
-        Log-likelihood, in z, at the current estimates.
+        Log-likelihood of the observed values, in z, at the current estimates, before the iteration.
     """
     means, root = current
     p = len(root)
@@ -477,7 +486,7 @@ def _dependent_column(observed: ObservedStatistics, root: Floats) -> int:
 
 
 def _unit_log_likelihood(observed: ObservedStatistics) -> float:
-    """Return the constant that converts a log-likelihood of z to the units of the data."""
+    """Return the constant that is added to a log-likelihood of z to convert it to the units of the data."""
     return float(
         sum(
             group.counts.sum(axis=1) @ np.log(observed.unit)[group.order[:, : group.n_observed]].sum(axis=1)
@@ -487,7 +496,10 @@ def _unit_log_likelihood(observed: ObservedStatistics) -> float:
 
 
 def _as_parameter_vector(state: _Estimates) -> Floats:
-    """Return means, elements above the diagonal, and logarithms of the diagonal as a vector."""
+    """Return the means, and the elements above the diagonal and the logarithms of the diagonal of the root.
+
+    They are concatenated to a vector. The rows of the root get the signs that make its diagonal positive.
+    """
     root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
     above = root[np.triu_indices(len(root), 1)]
     return np.concatenate([state[0].ravel(), above, np.log(np.diagonal(root))])
@@ -504,7 +516,7 @@ def _extrapolate(current: _Estimates, first: _Estimates, second: _Estimates) -> 
     Returns
     -------
     (means, root)
-        `second` if the extrapolation would go too far.
+        `second` if a standard deviation would change too much (`MAX_LOG_SD_CHANGE`) or nothing changed.
     """
     a = _as_parameter_vector(current)
     b = _as_parameter_vector(first)
@@ -535,7 +547,7 @@ class EMCovariance(FullCovariance):
     converged : bool
         Whether EM converged, for all classes.
     row_llf : float
-        Log-likelihood of the observed values conditional on the classes.
+        Log-likelihood of the observed values conditional on the classes, in the units of the data.
     patterns : int
         Number of different sets of observed columns.
     incomplete : int
@@ -557,22 +569,25 @@ class EMCovariance(FullCovariance):
 
 @dataclass(frozen=True, slots=True)
 class IncompleteEMCovariance(EMCovariance):
-    """Full covariance by EM if some rows have missing values: its likelihood does not follow from moments."""
+    """Full covariance by EM of rows of which some have missing values.
+
+    The likelihood does not follow from moments and is stored; `EMCovariance` itself is for complete rows.
+    """
 
     traits = CovarianceTraits(
         is_full=True, is_moment_estimate=False, is_maximum_likelihood=True, uses_incomplete_rows=True
     )
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the log-likelihood of class and observed values."""
+        """Return the joint log-likelihood of the classes and the observed values."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Raise NotSupportedError, because each row would require a refit."""
+        """Raise CoreNotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError, because each row would require a refit."""
+        """Raise CoreNotSupportedError, because each row would require a refit."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
     @property
@@ -584,7 +599,7 @@ class IncompleteEMCovariance(EMCovariance):
 def em_covariance(
     steps: int, converged: bool, row_llf: float, patterns: int, incomplete: int
 ) -> EMCovariance:
-    """Return the covariance model of a fit by EM, whose class depends on whether rows are incomplete.
+    """Return an `IncompleteEMCovariance` if rows are incomplete, else an `EMCovariance`.
 
     The arguments are the attributes of `EMCovariance`.
     """
@@ -637,6 +652,13 @@ def fit_em(
     Returns
     -------
     (ClassMoments, EMCovariance) or SingularDuringSearch
+        The moments, with a scatter that is pooled (`common`) or by class, contain the estimates: a scatter
+        over its count is the covariance.
+
+    Raises
+    ------
+    CoreDataError
+        The likelihood at the initial estimates is not finite.
     """
     incomplete = int(np.isnan(x).any(axis=1).sum())
     n_patterns = len(missingness_patterns(np.isnan(x)))
@@ -662,7 +684,7 @@ def fit_em(
 
 
 def _concatenate_moments(class_moments: list[ClassMoments]) -> ClassMoments:
-    """Concatenate the moments of single classes, rescaled to a common scale."""
+    """Concatenate the moments of single classes, rescaled to the scale of the first class."""
     scale = class_moments[0].scale
     rescaled = [moments.rescale(scale) for moments in class_moments]
     names = ("counts", "rows", "centres", "rests", "scatters", "roots")

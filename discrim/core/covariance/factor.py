@@ -118,7 +118,7 @@ FORMS = (
     "AkjBkQkD", "AkBkQkD", "ABkQkD", "AkjBQkD", "AkBQkD", "ABQkD",
     "AjBQD", "ABQD",
 )  # fmt: skip
-"""Names of the forms in Bouveyron, Girard & Schmid (2007)."""
+"""Names of the forms in Bouveyron, Girard & Schmid (2007), which list the parameters that differ."""
 
 DEFAULT_FORM = "AkjBkQkDk"
 """Default form, without common parameters."""
@@ -141,7 +141,7 @@ class FactorOptions:
         Numbers of signal dimensions of the classes; None until the data determine them.
     threshold : float
         Smallest fall of the eigenvalues that counts as signal in the scree test, relative to the largest
-        fall.
+        fall, from 0 to 1. Other methods do not use it.
     """
 
     form: str
@@ -220,7 +220,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, options=self.options.unfitted(), factors=None)
 
     def for_refit(self) -> FactorAnalyticCovariance:
-        """Return the unfitted model; the dimensions follow from moments."""
+        """Return the unfitted model; dimensions that the user did not specify follow from moments."""
         return self.unfitted()
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -240,7 +240,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         Raises
         ------
         NoEstimateError
-            The variance of the noise is zero, or larger than the signal.
+            The variance of the noise is zero, or larger than a signal variance; see `factor_fault_error`.
         """
         moments = self.rescale_moments(moments)
         factors = estimate_factors(self.target_units.moments_in_target_units(moments), self.options)
@@ -250,7 +250,10 @@ class FactorAnalyticCovariance(CovarianceModel):
         return CovarianceEstimates(replace(self, factors=factors), moments, factors.covariances(divisors))
 
     def retained_axes(self) -> list[RetainedAxes]:
-        """Return the numbers of dimensions that separate axes of equal eigenvalues."""
+        """Return the classes whose number of dimensions separates axes of equal eigenvalues.
+
+        The result is empty before estimation; the class position is None for common axes.
+        """
         if self.factors is None:
             return []
         max_count = self.factors.n_columns - 1
@@ -278,11 +281,14 @@ class FactorAnalyticCovariance(CovarianceModel):
         return self.factors is not None and not is_separate
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of parameters of axes and variances, plus dimensions that were estimated."""
+        """Return the number of parameters of axes and variances, plus dimensions that were estimated.
+
+        The arguments are not used. It is zero before estimation.
+        """
         return 0 if self.factors is None else self.factors.count_free_parameters()
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the log-likelihood with variances estimated with the class counts as divisors."""
+        """Return the joint log-likelihood of classes and rows, with the class counts as divisors."""
         ml_covariances = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
         logdets = np.array([covariance.logdet for covariance in ml_covariances])
         return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)
@@ -303,7 +309,10 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, options=replace(self.options, dimensions=dimensions), factors=None)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if form, threshold or dimensions are invalid."""
+        """Raise InvalidStateError if form, threshold or dimensions are invalid.
+
+        There has to be a dimension of at least one for each of `n_covariances` covariances.
+        """
         dimensions = self.options.dimensions
         if self.options.form not in FORMS or not 0 <= self.options.threshold <= 1:
             raise InvalidStateError("its form is unknown, or its threshold is not between 0 and 1")
@@ -314,7 +323,10 @@ class FactorAnalyticCovariance(CovarianceModel):
 
 
 def factor_fault_error(fault: FactorFault, form: str) -> NoEstimateError:
-    """Return the error that describes a fault: a class whose covariance of this form does not exist."""
+    """Return the error that describes a fault: a class whose covariance of this form does not exist.
+
+    It is an UnsuitableOptionError for the reason "order", and a SingularEstimateError for "rank".
+    """
     k = positions_at_fault(fault.class_position if fault.class_position >= 0 else None)
     if fault.reason == "order":
         return UnsuitableOptionError("signal_below_noise", class_positions=k, form=form)
@@ -322,7 +334,7 @@ def factor_fault_error(fault: FactorFault, form: str) -> NoEstimateError:
 
 
 def eigenvalue_falls(eigenvalues: Floats, p: int) -> Floats:
-    """Return the differences of adjacent eigenvalues, including the fall to zero if r < p.
+    """Return the differences of adjacent eigenvalues, including the fall from the last to zero if r < p.
 
     Parameters
     ----------
@@ -358,6 +370,7 @@ def dimensions_by_scree(eigenvalues: Floats, max_dimensions: Codes, p: int, thre
     Returns
     -------
     (m,) int
+        One if no fall up to the largest number of dimensions counts.
 
     Examples
     --------
@@ -451,7 +464,8 @@ class FactorFault:
     Attributes
     ----------
     reason : {"rank", "order"}
-        "rank" if the noise is zero, "order" if a signal variance is smaller than the noise.
+        "rank" if the noise is zero because the signal has all dimensions of the scatter, "order" if a signal
+        variance is smaller than the noise.
     class_position : int
         Position of the class, -1 for the pooled scatter.
     dimension, rank : int
@@ -530,7 +544,8 @@ class Factors:
     counts : (K,) float
         Number of observations, or sum of weights, of the classes.
     unit_ratio : float
-        Ratio of y to the data, or, with standardized columns, to the data divided by standard deviations.
+        Ratio of y to the (centred) data, or, with standardized columns, to the data divided by standard
+        deviations.
     """
 
     options: FactorOptions
@@ -557,7 +572,7 @@ class Factors:
 
     @property
     def explained(self) -> Floats:
-        """Share (K,) of the total variance of each class on its signal axes."""
+        """Share (K,) of the total variance of each class on its signal axes; equal for common axes."""
         proportions = [
             s.eigenvalues[:d].sum() / s.eigenvalues.sum() for s, d in self._spectra_with_dimensions()
         ]
@@ -591,7 +606,7 @@ class Factors:
 
         Returns
         -------
-        signals : list of (d_k,) float
+        signals : list of K arrays (d_k,) float
             Variances on the signal axes of each class.
         noise : (K,) float
             Noise variances.
@@ -622,12 +637,18 @@ class Factors:
         return signals, noise
 
     def variances_in_data_units(self, variances: Floats) -> Floats:
-        """Convert variances of y to the units of the data; values out of range become infinite or zero."""
+        """Convert variances of y to the units of the (possibly standardized) data.
+
+        Values out of the range of float64 become infinite or zero.
+        """
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(variances / self.unit_ratio / self.unit_ratio)
 
     def covariances(self, divisors: Floats) -> tuple[ThinCovariance, ...]:
-        """Return the covariance of each class, with divisors (K,) of the scatters of the classes."""
+        """Return the covariance of each class in z, with divisors (K,) of the scatters of the classes.
+
+        With common axes all K elements are the same object.
+        """
         signals, noise = self.variances(divisors)
         covariances = [
             ThinCovariance.on_axes(replace(s, eigenvalues=a), a, b)
@@ -636,7 +657,10 @@ class Factors:
         return tuple(covariances * (len(self.dimensions) // len(covariances)))
 
     def fault(self) -> FactorFault | None:
-        """Return the reason why a covariance does not exist, for the first such class; None if all exist."""
+        """Return the reason why a covariance does not exist, for the first such class; None if all exist.
+
+        Signal and noise are compared at the variances whose divisors are the class counts.
+        """
         dimensions = self.dimensions[: len(self.ranks)].tolist()
         for code, (d, rank) in enumerate(zip(dimensions, self.ranks.tolist(), strict=True)):
             if d >= rank:
@@ -783,9 +807,9 @@ def choose_dimensions(
     Parameters
     ----------
     options : FactorOptions
-        Options of the model.
+        BIC is used if the method is "bic", else the scree test with the threshold.
     eigenvalues : (m, r) float
-        Eigenvalues in decreasing order.
+        Eigenvalues of scatters in decreasing order.
     max_dimensions : (m,) int
         Largest number of dimensions of each scatter.
     p : int
@@ -810,7 +834,7 @@ MAX_EIGENVALUE_ITERATIONS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DowndatedEigenvalues:
-    """The q largest eigenvalues u_j of m matrices diag(l) - z z', as differences from l.
+    """The q largest eigenvalues u_j of m matrices diag(l) - z z', as differences from l (r,).
 
     Attributes
     ----------
@@ -942,6 +966,8 @@ MIN_ROWS_PER_EIGENVALUE = 3
 class _SignalNoiseSplit:
     """Leave-one-out scatters of a class, split into signal and noise, for m rows.
 
+    Everything is in y = z * unit, in which the scatter of the class has trace one.
+
     Attributes
     ----------
     dimensions : (m,) int
@@ -949,11 +975,11 @@ class _SignalNoiseSplit:
     eigenvalues : (m, q) float
         Eigenvalues; only the leading `dimensions` are used.
     squares : (m, q) float
-        Squared coordinates of each row on the eigenvectors.
+        Squared coordinates of the deviation of each row on the eigenvectors.
     noise_sums : (m,) float
         Sum of the eigenvalues of the noise.
     noise_squares : (m,) float
-        Squared length of each row in the noise space.
+        Squared length of the deviation of each row from the class mean (with the row) in the noise space.
     """
 
     dimensions: Codes
@@ -1159,7 +1185,7 @@ class _LeaveOneOutFactors:
         Returns
         -------
         log_densities : (m,) float
-            Up to a constant.
+            In z, without the term p/2 log(2 pi).
         needs_refit : (m,) bool
             Rows whose noise variance is inaccurate or zero.
         """

@@ -1,4 +1,4 @@
-"""Covariance models by name, for reading fits from files."""
+"""The covariance models that a file can contain, for reading fits."""
 
 from __future__ import annotations
 
@@ -38,4 +38,4 @@ COVARIANCE_MODELS: tuple[type[CovarianceModel], ...] = (
     SubspaceCovariance,
     SAVECovariance,
 )
-"""All covariance models that a file can contain."""
+"""Classes of all covariance models that a file can contain."""

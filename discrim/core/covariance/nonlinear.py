@@ -92,7 +92,10 @@ class NonlinearCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return linearly dependent columns; if p exceeds the degrees of freedom, all if none varies."""
+        """Return linearly dependent columns of class k, or within classes if k is None.
+
+        If there are more columns than degrees of freedom, they are all columns if none varies, else none.
+        """
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
         return dependencies_if_all_constant(moments, k) if is_wide else dependencies(moments, k)
 
@@ -119,8 +122,8 @@ class NonlinearCovariance(CovarianceModel):
         Returns
         -------
         list of (sample, shrunk)
-            Both (p,), in decreasing order of the sample eigenvalues, in the units of the data or of
-            standardized columns.
+            For each covariance, both (p,), in decreasing order of the sample eigenvalues, which are zero
+            after the rank; in the units of the data or of standardized columns.
         """
         standardized = self.target_units.moments_in_target_units(self.rescale_moments(moments))
         pairs = []
@@ -157,6 +160,12 @@ def nonlinear_covariance(moments: ClassMoments, divisor: float, k: int | None) -
     Returns
     -------
     Covariance
+        A `ThinCovariance` if there are fewer axes than columns.
+
+    Raises
+    ------
+    SingularEstimateError
+        There are fewer than `MIN_DF` degrees of freedom.
     """
     axes, shrunk = shrunk_axes(moments, k)
     variances = shrunk / divisor
@@ -247,9 +256,9 @@ def shrink_without_row(
     Returns
     -------
     shrunk : (p,) float
-        Shrunk eigenvalues.
+        Shrunk eigenvalues of the scatter without the row, in the units of the axes.
     rotation : (r, r) float
-        Eigenvectors in rows, on the axes.
+        Its eigenvectors in rows, on the axes; without a dimension the last has an eigenvalue of zero.
     The result is None if too few digits or degrees of freedom remain.
     """
     r, p = len(axes.eigenvalues), axes.n_columns
@@ -288,6 +297,11 @@ def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows that require a refit.
         """
         covariance_index = np.zeros_like(codes) if common else codes
         removals = compute_removal(

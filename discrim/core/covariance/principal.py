@@ -85,7 +85,7 @@ class CanonicalAxes:
     singular_values : (r,) float
         Nonzero singular values in decreasing order, r <= min(p, K - 1).
     scores : (K, r) float
-        Scores of the class means.
+        Scores of the class means less the centre.
     """
 
     centre: Floats
@@ -117,7 +117,8 @@ def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, facto
 
     Returns
     -------
-    Canonical
+    CanonicalAxes
+        Only the axes whose singular values exceed rounding errors.
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T
@@ -159,13 +160,13 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
     Parameters
     ----------
     means : (K, p) float
-        Class means.
+        Class means, in the coordinates of the covariance.
     covariance : Covariance
-        Covariance within classes.
+        Covariance within classes, not diagonal.
     weights : (K,) float
         Weights of the classes.
     axes : (p, r) float
-        Canonical axes.
+        Canonical axes; see `canonical_axes`.
 
     Returns
     -------
@@ -196,7 +197,7 @@ class PrincipalAxes:
     total_weight : float
         Sum of weights of the rows.
     df : int
-        Degrees of freedom: rows less classes.
+        Degrees of freedom: number of rows (not weights) less classes with rows.
     """
 
     eigenvalues: Floats
@@ -231,12 +232,15 @@ class PrincipalAxes:
         return float(((self.eigenvalues - 1.0 / p) ** 2).sum()) + self.complement_dim / p**2
 
     def project(self, z: Floats) -> Floats:
-        """Return the coordinates (r, m) of columns z (p, m) on the axes."""
+        """Return the coordinates (r, m) on the axes of rows z, which are the columns of (p, m).
+
+        They are coordinates of y = z * unit; without axes the result is y itself.
+        """
         y = z * self.unit[:, None]
         return y if self.axes is None else np.asarray(self.axes @ y)
 
     def extend_to(self, z: Floats) -> PrincipalAxes:
-        """Return the same scatter with axes of eigenvalue zero added, so that the axes span z (p, m)."""
+        """Return the same scatter with axes of eigenvalue zero added, which then span m rows z (p, m)."""
         if self.axes is None or not self.complement_dim:
             return self
         y = z * self.unit[:, None]
@@ -253,7 +257,10 @@ class PrincipalAxes:
 
 
 def single_scatter_moments(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """Return moments with one scatter: the moments of class k, or, if k is None, with the pooled scatter."""
+    """Return moments with one scatter: the moments of class k, or all moments with the pooled scatter.
+
+    The scatter is pooled if k is None, which includes diagonal scatters.
+    """
     if k is not None:
         return moments.select_classes(np.array([k]))
     if moments.scatter_type == "diagonal":
@@ -262,19 +269,19 @@ def single_scatter_moments(moments: ClassMoments, k: int | None) -> ClassMoments
 
 
 def principal_axes(moments: ClassMoments, k: int | None = None) -> PrincipalAxes:
-    """Compute the principal axes of a scatter.
+    """Compute the principal axes of a scatter in the units of the data.
 
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments whose scatter is not zero.
     k : int, optional
         Position of a class; by default the pooled scatter.
 
     Returns
     -------
     PrincipalAxes
-        Without axes if the scatter is diagonal.
+        Without axes if the scatter is diagonal. Axes with an eigenvalue of zero up to rounding are included.
     """
     group = single_scatter_moments(moments, k)
     unit = group.common_unit
@@ -295,12 +302,12 @@ def principal_axes(moments: ClassMoments, k: int | None = None) -> PrincipalAxes
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ThinCovariance(Covariance):
-    """Covariance given by r axes, and by one variance in the orthogonal complement of the axes.
+    """Covariance of z, given by r axes and one variance in the orthogonal complement of the axes.
 
     Attributes
     ----------
     root : (r, p) float
-        The covariance on the axes is root'root.
+        The covariance of z on the axes is root'root.
     factor : (p, r) float
         Axes divided by standard deviations: factor'z has unit covariance.
     axes : (r, p) float
@@ -331,6 +338,11 @@ class ThinCovariance(Covariance):
         Returns
         -------
         ThinCovariance
+
+        Raises
+        ------
+        TypeError
+            The scatter is diagonal, without axes.
         """
         if spectrum.axes is None:
             raise TypeError("A diagonal scatter has no axes other than its columns.")
@@ -346,7 +358,7 @@ class ThinCovariance(Covariance):
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance; if the complement has no variance, on the axes only."""
+        """Log-determinant of the covariance; if the complement has no variance, of y on the axes only."""
         sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         on_axes = float(2.0 * np.log(sds).sum())
         if not self.complement_sd:
@@ -389,7 +401,7 @@ class ThinCovariance(Covariance):
         return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.complement_sd])
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return coefficients (p, m) of the data for coefficients (r + p, m) or (r, m) of whitened data."""
+        """Return coefficients (p, m) of z for coefficients (r + p, m), or (r, m), of whitened coordinates."""
         r = len(self.axes)
         coefficients = self.inverse @ columns[:r]
         if not self.complement_sd:
@@ -398,7 +410,10 @@ class ThinCovariance(Covariance):
         return np.asarray(coefficients + (residuals.T * self.unit).T / self.complement_sd)
 
     def precision(self) -> Floats:
-        """Return the inverse of the covariance matrix (p, p)."""
+        """Return the matrix (p, p) of the quadratic form of squared distances.
+
+        It is the inverse of the covariance if the complement has variance.
+        """
         return self.unwhiten(self.whiten(np.eye(len(self.unit))))
 
     def divided_by(self, divisor: float) -> ThinCovariance:
@@ -428,8 +443,8 @@ def marginal_covariance(covariance: Covariance, keep: Codes) -> Covariance:
 
     Examples
     --------
-    >>> covariance = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
-    >>> marginal_covariance(covariance, np.array([1])).matrix().round(12).tolist()
+    >>> whole = Covariance.from_root(np.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> marginal_covariance(whole, np.array([1])).matrix().round(12).tolist()
     [[10.0]]
     """
     if isinstance(covariance, ThinCovariance):

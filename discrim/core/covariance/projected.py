@@ -99,18 +99,23 @@ SHARE_ROUNDING = 1e-12
 class ProjectedCovariance(ThinCovariance):
     """Covariance on principal axes that ignores the orthogonal complement of the axes.
 
+    The complement has no variance; see `ThinCovariance` for y and the other attributes.
+
     Attributes
     ----------
     logdet_constant : float
-        Constant that `logdet` adds to the log-determinant of the covariance of y, for the units; see
-        `Scores.logdet_constant`.
+        Constant that `logdet` adds to the log-determinant of the covariance of y on the axes, for the units;
+        see `AxisScores.logdet_constant`.
     """
 
     logdet_constant: float
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance of the scores, in the scale of z."""
+        """Log-determinant of the covariance on the axes plus `logdet_constant`, in the scale of z.
+
+        Less 2 sum(log(scale)), as for other covariances of z, it refers to the units of the data.
+        """
         sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         return float(2.0 * np.log(sds).sum()) + self.logdet_constant
 
@@ -128,7 +133,7 @@ def moments_of_scores(moments: ClassMoments, axes: Floats) -> ClassMoments:
     Returns
     -------
     ClassMoments
-        Moments of the q scores.
+        Moments of the q scores, with a scale of one and, if the moments have roots, triangular roots.
 
     Examples
     --------
@@ -157,7 +162,7 @@ class AxisScores:
     spectrum : TotalAxes
         All principal axes.
     axes : (q, p) float
-        Matrix by which z is multiplied.
+        Matrix that maps z to the scores: axes in rows, times the units of the spectrum.
     origin, scale : (p,) float
         Origin and scale of z = (x - origin) * scale.
     moments : ClassMoments
@@ -185,18 +190,18 @@ class AxisScores:
 
         Returns
         -------
-        Scores
+        AxisScores
         """
         axes = spectrum.axes[:count] * spectrum.unit
         moments = spectrum.comparable_moments(moments)
         return AxisScores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
 
     def transform(self, x: Floats) -> Floats:
-        """Return the scores (m, q) of rows x (m, p)."""
+        """Return the scores (m, q) of rows x (m, p), in the units of the data."""
         return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
     def covariance_of_columns(self, covariance: Covariance) -> ProjectedCovariance:
-        """Convert a covariance of the scores to a covariance of the columns."""
+        """Convert a covariance (q, q) of the scores to a covariance of the p columns, in z."""
         root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
         _, sd, right_vectors = svd(root, full_matrices=False)
         unit = self.spectrum.unit
@@ -208,9 +213,10 @@ class AxisScores:
 
     @property
     def logdet_constant(self) -> float:
-        """Constant that converts a log-determinant of scores to the units of the data.
+        """Constant that is added to the log-determinant of a covariance of the scores.
 
-        It includes 2 sum(log(scale)), because log-determinants refer to z.
+        It converts scores to the units of the data and adds 2 sum(log(scale)), which is subtracted from the
+        log-determinants of all covariances of z.
         """
         return 2.0 * (float(np.log(self.scale).sum()) - self.spectrum.log_factor(len(self.axes)))
 
@@ -221,7 +227,7 @@ class DistributionOnAxes:
 
     Attributes
     ----------
-    scores : Scores
+    scores : AxisScores
         Transformation to the scores, with their moments.
     distribution : PooledNormal
         The distribution of the scores.
@@ -237,7 +243,7 @@ class DistributionOnAxes:
         return None if distribution is None else DistributionOnAxes(scores, distribution)
 
     def squared(self, x: Floats) -> Floats:
-        """Return the squared distances (m,) of rows x (m, p) from the distribution."""
+        """Return the squared Mahalanobis distances (m,) of rows x (m, p), in data units, from the mean."""
         return self.distribution.squared(self.scores.transform(x))
 
     def leave_one_out_squared(self, x: Floats, weights: Floats | None) -> Floats:
@@ -253,7 +259,7 @@ class DistributionOnAxes:
         Returns
         -------
         (m,) float
-            Distance of each row from the distribution of the other rows.
+            Squared distance of each row from the distribution of the other rows.
         """
         return self.distribution.leave_one_out_squared(self.scores.transform(x), weights)
 
@@ -274,7 +280,7 @@ class SubspaceCovariance(CovarianceModel):
     count : int, optional
         Number of axes, once it is determined.
     variance_share : float
-        Proportion of the total variance on the axes.
+        Proportion of the total variance on the axes; zero before estimation.
     total : int
         Number of axes of positive variance, from which the leading axes are taken.
     is_slow : bool
@@ -282,7 +288,7 @@ class SubspaceCovariance(CovarianceModel):
     indicators : tuple of bool, length p, optional
         Whether each column is the indicator of a level, for the axes of multiple correspondence analysis.
     tie : (int, int), optional
-        First and last of the axes of equal eigenvalues, if the number of axes separates them.
+        First and last, from one, of the axes of equal eigenvalues, if the number of axes separates them.
     """
 
     inner: CovarianceModel
@@ -327,7 +333,7 @@ class SubspaceCovariance(CovarianceModel):
         return replace(self, indicators=tuple(self.indicators[j] for j in keep.tolist()))
 
     def with_count(self, count: int) -> SubspaceCovariance:
-        """Return a copy with a chosen number of axes."""
+        """Return a copy with this number of axes, which takes precedence over `options`."""
         return replace(self, count=count)
 
     @property
@@ -367,7 +373,11 @@ class SubspaceCovariance(CovarianceModel):
         return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
     def n_axes(self, spectrum: TotalAxes) -> int:
-        """Return how many of the axes of a spectrum are kept; raise NoEstimateError if it has fewer."""
+        """Return how many of the axes of a spectrum are kept; raise NoEstimateError if it has fewer.
+
+        It is `count`, else the number in `options`, else the smallest number with this share of the variance.
+        With "cv" and "loo" in `options`, `count` is required.
+        """
         n_available = len(spectrum.eigenvalues)
         if self.count is not None or not isinstance(self.options, float):
             count = self.count if self.count is not None else int(self.options)
@@ -477,7 +487,8 @@ class SubspaceCovariance(CovarianceModel):
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the leave-one-out scorer, with axes computed without each row, or fixed if that takes long.
 
-        Raises NotSupportedError if it takes long and there are more columns than rows.
+        Fixed axes are the axes of all rows; see `relearns_axes`. Raises CoreNotSupportedError if it takes
+        long and there are more columns than rows.
         """
         spectrum = self.spectrum(fitted.moments)
         if self.relearns_axes(fitted.moments, len(spectrum.eigenvalues)):
@@ -500,7 +511,8 @@ class SubspaceCovariance(CovarianceModel):
     def relearns_axes(self, moments: ClassMoments, rank: int) -> bool:
         """Return whether axes are computed again without each row, for moments with `rank` axes.
 
-        This is the case for at most `MAX_RELEARNED_ROWS` rows, if it does not take too long.
+        This is the case for at most `MAX_RELEARNED_ROWS` rows, if rows times rank cubed is at most
+        `MAX_WIDE_WORK` (with at least as many axes as rows less one) or `MAX_QUICK_WORK`.
         """
         rows = moments.rows.sum()
         limit = MAX_WIDE_WORK if rank >= rows - 1 else MAX_QUICK_WORK
@@ -553,7 +565,7 @@ class SubspaceCovariance(CovarianceModel):
         fitted : NormalClasses
             Estimated distributions of the classes.
         leave_one_out_axes : LeaveOneOutAxes
-            Leave-one-out moments.
+            Computes moments and axes without each row.
         x : (m, p) float
             Rows, in the units of the data.
         codes : (m,) int
@@ -564,7 +576,8 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         (m, K) float
-            NaN for rows without which there is no rule, or rounding errors are too large.
+            Log prior plus log density, up to a constant, in the units of z. NaN for rows without which there
+            is no rule, or rounding errors are too large.
         """
         model = self.for_refit()
         scores_of_rows = np.full((len(x), len(fitted.log_prior)), np.nan)
@@ -652,7 +665,7 @@ class AxesWithoutRow:
     spectrum : TotalAxes
         Principal axes of these moments.
     rounding_error : float
-        Size of the rounding errors of the scatters, in the coordinates of the axes.
+        Size of the rounding errors of the squares in the scatters, in the coordinates of the axes.
     """
 
     y: Floats
@@ -716,13 +729,13 @@ def min_scatter_eigenvalue(covariances: Sequence[Covariance], divisors: Floats) 
 class LeaveOneOutAxes:
     """Computation of the moments and principal axes of a fit without each row.
 
-    The coordinates are the scores on all axes of the fit if there are more columns than rows, else the
-    columns.
+    The r coordinates are the scores on all axes of the fit if there are more columns than rows (thin
+    moments), else the columns.
 
     Attributes
     ----------
-    coordinates : Scores
-        Transformation of the rows to these coordinates.
+    coordinates : AxisScores
+        Transformation of the rows to these coordinates, with their moments.
     totals : ColumnTotals
         Totals of the columns over all rows.
     squares : (r,) float
@@ -736,7 +749,8 @@ class LeaveOneOutAxes:
     indicators : Indicators, optional
         Indicators of levels.
     units : (p,) float, optional
-        Divisors of the columns before the projection.
+        Divisors of standardized columns before the projection; None unless the coordinates are scores on
+        axes of standardized columns.
     """
 
     coordinates: AxisScores
@@ -800,7 +814,7 @@ class LeaveOneOutAxes:
         codes : (m,) int
             Positions of the classes.
         weights : (m,) float, optional
-            Weights of the rows; by default one.
+            Weights of the rows; by default one. Of a larger weight, one unit is left out.
 
         Yields
         ------
@@ -864,7 +878,7 @@ class LeaveOneOutAxes:
         -------
         moments : ClassMoments
         removed_weight : float
-            Weight that is left out: one, or the weight of the row if it is smaller.
+            Weight that is left out: one, or the weight of the row if it is less.
         is_alone : bool
             Whether the row is the only one of its class.
         """
@@ -933,7 +947,10 @@ def scores_by_axis_count(
     axis_counts: Codes,
     rounding_error: float = 0.0,
 ) -> Floats:
-    """Compute the class scores of rows for each of several numbers of leading axes.
+    """Compute the class scores of rows under the rule on each of several numbers of axes.
+
+    The scores of a row are comparable between classes only: terms without influence on the class may be
+    omitted.
 
     Parameters
     ----------
@@ -946,7 +963,7 @@ def scores_by_axis_count(
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     y : (m, q) float
-        Coordinates of the rows on the axes.
+        Coordinates of the rows on the largest number of axes.
     axis_counts : (G,) int
         Numbers of leading axes in increasing order, at most q.
     rounding_error : float
@@ -956,8 +973,8 @@ def scores_by_axis_count(
     Returns
     -------
     (G, m, K) float
-        Scores of the classes: log posteriors up to a constant of each row. NaN for a number of axes if a
-        covariance cannot be estimated or is singular up to rounding errors.
+        Class scores. NaN for a number of axes whose covariance is singular or not clearly larger than
+        rounding errors.
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     if model.inner.traits.is_full:
@@ -978,7 +995,7 @@ def _scores_of_nested_axes(
     axis_counts: Codes,
     rounding_error: float,
 ) -> Floats:
-    """Compute the class scores for each number of axes with full covariances, by cumulative sums over axes.
+    """Compute the scores of `scores_by_axis_count` for full covariances, by cumulative sums over the axes.
 
     Parameters
     ----------
@@ -998,7 +1015,8 @@ def _scores_of_nested_axes(
     Returns
     -------
     (G, m, K) float
-        See `scores_by_axis_count`.
+        Log prior minus half the squared distance, and minus half the log-determinant if each class has its
+        own covariance. NaN as in `scores_by_axis_count`.
     """
     scores = np.full((len(axis_counts), len(y), len(log_prior)), np.nan)
     by_class = len(divisors) > 1
@@ -1031,7 +1049,7 @@ def solve_triangular(rows: Floats, root: Floats) -> Floats:
 
 
 def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Floats:
-    """Factorize the largest leading block of a scatter that is regular.
+    """Factorize the largest leading block of a scatter that is not singular.
 
     Parameters
     ----------
@@ -1090,7 +1108,7 @@ def count_errors_by_axis_count(scores: Floats, codes: Codes, weights: Floats | N
 
 
 def candidate_axis_counts(max_count: int) -> Codes:
-    """Return the numbers of axes to compare if each requires a fit, up to `max_count`.
+    """Return the numbers of axes to compare if each requires a fit, up to and with `max_count` >= 1.
 
     They are 1 to 20, followed by steps of ten percent.
 

@@ -42,7 +42,7 @@ class PseudoInverseCovariance(CovarianceModel):
         return limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances on the axes along which rows vary."""
+        """Estimate the covariances, pooled or by class, on the axes along which rows vary."""
         moments = self.rescale_moments(moments)
         return CovarianceEstimates(
             self,
@@ -51,7 +51,10 @@ class PseudoInverseCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, with the formulas of the full covariance."""
+        """Return the closed-form leave-one-out scorer, with the formulas of the full covariance.
+
+        It is a plain function, without the second pass of `FullLeaveOneOut`.
+        """
         scores = full_leave_one_out_scorer(replace(fitted, moments=self.rescale_moments(fitted.moments)))
         # Hide the `FullLeaveOneOut`: its second pass over inaccurate rows is not valid for a pseudo-inverse.
         return lambda x, codes, weights: scores(x, codes, weights)
@@ -72,6 +75,7 @@ def pseudo_inverse_covariance(moments: ClassMoments, divisor: float, k: int | No
     Returns
     -------
     ThinCovariance
+        Without variance in the complement, which distances therefore ignore.
     """
     spectrum = principal_axes(moments, k)
     group = single_scatter_moments(moments, k)
@@ -102,8 +106,10 @@ def ignored_complement(covariance: Covariance, moments: ClassMoments) -> tuple[i
     Returns
     -------
     rank : int
+        Number of axes of a `ThinCovariance`, else the number of columns.
     ignored : float
-        Proportion of the squared deviations of the class means that is in the complement of the axes.
+        Proportion of the squared deviations of the class means from the mean of all rows that is in the
+        complement of the axes, in the units of the data; zero unless the covariance is thin.
     """
     rank = len(covariance.root)
     if not isinstance(covariance, ThinCovariance):

@@ -112,6 +112,7 @@ def starting_subsets(z: Floats, h: int) -> list[Mask]:
     Returns
     -------
     list of (n,) bool
+        Last the h rows nearest the medians.
     """
     size = (z**2).sum(axis=1)
     sample = z[np.argsort(size, kind="stable")[:: max(len(z) // MAX_SEARCHED_ROWS, 1)]]
@@ -211,12 +212,12 @@ def _pairwise_covariances(z: Floats, half: int) -> Floats:
     z : (n, p) float
         Rows minus the median of each column, divided by a robust scale of each column.
     half : int
-        Number of rows that determines the scales; see `median_deviation`.
+        Argument h of `median_deviation`, which computes the scales.
 
     Returns
     -------
     (p, p) float
-        With ones on the diagonal.
+        Symmetric, with ones on the diagonal; not necessarily positive definite.
     """
     covariances = np.eye(z.shape[1])
     # Single precision suffices for the directions of a start.
@@ -250,6 +251,7 @@ def _concentrate_starts(z: Floats, starts: Codes, h: int, steps: int) -> tuple[C
     Returns
     -------
     subsets : (s, h) int
+        Positions of the rows, in increasing order.
     logdets : (s,) float
         Half the log-determinants of their covariances.
     """
@@ -286,7 +288,8 @@ def _subset_moments(rows: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     means : (s, 1, p) float
-    halves : (s, p, p) float
+    lower_roots : (s, p, p) float
+        Roots of the covariances with divisor m and a small ridge (`RIDGE_RATIO`).
     """
     means = rows.mean(axis=1, keepdims=True)
     rows = rows - means
@@ -326,7 +329,7 @@ REWEIGHTING_QUANTILE = 0.975
 """Quantile of the chi-square distribution up to which rows are kept."""
 
 SEARCH_TITLE = "minimum determinant"
-"""Title of the progress bar."""
+"""Title of the progress bar of a search for the minimum covariance determinant."""
 
 MAX_TIED_DIFFERENCE = 1e-9
 """Difference of log-determinants up to which the earlier start is preferred."""
@@ -356,16 +359,18 @@ class ExactFit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MCDRows:
-    """Rows that determine the MCD estimate.
+    """Rows that determine the raw and the reweighted MCD estimate.
 
     Attributes
     ----------
     subset : (n,) bool
-        The h rows with the smallest determinant.
+        The h rows with the smallest determinant, which determine the raw estimate.
     is_kept : (n,) bool
-        Rows within the quantile of the raw estimate.
+        Rows within the quantile `REWEIGHTING_QUANTILE` of the raw estimate, which determine the reweighted
+        estimate.
     factor : float
-        Consistency factor by which the covariance of the kept rows, with divisor n - 1, is multiplied.
+        Consistency factor of the reweighted covariance: it multiplies the covariance of the kept rows, whose
+        divisor is their number less one.
     """
 
     subset: Mask
@@ -381,9 +386,10 @@ class _ConcentratedSubset(NamedTuple):
     subset : (n,) bool
         Mask of the rows of the subset.
     d2 : (n,) float
-        Squared distances of all rows under the covariance of the subset.
+        Squared distances of all rows from the mean of the subset under its covariance, with divisor h - 1
+        and without a consistency factor.
     logdet : float
-        Log-determinant of this covariance.
+        Log-determinant of this covariance of z.
     """
 
     subset: Mask
@@ -420,12 +426,13 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     Returns
     -------
     MCDRows or ExactFit
+        An `ExactFit` if the rows of a subset lie in a hyperplane.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rows = find_mcd_rows(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
-    >>> rows.subset.tolist(), rows.is_kept.tolist()
+    >>> found = find_mcd_rows(np.array([[1.0], [1.1], [1.3], [0.9], [50.0]]))
+    >>> found.subset.tolist(), found.is_kept.tolist()
     ([True, True, False, True, False], [True, True, True, True, False])
     """
     n, p = x.shape
@@ -501,7 +508,7 @@ def _window_squares(sorted_values: Floats, h: int) -> Floats:
 
 
 def _squared_distances(z: Floats, mean: Floats, lower_root: Floats) -> Floats:
-    """Compute squared distances of rows from a mean.
+    """Compute squared Mahalanobis distances of rows from a mean.
 
     Parameters
     ----------
@@ -610,7 +617,10 @@ def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
 
 
 def _consistency_factor(proportion: float, p: int) -> float:
-    """Return the factor that makes the covariance of the central `proportion` of normal rows consistent."""
+    """Return the factor that makes the covariance of the central `proportion` of normal rows consistent.
+
+    p is the number of columns.
+    """
     return 1.0 if proportion >= 1 else float(proportion / chi2_cdf(chi2_isf(1 - proportion, p), p + 2))
 
 
@@ -626,15 +636,15 @@ def class_mcd(
     codes : (n,) int
         Class of each row.
     full_moments : ClassMoments
-        Moments of all rows, outliers included. Only their counts and dimensions are used.
+        Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
         See `subset_size`.
 
     Returns
     -------
     ClassMoments or ExactFit
-        Moments by class with the counts of all rows and the MCD means. The scatters are the MCD covariances
-        times these counts. `ExactFit` if too many rows of a class lie in a hyperplane.
+        Moments by class whose means, and scatters over the counts of all rows, are the estimates. An
+        `ExactFit` for the first class in which the rows of a subset lie in a hyperplane.
     """
     is_kept = np.zeros(len(x))
     factors = np.empty(full_moments.n_classes)
@@ -668,15 +678,15 @@ def common_mcd(
     codes : (n,) int
         Class of each row.
     full_moments : ClassMoments
-        Moments of all rows, outliers included. Only their counts and dimensions are used.
+        Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
         See `subset_size`.
 
     Returns
     -------
     ClassMoments or ExactFit
-        Pooled moments with the counts of all rows and the MCD means. The scatter is the MCD covariance times
-        the number of rows. `ExactFit` if too many of the rows, centred by class, lie in a hyperplane.
+        Pooled moments whose means, and scatter over the count of all rows, are the estimates. An `ExactFit`
+        if pooled rows of a subset lie in a hyperplane; a class in a hyperplane alone is no obstacle.
     """
     # Store a centre as a row plus an offset: for data far from zero, the sum would round the offset.
     anchor, offset = np.empty((2, full_moments.n_classes, full_moments.n_columns))
@@ -743,7 +753,7 @@ class RobustCovariance(FullCovariance):
 
     Attributes
     ----------
-    method : str
+    method : {"t", "mcd"}
         Identifier of the estimator of means and covariances.
     """
 
@@ -786,7 +796,7 @@ class StudentTCovariance(RobustCovariance):
     steps : int
         Number of iterations.
     row_llf : float
-        Log-likelihood of the rows conditional on their classes.
+        Log-likelihood of the rows conditional on their classes, in the units of the data.
     """
 
     nu: float = 0.0
@@ -798,7 +808,7 @@ class StudentTCovariance(RobustCovariance):
     method = "t"
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if the degrees of freedom are out of range."""
+        """Raise InvalidStateError if the degrees of freedom are below one, or at most two if inflated."""
         if not (self.nu >= NU_RANGE[0] and (self.nu > 2 or not self.inflated)):
             raise InvalidStateError(f"its t distribution has {self.nu:g} degrees of freedom")
 
@@ -808,7 +818,7 @@ class StudentTCovariance(RobustCovariance):
         return None if self.estimated_nu else self.nu
 
     def chosen_parameters(self) -> dict[str, Any]:
-        """Return the degrees of freedom if they are estimated."""
+        """Return the degrees of freedom under the key "nu" if they are estimated; else empty."""
         return {"nu": self.nu} if self.estimated_nu else {}
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -820,13 +830,16 @@ class StudentTCovariance(RobustCovariance):
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, because leaving out a row requires a refit."""
+        """Return a scorer of missing scores, because leaving out a row requires a refit.
+
+        Raises CoreNotSupportedError if there would be too many refits.
+        """
         moments = fitted.moments
         self.check_leave_one_out(moments)
         return refit_each_row(int(moments.rows.sum()), moments.n_classes, "requires a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if there would be too many refits."""
+        """Raise CoreNotSupportedError if there would be more than `MAX_REFITS` refits."""
         if moments.rows.sum() > MAX_REFITS:
             raise _too_many_searches(moments)
 
@@ -860,24 +873,27 @@ class MCDCovariance(RobustCovariance):
             raise InvalidStateError(f"its support fraction is {fraction:g}, not between 0.5 and 1")
 
     def subset_sizes(self, moments: ClassMoments) -> Floats:
-        """Return the sizes h of the subsets, by class and, for a common covariance, of all rows."""
+        """Return the sizes h of the subsets by class (K,).
+
+        For a common covariance (pooled moments) the size of the subset of all rows follows: (K + 1,).
+        """
         rows = moments.counts if moments.scatter_type == "class" else np.append(moments.counts, moments.total)
         return np.array([subset_size(int(n), moments.n_columns, self.support_fraction) for n in rows])
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
+        """Raise CoreNotSupportedError, because the estimate does not maximize a likelihood."""
         raise no_likelihood_error(self.method)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Raise NotSupportedError, because the estimate does not maximize a likelihood."""
+        """Raise CoreNotSupportedError, because the estimate does not maximize a likelihood."""
         raise no_likelihood_error(self.method)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Raise NotSupportedError, because a search for each row would be too slow."""
+        """Raise CoreNotSupportedError, because a search for each row would be too slow."""
         raise _too_many_searches(fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError, because a search for each row would be too slow."""
+        """Raise CoreNotSupportedError, because a search for each row would be too slow."""
         raise _too_many_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
@@ -922,9 +938,12 @@ def fit_t(
     Returns
     -------
     moments : ClassMoments
+        With the estimated means, and scatters that divided by the counts are the covariances or scale
+        matrices. Covariances are NaN if nu is at most 2.
     covariance_model : StudentTCovariance
     search : StudentEstimates
-        If a scale matrix became singular, `search.collapsed` is the class.
+        If a scale matrix became singular, `search.collapsed` is the class, and the other two results do not
+        contain estimates.
     """
     search = (
         student.fit_student_and_nu(blocks, start)
@@ -965,6 +984,7 @@ def fit_mcd(
     Returns
     -------
     (ClassMoments, MCDCovariance) or ExactFit
+        See `class_mcd` and `common_mcd`.
     """
     fit = class_mcd if start.scatter_type == "class" else common_mcd
     estimate = fit(x, codes, start, support_fraction)

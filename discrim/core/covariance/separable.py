@@ -83,7 +83,10 @@ class SeparableCovariance(CovarianceModel):
         return full
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances by maximum likelihood; raise NoEstimateError without a maximum."""
+        """Estimate the covariances by maximum likelihood, pooled or by class.
+
+        The scatters are divided by the divisors (1,) or (K,). Raises NoEstimateError without a maximum.
+        """
         moments = limit_scales(moments)
         covariances = []
         for k, divisor in class_divisor_pairs(divisors):
@@ -92,7 +95,7 @@ class SeparableCovariance(CovarianceModel):
         return CovarianceEstimates(self, moments, tuple(covariances))
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
-        """Return the number of parameters of U and V, which have one common scale."""
+        """Return the number of parameters of U and V, which share a scale, over all covariances."""
         n_free = self.rows * (self.rows + 1) // 2 + self.columns * (self.columns + 1) // 2 - 1
         return n_covariances * n_free
 
@@ -121,7 +124,7 @@ def separable_roots(
     Raises
     ------
     SingularEstimateError
-        The likelihood does not have a maximum.
+        The likelihood does not have a maximum, or the search did not converge in `MAX_STEPS` steps.
 
     Examples
     --------
@@ -176,11 +179,12 @@ def _whitened_triangle(matrices: Floats, root: Floats) -> Floats:
     matrices : (m, a, b) float
         Matrices before whitening.
     root : (b, b) float
-        Triangular root that whitens the rows of the matrices.
+        Upper triangular root of the covariance by which the rows of the matrices are whitened.
 
     Returns
     -------
     (a, a) float
+        Upper triangular, with a nonnegative diagonal.
     """
     m, a, b = matrices.shape
     rows = np.ascontiguousarray(matrices).reshape(m * a, b)

@@ -41,10 +41,10 @@ from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats
 
 DEFAULT_GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) for i in range(1, 11)))
-"""Default candidates of the shrinkage."""
+"""Default candidates of the shrinkage for the rule "loo", from zero to one."""
 
 ShrinkageRule = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
-"""Rules that determine a shrinkage."""
+"""Rules that determine a shrinkage; see `Shrinkage`."""
 
 SHRINKAGE_RULES: tuple[ShrinkageRule, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
 """All values of `ShrinkageRule`."""
@@ -65,7 +65,9 @@ class Shrinkage:
     Attributes
     ----------
     rule : {"given", "oas", "ledoit-wolf", "loo", "strimmer"}
-        "given" by the user, by an analytic rule, or "loo" for the candidate of smallest leave-one-out error.
+        "given" by the user; "oas", "ledoit-wolf" (towards a sphere) and "strimmer" (variances towards their
+        median, correlations towards zero) by an analytic rule; "loo" for the candidate of smallest
+        leave-one-out error.
     values : tuple of float
         Values in [0, 1], one or one for each class; empty if they are not determined yet.
     grid : tuple of float
@@ -107,7 +109,10 @@ class Shrinkage:
         return self.rule in ("ledoit-wolf", "loo", "strimmer")
 
     def is_negligible(self, n_columns: int) -> bool:
-        """Return whether the smallest value is so close to zero that a singular covariance stays singular."""
+        """Return whether the smallest value is so close to zero that a singular covariance stays singular.
+
+        False if the values are not determined yet.
+        """
         return bool(self.values) and min(self.values) <= n_columns * EPS
 
 
@@ -116,12 +121,10 @@ FOURTHS_ROUNDING = 16 * EPS
 
 
 def unit_trace_factors(moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Return factors (K, p) or (1, p) that scale z so that scatters have trace one.
+    """Return factors that scale z so that scatters have trace one.
 
-    The scaled columns have the units of the data up to one factor for all columns. The scatter is the
-    scatter of
-    each
-    class if `by_class`, else the pooled one.
+    They are (K, p), for the scatter of each class, if `by_class`, else (1, p), for the pooled scatter. The
+    scaled columns have the units of the data up to one factor for all columns.
     """
     ratio = moments.common_unit
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)
@@ -161,17 +164,18 @@ def ledoit_wolf_intensity(distance: Floats, fourth: Floats, count: float | Float
     Parameters
     ----------
     distance : (...) float
-        |W - I/p|^2 for a W of trace one.
+        |W - I/p|^2 (squared Frobenius norm) for a W of trace one.
     fourth : (...) float
-        Sum F of fourth powers.
+        Sum F of fourth powers |d|^4 in the same units.
     count : float or (...) float
-        Number of rows.
+        Number of rows, or sum of weights.
     p : int
         Number of columns.
 
     Returns
     -------
     (...) float
+        Values in [0, 1]; zero for one column.
 
     Examples
     --------
@@ -199,15 +203,16 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     Parameters
     ----------
     squares : (p, ...) float
-        Sums of squares of the columns.
+        Sums of squares of the columns about the class means.
     fourths : (...) float
-        Sums of fourth powers over all columns.
+        Sums of fourth powers over all columns, in the same units.
     count : float or (...) float
-        Number of rows.
+        Number of rows, or sum of weights.
 
     Returns
     -------
     (...) float
+        Values in [0, 1].
     """
     means = squares / count
     fourths_per_row = fourths / count
@@ -223,7 +228,9 @@ MIN_REMAINING_FOURTHS = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerSums:
-    """Sums of powers of deviations by class, from which the sums without a row follow.
+    """Weighted sums of powers of deviations d by class, from which the sums without a row follow.
+
+    They refer to deviations from the class means on r principal axes, or in p columns.
 
     Attributes
     ----------
@@ -245,7 +252,7 @@ class PowerSums:
         Parameters
         ----------
         e : (r, m) or (p, m) float
-            Deviations of the rows from the means of their classes.
+            Deviations of the rows from the means of their classes, in the same coordinates as the sums.
         codes : (m,) int
             Class of each row.
         weight : (m,) float
@@ -299,6 +306,7 @@ def power_sums_on_axes(
     Returns
     -------
     PowerSums or list of K PowerSums
+        The elements of a list have one class each.
     """
     k = moments.n_classes
     axes = [spectra] * k if isinstance(spectra, PrincipalAxes) else list(spectra)
@@ -357,7 +365,7 @@ def column_power_sums(blocks: RowBlocks, moments: ClassMoments) -> PowerSums:
 def find_errors_by_candidate(
     scorer: CandidateScorer, x: Floats, codes: Codes, weights: Floats | None
 ) -> Floats:
-    """Find rows that are misclassified by the rule fitted without them, for each candidate of the shrinkage.
+    """Find rows that are misclassified by the rule fitted without them, for each of G candidate shrinkages.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ class ShrunkCovariance(SingleShrinkageModel):
     shrinkage_rules = ("given", "oas", "ledoit-wolf", "loo")
 
     def in_data_units(self) -> ShrunkCovariance:
-        """Return the model to use if the columns have already been standardized: it keeps their units."""
+        """Return the model to use if the columns have already been standardized: they keep their units."""
         return replace(self, target_units=TARGET_UNITS[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
@@ -112,7 +112,10 @@ class ShrunkCovariance(SingleShrinkageModel):
         return self.shrinkage.is_negligible(n_columns)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return all columns if none varies, or, if the shrinkage is zero, linearly dependent columns."""
+        """Return all columns if none varies within class k (or within classes if k is None), else none.
+
+        If the shrinkage is zero, return the linearly dependent columns instead.
+        """
         # With more columns than rows, `requires_full_rank` refuses their number.
         thin = moments.scatter_type in ("thin", "thin class")
         g = None if thin else self.shrinkage.for_class(k)
@@ -186,7 +189,11 @@ class ShrunkCovariance(SingleShrinkageModel):
         return separate_candidate_scores(moments, divisors, log_prior, grid)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, which uses the principal axes of the scatters."""
+        """Return the closed-form leave-one-out scorer, which uses the principal axes of the scatters.
+
+        A shrinkage by "oas" is computed without each row, and by "ledoit-wolf" if `fitted.rows` is present;
+        other shrinkages are kept.
+        """
         if not self.target_units.in_data:
             return self.target_units.leave_one_out_scorer(fitted, self.in_data_units().leave_one_out_scorer)
         moments = self.rescale_moments(fitted.moments)
@@ -227,6 +234,7 @@ def oas_shrinkage(moments: ClassMoments, k: int | None = None) -> float:
     Returns
     -------
     float
+        In [0, 1]: zero for one column, one if all columns are constant.
 
     Examples
     --------
@@ -256,6 +264,7 @@ def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = 
     Returns
     -------
     float
+        In [0, 1]: zero for one column, one if all columns are constant.
     """
     group = single_scatter_moments(moments, k)
     if group.n_columns == 1:
@@ -290,9 +299,9 @@ def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
     Parameters
     ----------
     distance : (...) float
-        |S - I/p|^2 for a covariance S of trace one.
+        |S - I/p|^2 (squared Frobenius norm) for a covariance S of trace one.
     count : float or (...) float
-        Number of rows.
+        Number of rows, or sum of weights.
     p : int
         Number of columns.
 
@@ -313,7 +322,7 @@ def oas_intensity(distance: Floats, count: float | Floats, p: int) -> Floats:
 def shrunk_covariance(
     moments: ClassMoments, divisor: float, shrinkage: float | None = None, k: int | None = None
 ) -> tuple[Covariance, float]:
-    """Compute a covariance shrunk towards a sphere.
+    """Compute a covariance shrunk towards a sphere in the units of the data.
 
     Parameters
     ----------
@@ -329,14 +338,14 @@ def shrunk_covariance(
     Returns
     -------
     covariance : Covariance
-        In the coordinates of the moments.
+        In the coordinates of the moments; a `ThinCovariance` for thin moments.
     shrinkage : float
         The shrinkage that was used.
 
     Raises
     ------
     CoreDataError
-        The shrinkage is not between 0 and 1.
+        The shrinkage is not between 0 and 1, or it is 0 for thin moments.
     CoreCollinearError
         All columns are constant.
     """
@@ -383,6 +392,7 @@ def spherical_covariance(moments: ClassMoments, divisor: float, k: int | None = 
     Returns
     -------
     Covariance
+        Diagonal, in the coordinates of the moments.
 
     Raises
     ------
@@ -414,7 +424,7 @@ class RemovedRows:
     Attributes
     ----------
     e : (r, m) float
-        Deviations from the class means, on the principal axes.
+        Deviations from the class means (with the row), on the principal axes of a scatter of trace one.
     codes : (m,) int
         Class of each row.
     removal : Removal
@@ -430,7 +440,7 @@ class RemovedRows:
 
     @property
     def trace(self) -> Floats:
-        """Traces (m,) of the scatter without each row."""
+        """Traces (m,) of the scatter without each row, relative to the trace with it."""
         return np.asarray(1.0 - self.removal.downdate_factor * (self.e**2).sum(axis=0))
 
     def squared_sphere_distance(self, spectrum: PrincipalAxes) -> Floats:
@@ -452,7 +462,10 @@ IntensityFunction = Callable[[PrincipalAxes, RemovedRows], Floats]
 
 
 def oas_without_rows(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
-    """Return the shrinkage (m,) by OAS without each row; one for the spectrum of a spherical covariance."""
+    """Return the shrinkage (m,) by OAS without each row.
+
+    It is one for a spectrum without axes, which is the spectrum of a spherical covariance.
+    """
     if spectrum.axes is None:
         return np.ones(rows.e.shape[1])
     return oas_intensity(
@@ -463,7 +476,10 @@ def oas_without_rows(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
 
 
 def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
-    """Return the function that computes Ledoit & Wolf's shrinkage without each row, from sums of powers."""
+    """Return the function that computes Ledoit & Wolf's shrinkage without each row.
+
+    `powers` contains sums on the same principal axes; see `shrinkage.power_sums_on_axes`.
+    """
 
     def intensities(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
         """Return the shrinkages (m,) without each row."""
@@ -488,7 +504,7 @@ def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
 class ScatterWithoutRows:
     """Shrunk scatter without each of m rows: diagonal - downdate_factor e e' on the principal axes.
 
-    e is the deviation of the row from its class mean.
+    e is the deviation of the row from its class mean. The scatter of all rows has trace one.
 
     Attributes
     ----------
@@ -514,7 +530,10 @@ class ScatterWithoutRows:
     is_inaccurate: NDArray[np.bool_]
 
     def log_determinant(self, complement_dim: int) -> Floats:
-        """Return the log-determinants (m,); the complement of the axes has `complement_dim` dimensions."""
+        """Return the log-determinants (m,) of the shrunk scatters of all p columns.
+
+        The complement of the axes has `complement_dim` dimensions.
+        """
         on_axes = np.log(self.diagonal).sum(axis=0) + np.log(self.determinant_ratio)
         return np.asarray(
             on_axes + complement_dim * np.log(self.complement_variance) if complement_dim else on_axes
@@ -533,9 +552,9 @@ def scatter_without_rows(
     rows : RemovedRows
         Rows that are left out, one at a time.
     g : (m,) float
-        Shrinkages.
+        Shrinkages without each row; a row with NaN is inaccurate.
     min_ratio : float
-        Smallest accurate determinant or trace without a row, relative to the value for all rows.
+        Determinant or trace without a row, relative to the value for all rows, up to which it is inaccurate.
 
     Returns
     -------
@@ -578,7 +597,7 @@ def shrunk_leave_one_out_scorer(
     Parameters
     ----------
     fitted : NormalClasses
-        With diagonal moments for spherical covariances.
+        With diagonal moments for spherical covariances; otherwise with full or thin moments.
     intensities : sequence of IntensityFunction
         For each covariance the function that computes its shrinkage without each row.
 
@@ -618,7 +637,7 @@ def common_leave_one_out_scorer(
     centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p)."""
+        """Compute leave-one-out scores (m, K) of rows x (m, p); see `LeaveOneOutScorer`."""
         removals = compute_removal(
             moments.counts[codes], weights, divisor, total_weight=float(moments.counts.sum())
         )
@@ -654,6 +673,7 @@ def common_leave_one_out_scores(
     Returns
     -------
     (K, m) float
+        Log prior minus half the squared distance.
     """
     e = rows.e
     codes = rows.codes
@@ -706,6 +726,11 @@ def separate_leave_one_out_scorer(
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows that require a refit.
         """
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])
@@ -746,7 +771,7 @@ def own_class_log_densities(
     Returns
     -------
     (m,) float
-        Log densities up to a constant.
+        Log densities of z, without the term p/2 log(2 pi) and the log prior.
     """
     divisors = divisor - rows.removal.weight
     logdet = scatters.log_determinant(spectrum.complement_dim) - 2.0 * np.log(spectrum.unit).sum()
@@ -779,6 +804,7 @@ def common_candidate_scores(
     Returns
     -------
     CandidateScorer
+        Scores are NaN for rows that are too inaccurate even for a prediction.
     """
     spectrum = principal_axes(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
@@ -828,6 +854,7 @@ def separate_candidate_scores(
     Returns
     -------
     CandidateScorer
+        Scores are NaN for rows that are too inaccurate even for a prediction.
     """
     axes = [principal_axes(moments, k) for k in range(moments.n_classes)]
 
@@ -911,9 +938,9 @@ def _log_densities(
     spectrum : PrincipalAxes
         Principal axes of the scatter.
     squares : (r, m) float
-        Squared coordinates on the axes.
+        Squared coordinates on the axes of deviations of rows from the class mean.
     complement_squares : (m,) float
-        Squared lengths in the complement of the axes.
+        Squared lengths of the deviations in the complement of the axes.
     divisor : float
         Divisor of the scatter.
     g : float
@@ -922,6 +949,7 @@ def _log_densities(
     Returns
     -------
     (m,) float
+        Log densities of z, without the term p/2 log(2 pi).
     """
     sphere = g / spectrum.n_columns
     variances = (1.0 - g) * spectrum.eigenvalues + sphere

@@ -46,14 +46,14 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer, refit_each_row
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicedAxes(TotalAxes):
-    """Axes of sliced average variance estimation.
+    """Axes of sliced average variance estimation, from the matrix M of the module docstring.
 
-    `eigenvalues` are the eigenvalues of M as proportions of their sum.
+    `eigenvalues` are the eigenvalues of M as proportions of their sum, and `axes` (p, p) are orthonormal.
 
     Attributes
     ----------
     kernel_eigenvalues : (p,) float
-        Eigenvalues of M.
+        Eigenvalues of M, in decreasing order.
     directions : (p, p) float
         Directions in rows, of y = z * unit, with variance one over all rows. The largest coefficient is
         positive.
@@ -70,7 +70,7 @@ class SlicedAxes(TotalAxes):
         return moments
 
     def loadings(self, scale: Floats) -> Floats:
-        """Return the directions (p, p) in the units of the data; `scale` (p,) is the scale of z."""
+        """Return the directions, rows of (p, p), as coefficients of the data; `scale` is the scale of z."""
         return np.asarray(self.directions * self.unit * scale)
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
@@ -87,12 +87,18 @@ class SlicedAxes(TotalAxes):
         return np.asarray(scaled_directions @ covariance.matrix() @ scaled_directions.T)
 
     def columns_at(self, scores: Floats) -> Floats:
-        """Return rows z (m, p), about the overall mean, with these scores (m, q) on the first directions."""
+        """Return rows z (m, p), about the overall mean, with these scores (m, q) on the first q directions.
+
+        Of all such rows they have the smallest y = z * unit.
+        """
         pseudo_inverse = np.linalg.pinv(self.directions[: scores.shape[1]])
         return np.asarray(scores @ pseudo_inverse.T / self.unit)
 
     def log_factor(self, count: int) -> float:
-        """Return the log-determinant of the change from scores of variance one to orthonormal axes."""
+        """Return the log-determinant of the map from scores on directions to scores on orthonormal axes.
+
+        It refers to the first `count` of both.
+        """
         return -float(np.log(self.orthogonal_lengths[:count]).sum())
 
 
@@ -217,14 +223,17 @@ class SAVECovariance(SubspaceCovariance):
         df : int
             Degrees of freedom.
         k : int or None
-            Position of the class.
+            Position of the class; None for the pooled covariance.
         """
         return SingularEstimateError(
             "singular_scores_of_ncomp", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, because axes that depend on the classes require a refit."""
+        """Return a scorer of missing scores, because axes that depend on the classes require a refit.
+
+        Raises CoreNotSupportedError if there are too many rows for refits.
+        """
         work = "of reduced axes requires a refit for each row"
         return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
 
@@ -236,7 +245,7 @@ class SAVECovariance(SubspaceCovariance):
     # ---- files
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless the axes have a full covariance without further options."""
+        """Raise InvalidStateError unless the scores have a full covariance, without further options."""
         SubspaceCovariance.check_restored(self, n_covariances, n_columns)
         if not self.inner.traits.is_full or self.standardized or self.indicators is not None:
             raise InvalidStateError("its axes do not match its covariance")

@@ -37,7 +37,10 @@ class SphericalCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the common variance: the mean of the variances of the columns."""
+        """Estimate the common variance: the mean of the variances of the columns in `target_units`.
+
+        There is one variance for all classes for divisors (1,), or one for each class for (K,).
+        """
         moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(

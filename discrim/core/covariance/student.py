@@ -1,8 +1,7 @@
 """Class means and scales of multivariate t distributions, by maximum likelihood.
 
 `discrim.core.covariance.robust.fit_t` calls `fit_student` for fixed and `fit_student_and_nu` for estimated
-degrees of
-freedom.
+degrees of freedom.
 
 Theory. Row i of class k has density proportional to |S|^-1/2 (1 + d_i/nu)^-(nu+p)/2, with d_i its squared
 distance to m_k under the scale matrix S, which is common to the classes or one for each. At the maximum, with
@@ -68,9 +67,10 @@ class StudentEstimates:
     Attributes
     ----------
     moments : ClassMoments
-        Counts and rows of the data, the estimated means, and scatters with the weights f u.
+        Counts and rows of the data, the estimated means, and scatters with the weights f u of the module
+        docstring, which are not yet divided by them; see `scatters`.
     covariances : tuple of one or K Covariance
-        Scale matrices S, in the coordinates of the moments.
+        Scale matrices S (not covariances of the t distributions), in the coordinates of the moments.
     nu : float
         Degrees of freedom.
     steps : int
@@ -110,7 +110,7 @@ class StudentEstimates:
 def squared_distances_to_own_means(
     moments: ClassMoments, covariances: tuple[Covariance, ...], x: Floats, codes: Codes
 ) -> Floats:
-    """Compute the squared distances of rows to the means of their own classes.
+    """Compute the squared distances of rows to the means of their own classes, under the scale matrices.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ def fit_student(
     Parameters
     ----------
     blocks : iterable of blocks
-        A list is copied for a faster search on whitened rows.
+        Blocks (x, codes, weights) of the rows. A list is copied for a faster search on whitened rows.
     start : ClassMoments
         Moments of the rows, of full rank: pooled for a common scale, or by class. They are the start of the
         search.
@@ -182,6 +182,7 @@ def fit_student(
     Returns
     -------
     StudentEstimates
+        With `converged` False after `MAX_STEPS` steps, or with `collapsed` if a scale became singular.
 
     Examples
     --------
@@ -225,6 +226,7 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) 
     Returns
     -------
     StudentEstimates
+        `current` itself if a scale becomes singular.
     """
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
     frequencies = np.concatenate(
@@ -270,9 +272,9 @@ def _whitened_search(
 
     Returns
     -------
-    (means, half, steps) or None
-        Means (p, k), lower triangular root (p, p) of the scale, and number of steps. None if the scale
-        becomes singular, which the search on the rows themselves reports.
+    (means, lower_root, steps) or None
+        Means (p, k), lower triangular root (p, p) of the scale, and number of steps; both in whitened
+        coordinates. None if the scale becomes singular, which the search on the rows themselves reports.
     """
     p = len(w)
     means = np.zeros((p, indicators.shape[1]))
@@ -347,7 +349,7 @@ def _scales(moments: ClassMoments, counts: Floats) -> tuple[Covariance, ...]:
 
 
 def _column_sds(moments: ClassMoments) -> Floats:
-    """Return standard deviations (1 or K, p) of the columns, in the units of the data."""
+    """Return standard deviations (1 or K, p) of the columns about class means, in the units of the data."""
     counts = moments.counts if moments.scatter_type == "class" else moments.counts.sum(keepdims=True)
     return np.asarray(np.sqrt(moments.squares / counts[:, None]) / moments.scale)
 
@@ -395,7 +397,7 @@ def student_log_likelihood(blocks: RowBlocks, fit: StudentEstimates) -> tuple[fl
     Returns
     -------
     llf : float
-        Log-likelihood.
+        Log-likelihood in the units of the data, with all constants.
     slope : float
         Its partial derivative with respect to the degrees of freedom nu.
     """

@@ -40,15 +40,21 @@ class TotalAxes(PrincipalAxes):
     factor: float
 
     def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with column scales limited as in the computation of the axes."""
+        """Return the moments with the column scales of z to which `axes` and `unit` refer."""
         return limit_scales(moments)
 
     def loadings(self, scale: Floats) -> Floats:
-        """Return the axes (r, p) as reported to users; `scale` (p,) is the scale of z."""
+        """Return the axes (r, p) as reported to users; `scale` (p,), the scale of z, is not used.
+
+        They refer to columns in their own units or divided by their standard deviations.
+        """
         return self.axes
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates."""
+        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates.
+
+        None if there is no such tie.
+        """
         return tied_axes(self.eigenvalues, count)
 
     def log_factor(self, count: int) -> float:
@@ -58,7 +64,7 @@ class TotalAxes(PrincipalAxes):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Indicators:
-    """Which columns are indicators of levels, and how the columns were shifted and scaled.
+    """Which columns are indicators (0 or 1) of levels, and how the columns were shifted and scaled.
 
     Attributes
     ----------
@@ -91,7 +97,8 @@ class Indicators:
         Returns
         -------
         (p,) float
-            For indicators, square roots of the proportions of rows with each level.
+            Divisors of the columns y. For indicators, square roots of the proportions of rows with the level,
+            times `factor`; `default_units` for other columns and for levels without rows.
         """
         proportions = self.origin + (total.origin + total.means[0] / total.scale) / self.factor
         is_used = self.is_indicator & (proportions > 0)
@@ -132,11 +139,12 @@ def total_principal_axes(
     standardize : bool
         Whether columns are divided by their standard deviations over all rows.
     indicators : Indicators, optional
-        Columns that are divided by the square roots of their means instead.
+        With `standardize`, columns that are divided by the square roots of their means instead.
 
     Returns
     -------
     TotalAxes
+        All axes whose variance exceeds rounding errors.
     """
     total = limit_scales(moments).as_one_class()
     if standardize:
@@ -188,7 +196,7 @@ class ColumnTotals:
         )
 
     def leave_out(self, deviation: Floats, weight: float) -> ClassMoments | None:
-        """Compute the totals without a row, or without a part of its weight.
+        """Compute the totals without a row of the data, or without a part of its weight.
 
         Parameters
         ----------

@@ -80,11 +80,12 @@ class NormalFit(ABC):
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     method : {"moment", "mle", "t", "mcd"}
-        "moment" for unbiased divisors; "mle" for the numbers of rows; "t" and "mcd" for robust estimates.
+        "moment" for unbiased divisors; "mle" for the numbers of rows; "t" and "mcd" for robust estimates,
+        which the moments contain.
     covariances : tuple of Covariance
         One for all classes, or one for each class, in the coordinates of the moments.
     divisors : (1,) or (K,) float
-        Divisors of the covariances.
+        Numbers by which the scatters were divided to obtain the covariances.
     covariance_model : CovarianceModel
         Options and estimated parameters of the covariances.
     """
@@ -99,12 +100,12 @@ class NormalFit(ABC):
 
     @property
     def standardize(self) -> bool:
-        """Whether columns are divided by their standard deviations in the covariance model."""
+        """Whether the covariance model pools variances of columns divided by their standard deviations."""
         return self.covariance_model.column_units(self.moments) is not None
 
     @property
     def subspace_model(self) -> SubspaceCovariance | None:
-        """The model of the covariance in a subspace of a few axes; None if all columns are used."""
+        """The covariance model if it compares the classes on a few axes; None if all columns are used."""
         axes: SubspaceCovariance | None = self.covariance_model.subspace
         return axes
 
@@ -116,12 +117,15 @@ class NormalFit(ABC):
 
     @property
     def chosen_covariance(self) -> dict[str, Any]:
-        """Parameters of the covariance that were estimated or selected from the rows, by name."""
+        """Options of the covariance, by name, with values that leave-one-out or likelihood selected.
+
+        It is empty without such options; see `CovarianceModel.chosen_parameters`.
+        """
         return self.covariance_model.chosen_parameters()
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes under the key "n" if it was chosen from the data; else empty."""
+        """Number of axes under the key "n" if cross-validation or leave-one-out chose it; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -131,7 +135,7 @@ class NormalFit(ABC):
         return self.covariance_model.traits.has_distances
 
     def distances(self) -> Distances:
-        """Return the squared distances to the class means."""
+        """Return the function of rows that computes squared Mahalanobis distances to the class means."""
         return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
@@ -139,7 +143,7 @@ class NormalFit(ABC):
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:
-        """Raise NotSupportedError if leave-one-out scores are not available or too slow."""
+        """Raise CoreNotSupportedError if leave-one-out scores are not available or too slow."""
         self.covariance_model.check_leave_one_out(self.moments)
 
     def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> Self | None:
@@ -155,7 +159,7 @@ class NormalFit(ABC):
         Returns
         -------
         NormalFit or None
-            None if a covariance is singular.
+            None if there are too few rows or dependent columns, or the covariance cannot be estimated.
         """
         covariance_model = covariance_model or self.covariance_model.for_refit()
         if self.has_obstacles(moments, covariance_model):
@@ -167,11 +171,17 @@ class NormalFit(ABC):
 
     @abstractmethod
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns.
+
+        For method "moment", the weights have to exceed the number of estimated means.
+        """
 
     @abstractmethod
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> Self:
-        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
+        """Fit to other moments, with another covariance model and the same prior, method and options.
+
+        `has_obstacles` has to be False. Raises NoEstimateError if the covariance cannot be estimated.
+        """
 
     @abstractmethod
     def divisors_of(self, moments: ClassMoments) -> Floats:
@@ -187,7 +197,7 @@ class LDAFit(NormalFit):
     Attributes
     ----------
     ncomp : int or None
-        Number of canonical axes the rule is restricted to; None for all.
+        Number of canonical axes to which the rule is restricted; None for all.
     unscaled : ClassMoments or None
         The moments before their columns were rescaled to comparable sizes, for tests of single columns:
         rescaling loses digits of very small columns. None if `moments` were not rescaled.
@@ -198,7 +208,7 @@ class LDAFit(NormalFit):
 
     @property
     def covariance(self) -> Covariance:
-        """Covariance within classes."""
+        """Covariance within classes, with divisor `divisor`, in the coordinates of the moments."""
         return self.covariances[0]
 
     @property
@@ -222,7 +232,7 @@ class LDAFit(NormalFit):
         return self.covariance_model.covariates
 
     def raise_if_covariates(self, feature: str) -> None:
-        """Raise NotSupportedError, naming `feature`, if the columns are adjusted for covariates."""
+        """Raise CoreNotSupportedError, naming `feature`, if the columns are adjusted for covariates."""
         if self.covariates:
             raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
 
@@ -230,7 +240,7 @@ class LDAFit(NormalFit):
     def test_sizes(self) -> tuple[int, int, float]:
         """Numbers of columns, of classes and of rows for tests of equal means: p - q, K and N - q.
 
-        q is the number of covariates.
+        q is the number of covariates, and N the sum of the weights.
         """
         moments = self.moments
         q = self.covariates
@@ -248,13 +258,13 @@ class LDAFit(NormalFit):
 
     @property
     def within_divisor(self) -> float:
-        """Divisor of the covariance `within()`: `residual_df`, or N if the weights sum to K + q or less."""
+        """Divisor of `within_covariance`: `residual_df`, or N if the weights sum to K + q or less."""
         total = self.moments.total
         return self.residual_df if self.residual_df > MIN_EXCESS_WEIGHT * total else total
 
     @property
     def has_standard_errors(self) -> bool:
-        """Whether the coefficients have standard errors."""
+        """Whether the coefficients of the rule have standard errors, which requires all canonical axes."""
         return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
     def axes(self) -> CanonicalAxes:
@@ -270,7 +280,8 @@ class LDAFit(NormalFit):
     def canonical(self) -> CanonicalAxes:
         """Return the canonical axes of the tests: classes weighted by their numbers of rows.
 
-        The squared singular values are the eigenvalues of W^-1 B.
+        The squared singular values are the eigenvalues of W^-1 B, with W and B the scatters within and
+        between classes. Scores have variance one under `within_covariance`.
         """
         moments = self.moments
         within = self.within_covariance()
@@ -280,11 +291,14 @@ class LDAFit(NormalFit):
         return canonical_axes(moments.means, within, moments.counts / moments.total, factor)
 
     def canonical_eigenvalues(self) -> Floats:
-        """Return the eigenvalues of W^-1 B."""
+        """Return the nonzero eigenvalues of W^-1 B, in decreasing order; see `canonical`."""
         return self.canonical().singular_values ** 2
 
     def reduced_axes(self) -> CanonicalAxes | None:
-        """Return the leading axes if the rule is restricted to them by `ncomp`, else None."""
+        """Return the leading axes of `axes` if the rule is restricted to them by `ncomp`, else None.
+
+        It is also None if `ncomp` is not less than the number of axes.
+        """
         if self.ncomp is None:
             return None
         axes = self.axes()
@@ -294,11 +308,17 @@ class LDAFit(NormalFit):
         return CanonicalAxes(axes.centre, axes.axes[:, :m], axes.singular_values[:m], axes.scores[:, :m])
 
     def tied_axes(self) -> tuple[int, int] | None:
-        """Return the first and last canonical axis (from one) of equal eigenvalues that `ncomp` separates."""
+        """Return the first and last canonical axis (from one) of equal eigenvalues that `ncomp` separates.
+
+        None if there is no such tie.
+        """
         return None if self.ncomp is None else tied_axes(self.axes().singular_values ** 2, self.ncomp)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the distances under the unbiased covariance, and its degrees of freedom by class (K,)."""
+        """Return the squared distances under the unbiased covariance, and its degrees of freedom (K,).
+
+        The degrees of freedom are the same for all classes. See `unbiased_covariance` for errors.
+        """
         distances = gaussian.distances_to_means(self.moments, (self.unbiased_covariance(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
 
@@ -336,6 +356,8 @@ class LDAFit(NormalFit):
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
+            "plugin" uses the estimates like true parameters, "predictive" integrates over their posterior
+            distribution, and "debiased" uses unbiased estimates of the log densities.
         convention : {"MASS"}, optional
             "MASS" computes the last two methods like R's MASS.
 
@@ -345,8 +367,8 @@ class LDAFit(NormalFit):
 
         Raises
         ------
-        NotSupportedError
-            The method requires a full covariance, all axes or more rows.
+        CoreNotSupportedError
+            The method is not "plugin" and requires a full covariance, all axes or more rows.
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced_axes())
@@ -388,7 +410,7 @@ class LDAFit(NormalFit):
 
         Raises
         ------
-        NotSupportedError
+        CoreNotSupportedError
             The rule is restricted to fewer axes, or a closed form does not exist for its covariance and
             refits would be too slow.
         """
@@ -403,7 +425,9 @@ class LDAFit(NormalFit):
         counts = self.moments.counts
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Compute leave-one-out scores (m, K); missing for single rows of a class.
+            """Compute leave-one-out scores (m, K).
+
+            They are NaN for rows that require a refit, which includes the only row of a class.
 
             Parameters
             ----------
@@ -419,7 +443,7 @@ class LDAFit(NormalFit):
         return scores
 
     def check_leave_one_out(self) -> None:
-        """Raise NotSupportedError if there are no leave-one-out scores, for example on reduced axes."""
+        """Raise CoreNotSupportedError if there are no leave-one-out scores, for example on reduced axes."""
         if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)
@@ -427,7 +451,7 @@ class LDAFit(NormalFit):
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Compute distances of rows of the fit under the unbiased moments without each of them.
+        """Compute squared distances of rows of the fit under the unbiased moments without each of them.
 
         Parameters
         ----------
@@ -487,7 +511,8 @@ class LDAFit(NormalFit):
     def unbiased_covariance(self) -> Covariance:
         """Return the covariance with divisor `residual_df`.
 
-        Raises NotSupportedError if the weights leave fewer degrees of freedom than there are columns.
+        Raises an error if the weights leave fewer degrees of freedom than there are columns; see
+        `too_little_weight_error`.
         """
         if not self.has_enough_df:
             raise too_little_weight_error(self.moments.total, self.moments.n_classes, self.moments.n_columns)
@@ -510,6 +535,7 @@ class LDAFit(NormalFit):
 
         If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
+        Raises CoreNotSupportedError if the model does not maximize a likelihood, with `ncomp` in closed form.
         """
         is_reduced = self.reduced_axes() is not None
         traits = self.covariance_model.traits
@@ -544,8 +570,8 @@ def fit_lda(
         Prior probabilities of the classes.
     covariance_model : CovarianceModel, optional
         By default the full covariance.
-    method : str
-        "moment" for the divisor N - K (less the covariates), else N.
+    method : {"moment", "mle", "t", "mcd"}
+        "moment" for the divisor N - K - q, with q covariates, else N.
     ncomp : int, optional
         Number of canonical axes that the rule uses; by default all.
     estimated_prior : bool
@@ -577,7 +603,10 @@ def fit_lda(
 
 
 ScoreSummary = Literal["entropy", "average", "maximum"]
-"""Summary of the squared cat scores of a column over the classes, by which columns are ranked."""
+"""Summary of the squared cat scores of a column over the classes, by which columns are ranked.
+
+See `column_scores`.
+"""
 
 MAX_EQUAL_SD_DIFFERENCE = 1e-8
 """Relative difference up to which standard deviations count as equal."""
@@ -591,15 +620,16 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     covariance : Covariance
         Covariance of which R is the correlation matrix.
     columns : (p, m) float
-        Columns to be decorrelated.
+        Columns to be decorrelated, in units of standard deviations.
 
     Returns
     -------
     (p, m) float
+        The columns themselves, not a copy, for a diagonal covariance.
 
     Raises
     ------
-    NotSupportedError
+    CoreNotSupportedError
         With more columns than rows, R is singular, or is not a multiple of the identity in the complement of
         the axes.
 
@@ -629,7 +659,7 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
 
 
 def check_cat_scores(covariance: Covariance) -> None:
-    """Raise NotSupportedError if `decorrelate` cannot compute the inverse square root of the correlations."""
+    """Raise CoreNotSupportedError if `decorrelate` cannot compute the inverse root of the correlations."""
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
     sd = covariance.sd * covariance.unit
@@ -645,7 +675,7 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariance : Covariance
-        Covariance within classes.
+        Covariance within classes, in the coordinates of the moments.
     proportions : (K,) float
         Weights of the classes, below one, with sum one.
 
@@ -670,7 +700,7 @@ def column_scores(scores: Floats, proportions: Floats, by: ScoreSummary) -> Floa
     proportions : (K,) float
         Weights of the classes.
     by : {"entropy", "average", "maximum"}
-        Summary of the squared scores over classes.
+        Sum of the squared scores weighted by one minus the proportions, their mean, or their maximum.
 
     Returns
     -------
@@ -700,11 +730,13 @@ def score_p_values(entropy: Floats, n_classes: int, residual_df: float, *, empir
     residual_df : float
         Degrees of freedom within classes.
     empirical : bool
-        Whether the scores are rescaled so that their median is the median of the F distribution.
+        Whether the scores are rescaled so that their median is the median of the F distribution; else they
+        are divided by the number of classes minus one.
 
     Returns
     -------
     (p,) float
+        Upper tail probabilities of the F distribution; NaN if scores are rescaled and their median is zero.
     """
     df = (n_classes - 1, residual_df)
     divisor = float(n_classes - 1)
@@ -737,7 +769,8 @@ def higher_criticism(p: Floats) -> Floats:
 
     With F the proportion of p-values up to p, it is |F - p| over its standard error sqrt(F (1 - F) / m)
     (Donoho & Jin, 2008, Proceedings of the National Academy of Sciences 105, 14790-14795; R's fdrtool). For
-    the largest p-value, with F = 1, the smallest standard error of the others is used.
+    the largest p-value, with F = 1, the smallest standard error of the others is used. All are NaN if all
+    p-values are equal.
 
     Examples
     --------
@@ -755,7 +788,7 @@ def higher_criticism(p: Floats) -> Floats:
 
 
 def lda_marginal_rule(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule that uses only a subset of the columns of a fit.
+    """Return the rule that uses only a subset of the columns of a fit, which is not refitted.
 
     Parameters
     ----------

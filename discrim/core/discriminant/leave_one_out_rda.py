@@ -93,7 +93,7 @@ class RowSpan:
         return len(self.scale)
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, r) of rows x (m, p) of the fit."""
+        """Return the coordinates (m, r) of rows x (m, p) of the fit; of other rows a component is lost."""
         return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
 
@@ -102,7 +102,7 @@ Parametrization = Literal["esl", "friedman", "klar"]
 
 
 class Regularization(NamedTuple):
-    """Regularization parameters of the mixtures in `regularized_mixture`, each in [0, 1]."""
+    """Regularization parameters alpha and gamma of `regularized_mixture`, each in [0, 1]."""
 
     alpha: float
     gamma: float
@@ -124,9 +124,9 @@ def regularized_mixture(
     pair : Regularization
         Values of alpha and gamma.
     divisors : (..., K) float
-        Divisors of the covariances of the classes; their sum is the divisor of the pooled covariance.
+        Divisors of the covariances S_k of the classes; their sum is the divisor of the pooled covariance S.
     variances : (K,) float
-        Average variances tr(S_k)/p of the classes.
+        Average variances tr(S_k)/p of the classes over p columns.
     variance : float
         Average variance tr(S)/p of the pooled covariance.
 
@@ -173,11 +173,11 @@ class MixingScatters:
     unit : (p,) float
         Factors by which z of the moments is multiplied.
     class_scatters : (K, p, p) float
-        Scatters of the classes.
+        Scatters W_k of the classes, of z * unit.
     pooled_scatter : (p, p) float
-        Their sum.
+        Their sum W.
     divisors : (K,) float
-        Divisors of the covariances.
+        Divisors of the class scatters; their sum is the divisor of the pooled scatter.
     n_data_columns : int
         Number of columns of the data, which exceeds p if the moments refer to coordinates on the span of few
         rows.
@@ -274,7 +274,7 @@ def rda_leave_one_out_scorer(
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class; the covariances of the fit are regular.
+        Moments by class, or with thin roots by class; the covariances of the fit are not singular.
     pair : Regularization
         Values of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
@@ -303,6 +303,11 @@ def rda_leave_one_out_scorer(
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Returns
+        -------
+        (m, K) float
+            NaN for rows that require a refit.
         """
         x = x if span is None else span.coordinates(x)
         return np.asarray(group.scores(x, codes, weights)[0].T)
@@ -338,6 +343,7 @@ def leave_one_out_groups(
     Returns
     -------
     list of LeaveOneOutGroup
+        Each pair is in one group.
     """
     scatters = MixingScatters.in_data_units(limit_scales(moments), method, n_data_columns)
     unitless = MixingScatters.unitless(moments, method, n_data_columns)
@@ -376,7 +382,7 @@ class _Basis:
     eigenvalues : (p,) float
         Eigenvalues of the reference.
     mean_differences : (p, K) float
-        Projections of the other classes' means minus this one's.
+        Projections of the class means minus the mean of this class.
     eigenvalue_ratios : (G,) float
         Ratios of the eigenvalues of each pair to the eigenvalues of the reference.
     downdate_coefs : (G,) float
@@ -405,9 +411,9 @@ class _ScattersWithRoots:
     means : (K, p) float
         Class means in z.
     roots : (K, p, p) float or None
-        Roots of the scatters of the classes.
+        Upper triangular roots of the scatters of the classes, of z * unit; None if the moments lack roots.
     root : (p, p) float or None
-        Root of the pooled scatter.
+        Upper triangular root of the pooled scatter.
     """
 
     scatters: MixingScatters
@@ -437,6 +443,7 @@ class _ScattersWithRoots:
         Returns
         -------
         eigenvalues : (p,) float
+            In any order, at least zero.
         eigenvectors : (p, p) float
             In columns.
         """
@@ -561,7 +568,7 @@ class LeaveOneOutGroup:
     Attributes
     ----------
     positions : (G,) int
-        Positions of the pairs.
+        Positions of the pairs among all pairs of `leave_one_out_groups`.
     mixtures : _MixtureGroup
         Mixtures of the pairs.
     log_prior : (K,) float
@@ -581,7 +588,7 @@ class LeaveOneOutGroup:
         Parameters
         ----------
         x : (m, p) float
-            Rows, in the units of the data.
+            Rows, in the units of the moments: the data, or coordinates on the span of few rows.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
@@ -590,7 +597,7 @@ class LeaveOneOutGroup:
         Returns
         -------
         (G, K, m) float
-            NaN for rows that require a refit.
+            Log prior plus log density up to a constant. NaN for rows that require a refit.
         """
         left_out_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
         scores = np.empty((len(self.positions), len(self.log_prior), len(codes)))
@@ -604,9 +611,9 @@ class LeaveOneOutGroup:
         Parameters
         ----------
         scores : (G, K, m) float
-            Changed in place.
+            Changed in place, for the selected rows.
         x : (m, p) float
-            Rows, in the units of the data.
+            Rows, in the units of the moments.
         codes : (m,) int
             Class of each row.
         rows : (j,) int

@@ -52,7 +52,7 @@ MIN_REMAINING_SHARE = 1e-8
 """Smallest proportion of a variance that has to remain after a subtraction for the result to be accurate."""
 
 SMOOTHING_CANDIDATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Candidate values of the smoothing."""
+"""Candidate values of the smoothing L."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,11 +91,14 @@ class CellLayout:
 
     @property
     def n_cells(self) -> int:
-        """Number of cells, S."""
+        """Number of cells, S: the product of `sizes`."""
         return int(np.prod(self.sizes, dtype=np.int64))
 
     def cell_weights(self, cells: Codes, smoothing: float) -> Floats:
-        """Return the weights L^d (m, S) of rows in cells (m,) in all S cells, for a smoothing L."""
+        """Return the weights L^d (m, S) of rows in cells (m,) in all S cells, for a smoothing L.
+
+        d is the number of categorical columns in which the two cells differ.
+        """
         if not self.sizes:
             return np.ones((len(cells), 1))
         all_cells = np.array(np.unravel_index(np.arange(self.n_cells), self.sizes))
@@ -103,7 +106,10 @@ class CellLayout:
         return np.asarray(smoothing**n_different)
 
     def cells(self, x: Floats) -> Codes:
-        """Return the cell positions (m,) of rows x (m, p); missing values count as the first level."""
+        """Return the cell positions (m,) of rows x (m, p); the last categorical column varies fastest.
+
+        Missing values count as the first level, and values out of range as the nearest level.
+        """
         if not self.sizes:
             return np.zeros(len(x), dtype=np.intp)
         levels = np.nan_to_num(x[:, self.categorical_positions]).T
@@ -115,7 +121,7 @@ class CellLayout:
         )
 
     def numeric_columns(self, x: Floats) -> Floats:
-        """Return the numeric columns (m, q) of rows x (m, p), in the memory layout of a table."""
+        """Return the numeric columns (m, q) of rows x (m, p), a copy in column-major order."""
         return np.asarray(x.T[self.numeric_positions].T)
 
 
@@ -188,7 +194,7 @@ class LocationFit(NoLikelihood):
     covariance : Covariance
         Covariance of the numeric columns, in the coordinates of the cells' moments.
     divisor : float
-        Divisor of the covariance.
+        Divisor of the covariance: N less the sum of n_ks / N_ks over cells with rows.
     """
 
     moments: ClassMoments
@@ -227,14 +233,14 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         LocationFit or None
-            None if the covariance is singular.
+            None if a class is empty, or the covariance is singular.
         """
         return fit_location(
             moments, cells, layout, self.prior, self.smoothing, estimated_prior=self.estimated_prior
         )
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the decision rule under a prior (K,); raise NotSupportedError if the method is not "plugin".
+        """Return the decision rule under a prior; raise NotSupportedError if the method is not "plugin".
 
         Parameters
         ----------
@@ -249,7 +255,10 @@ class LocationFit(NoLikelihood):
         return LocationRule(self, log_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function of rows that scores each row by the model that is fitted without it."""
+        """Return a function of rows that scores each row by the model that is fitted without it.
+
+        `log_prior` (K,) and the smoothing are kept.
+        """
         step = max(MAX_CHUNK_ELEMENTS // max(self.smoothed_means[0].size, 1), 1)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
@@ -263,6 +272,11 @@ class LocationFit(NoLikelihood):
                 Positions of the classes of the rows.
             weights : (m,) float, optional
                 Weights of the rows; by default one.
+
+            Returns
+            -------
+            (m, K) float
+                NaN for rows that require a refit.
             """
             log_scores = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
@@ -298,7 +312,8 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         (m, K) float
-            NaN for rows that require a refit.
+            Scores of the module docstring: NaN for rows that require a refit, and minus infinity for the
+            class if the row is alone in it.
         """
         n_rows = len(z)
         s = self.layout.n_cells
@@ -388,7 +403,7 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         (K,) float
-            Number of rows, or sum of weights.
+            Number of misclassified rows, or sum of their weights.
         """
         k, s = self.counts.shape
         cell = self.layout.cells(x)
@@ -422,12 +437,12 @@ class LocationFit(NoLikelihood):
 
 
 def squared_mahalanobis_lengths(scatters: Floats, mean_deviations: Floats) -> Floats:
-    """Compute the squared Mahalanobis lengths of deviations, for each row under a scatter of its own.
+    """Compute the squared Mahalanobis lengths d'W^-1 d of deviations d, for each row under its own scatter W.
 
     Parameters
     ----------
     scatters : (m, q, q) float
-        Scatter for each row.
+        Scatter for each row, which is not divided.
     mean_deviations : (K, m, q) float
         Deviations of m rows from K class means.
 
@@ -553,7 +568,7 @@ def restore_location(
 
 
 def dependent_location_columns(cells: ClassMoments, layout: CellLayout, smoothing: float) -> list[Dependency]:
-    """Return the columns that are constant or linearly dependent about the smoothed means.
+    """Return the numeric columns that are constant or linearly dependent about the smoothed means.
 
     Parameters
     ----------
@@ -593,9 +608,11 @@ def _smooth_means(cells: ClassMoments, layout: CellLayout, smoothing: float) -> 
     Returns
     -------
     counts : (K, S) float
+        Smoothed counts N_ks.
     means : (K, S, q) float
+        Smoothed means m_ks, in z.
     residuals : (K, S, q) float
-        Means of the cells minus the smoothed means.
+        Means of the cells minus the smoothed means; without meaning for cells without rows.
     """
     counts = cells.counts.reshape(-1, layout.n_cells)
     cell_means = ((cells.centres - cells.origin) * cells.scale + cells.rests).reshape(*counts.shape, -1)
@@ -618,7 +635,7 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
     cells : ClassMoments
         Moments of the numeric columns by class and cell.
     counts : (K, S) float
-        Sums of weights by class and cell.
+        Sums of weights n_ks by class and cell, not smoothed.
     residuals : (K, S, q) float
         Means of the cells minus the smoothed means.
 
@@ -635,7 +652,7 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
 
 
 def _scatter_root(moments: ClassMoments) -> Floats | None:
-    """Return the triangular root (q, q) of the pooled scatter; None if columns are linearly dependent.
+    """Return the upper triangular root (q, q) of the pooled scatter; None if columns are dependent.
 
     `moments` is a result of `_moments_about_smoothed_means`.
     """
@@ -662,7 +679,7 @@ class LocationRule:
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     rules : dict
-        Cache of the rules by cell.
+        Cache of the rules by position of the cell, filled at their first use.
     """
 
     fit: LocationFit
@@ -670,7 +687,7 @@ class LocationRule:
     rules: dict[int, Rule] = field(default_factory=dict)
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p), up to a constant for each row."""
         fit = self.fit
         scores = np.empty((len(x), len(self.log_prior)))
         cells = fit.layout.cells(x)

@@ -86,7 +86,7 @@ class NearestCentroidFit:
         return self.moments.total - self.moments.n_classes
 
     def distances(self) -> Distances:
-        """Return the squared distances to the class means, divided by the variance."""
+        """Return the function of rows for squared distances to the class means, divided by the variance."""
         return gaussian.distances_to_means(self.limited_moments, (self.covariance,))
 
     def squared_mean_distances(self) -> Floats:
@@ -94,7 +94,7 @@ class NearestCentroidFit:
         return squared_distances_between_means(self.covariance.whiten(self.limited_moments.means.T).T)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the decision rule under a prior (K,); raise NotSupportedError if the method is not "plugin".
+        """Return the decision rule under a prior; raise NotSupportedError if the method is not "plugin".
 
         Parameters
         ----------
@@ -109,13 +109,16 @@ class NearestCentroidFit:
         return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
 
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
-        """Fit to other moments with the same prior; None if a class is empty or all columns are constant."""
+        """Fit to other moments with the same prior.
+
+        The result is None if a class is empty, or if nothing varies within classes.
+        """
         if (moments.rows < 1).any() or not has_within_variation(moments):
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function of rows that scores each row by the rule that is fitted without it."""
+        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it."""
         return common_leave_one_out_scorer(self.limited_moments, self.residual_df, log_prior)
 
     def llf(self) -> float:
@@ -132,7 +135,7 @@ class NearestCentroidFit:
 
 
 def centroid_marginal_rule(fit: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule that uses only a subset of the columns of a fit.
+    """Return the rule that uses only a subset of the columns of a fit, which is not refitted.
 
     Parameters
     ----------
@@ -154,7 +157,7 @@ def centroid_marginal_rule(fit: NearestCentroidFit, log_prior: Floats, method: s
 
 
 def has_within_variation(moments: ClassMoments) -> bool:
-    """Return whether rows vary within classes, and their weights exceed the number of classes."""
+    """Return whether some column varies within classes, and the weights sum to more than the classes."""
     has_enough_weight = moments.total > moments.n_classes * (1 + MIN_EXCESS_WEIGHT)
     return has_enough_weight and not dependencies_if_all_constant(moments, None)
 

@@ -90,7 +90,7 @@ class LengthNormalization:
     centre : (p,) float
         Centre, in z.
     root : (p, p) float
-        Triangular root of the covariance, in z.
+        Upper triangular root of the covariance of all rows, in z, with a positive diagonal.
     """
 
     origin: Floats
@@ -100,7 +100,7 @@ class LengthNormalization:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> LengthNormalization:
-        """Return the transformation by the mean and the covariance (divisor N) of all rows."""
+        """Return the transformation by the mean and the total covariance (divisor N) of all rows."""
         moments_of_all = moments.as_one_class()
         centre = moments_of_all.means_from(moments.origin)[0]
         root = pooled_covariance(moments_of_all, moments_of_all.total).root
@@ -146,7 +146,7 @@ class PLDAFit:
     between : (p,) float
         Variances b between classes on the axes, in decreasing order; zero after the rank of B.
     class_places : (K, p) float
-        Coordinates of the class means, less m, on the axes.
+        Coordinates of the observed class means, less m, on the axes.
     log_marginal : float
         Log-likelihood of the (normalized) rows conditional on their classes, with the class means y_k
         integrated out.
@@ -157,7 +157,7 @@ class PLDAFit:
     sphere : LengthNormalization or None
         Length normalization of the rows, if any.
     tie : (int, int) or None
-        First and last of the axes of equal eigenvalues that `components` separates.
+        First and last, from one, of the axes of equal eigenvalues that `components` separates, if any.
     """
 
     moments: ClassMoments
@@ -227,17 +227,17 @@ class PLDAFit:
         return (inverse_axes.T * self.between) @ inverse_axes, inverse_axes.T @ inverse_axes
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, r) of rows x (m, p) on the axes on which classes differ.
+        """Return the coordinates (m, r) of rows x (m, p) on the r = `n_axes` axes on which classes differ.
 
-        Rows are normalized if the fit is, and the overall mean is subtracted. Coordinates have unit variance
-        within classes.
+        Rows, in the units of the data, are normalized if the fit is, and the overall mean is subtracted.
+        Coordinates have unit variance within classes.
         """
         x = x if self.sphere is None else self.sphere.normalize(x)
         z = standardize_columns(x, self.origin, self.scale) - self.mean[:, None]
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_distributions(self) -> tuple[Floats, Floats]:
-        """Return the means and variances (K, r) of y_k on the axes, conditional on the training rows."""
+        """Return the means and variances (K, r) of y_k on the r = `n_axes` axes, given the training rows."""
         b = self.between[: self.n_axes]
         n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
@@ -273,18 +273,21 @@ class PLDAFit:
         return PLDARule(self.coordinates, GaussianRule(distances, constant, np.ones(len(sd))))
 
     def refit(self, moments: ClassMoments) -> PLDAFit | None:
-        """Fit the same model to other moments with the same prior; None if a class or W lacks rows."""
+        """Fit the same model, without length normalization, to other moments with the same prior.
+
+        The result is None if a class has no rows or W is singular.
+        """
         if (moments.rows < 1).any() or not is_within_regular(moments):
             return None
         return fit_plda(moments, self.prior, **self.options())
 
     def options(self) -> dict[str, Any]:
-        """Return the keyword arguments of `fit_plda`."""
+        """Return the arguments `components`, `tol`, `maxiter` and `estimated_prior` of `fit_plda`."""
         names = ("components", "tol", "maxiter", "estimated_prior")
         return {name: getattr(self, name) for name in names}
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and rows."""
+        """Return the joint log-likelihood of classes and (normalized) rows; see `log_marginal`."""
         counts = self.moments.counts
         logs = log_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
@@ -313,12 +316,12 @@ class PLDARule:
     coordinate_rule: GaussianRule
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K), log prior plus log density up to a constant, of rows x (m, p)."""
         return self.coordinate_rule.scores(self.project(x))
 
 
 def is_within_regular(moments: ClassMoments) -> bool:
-    """Return whether the covariance within classes is regular."""
+    """Return whether the covariance within classes, of pooled moments, exists and is not singular."""
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
 
@@ -417,9 +420,9 @@ def fit_plda(
     prior : (K,) float
         Prior probabilities of the classes.
     components : int, optional
-        Maximum rank of B.
+        Maximum rank of B; by default the smaller of the columns and the classes minus one.
     tol : float
-        Tolerance of EM per row.
+        EM ends when the remaining gain of the log-likelihood per row is smaller.
     maxiter : int
         Maximum number of steps of EM.
     estimated_prior : bool
@@ -521,7 +524,7 @@ def _iterate_em(
     estimates : _PLDAEstimates
         Start.
     tol : float
-        Tolerance per row.
+        Remaining gain of the log-likelihood per row at which iterations end.
     maxiter : int
         Maximum number of steps.
     progress : callable, optional
@@ -622,6 +625,7 @@ def compute_row_sets(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     Returns
     -------
     RowSets
+        A set without rows has a mean of zero.
     """
     sizes = np.bincount(codes, minlength=n_sets).astype(np.float64)
     sums = np.zeros((n_sets, coordinates.shape[1]))
@@ -630,7 +634,7 @@ def compute_row_sets(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
 
 
 def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Floats:
-    """Compute log-likelihood ratios of one class against two, for each of G pairs of sets.
+    """Compute (natural) log-likelihood ratios of one class against two, for each of G pairs of sets.
 
     Parameters
     ----------
@@ -646,9 +650,9 @@ def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Float
 
     Examples
     --------
-    >>> first = RowSets(np.ones(2), np.array([[2.0], [2.0]]))
-    >>> second = RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
-    >>> paired_log_ratios(np.array([3.0]), first, second).round(4).tolist()
+    >>> one = RowSets(np.ones(2), np.array([[2.0], [2.0]]))
+    >>> other = RowSets(np.ones(2), np.array([[2.0], [-2.0]]))
+    >>> paired_log_ratios(np.array([3.0]), one, other).round(4).tolist()
     [0.8419, -2.5867]
     """
     a, t, v = _conditional_distributions(between, first.sizes[:, None], second.sizes[:, None])
@@ -657,7 +661,7 @@ def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Float
 
 
 def all_log_ratios_matrix(between: Floats, first: RowSets, second: RowSets) -> Floats:
-    """Compute log-likelihood ratios of one class against two, for every first with every second set.
+    """Compute (natural) log-likelihood ratios of one class against two, for every pair of two lists of sets.
 
     Parameters
     ----------
@@ -671,6 +675,7 @@ def all_log_ratios_matrix(between: Floats, first: RowSets, second: RowSets) -> F
     Returns
     -------
     (G, H) float
+        Positive if the sets rather belong to the same class.
     """
     all_log_ratios = np.empty((len(first.sizes), len(second.sizes)))
     for n in np.unique(first.sizes):

@@ -32,12 +32,12 @@ class QDAFit(NormalFit):
         return self.covariances[0].is_diagonal
 
     def covariances_with_divisors(self, divisors: Floats) -> tuple[Covariance, ...]:
-        """Return the covariances with other divisors (K,)."""
+        """Return the covariances by class with other divisors (K,) of the scatters."""
         ratios = divisors / self.divisors
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the distances under the unbiased covariances, and the degrees of freedom (K,) of these."""
+        """Return the squared distances under the unbiased covariances, and their degrees of freedom (K,)."""
         df = self.moments.counts - 1
         return gaussian.distances_to_means(self.moments, self.covariances_with_divisors(df)), df
 
@@ -49,7 +49,7 @@ class QDAFit(NormalFit):
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
-            "debiased" requires more than p + 2 rows in each class.
+            See `LDAFit.rule`. "debiased" requires more than p + 2 rows in each class.
         convention : {"MASS"}, optional
             "MASS" computes the last two methods like R's MASS.
 
@@ -59,8 +59,8 @@ class QDAFit(NormalFit):
 
         Raises
         ------
-        NotSupportedError
-            The method requires full covariances or more rows.
+        CoreNotSupportedError
+            The method is not "plugin" and requires full covariances or more rows.
         """
         if method == "plugin":
             return gaussian.class_plugin_rule(self.moments, self.covariances, log_prior)
@@ -90,7 +90,7 @@ class QDAFit(NormalFit):
 
         Raises
         ------
-        NotSupportedError
+        CoreNotSupportedError
             A closed form does not exist, and refits would be too slow.
         """
         return self.covariance_model.leave_one_out_scorer(replace(self.classes(log_prior), rows=rows))
@@ -98,7 +98,7 @@ class QDAFit(NormalFit):
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Compute distances of rows of the fit under the unbiased moments without each of them.
+        """Compute squared distances of rows of the fit under the unbiased moments without each of them.
 
         Parameters
         ----------
@@ -149,7 +149,10 @@ class QDAFit(NormalFit):
         return k * p + self.covariance_model.n_parameters(p, k) + (k - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and rows at the maximum-likelihood covariances."""
+        """Return the joint log-likelihood of classes and rows at the maximum-likelihood covariances.
+
+        Raises CoreNotSupportedError if the covariance model does not maximize a likelihood.
+        """
         return self.covariance_model.log_likelihood(self.classes(log_of_prior(self.prior)))
 
 
@@ -173,7 +176,7 @@ def fit_qda(
         Prior probabilities of the classes.
     covariance_model : CovarianceModel, optional
         By default the full covariance.
-    method : str
+    method : {"moment", "mle", "t", "mcd"}
         "moment" for the divisors n_k - 1, else n_k.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
@@ -201,7 +204,7 @@ def fit_qda(
 
 
 def qda_marginal_rule(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule that uses only a subset of the columns of a fit.
+    """Return the rule that uses only a subset of the columns of a fit, which is not refitted.
 
     Parameters
     ----------

@@ -104,9 +104,9 @@ class RDAFit:
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     alpha, gamma : float
-        Regularization parameters.
+        Regularization parameters, in [0, 1].
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the mixture; see the module docstring.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
@@ -116,12 +116,12 @@ class RDAFit:
         Number of folds, or leave-one-out, by which alpha and gamma were chosen; None if the user specified
         them.
     select : str
-        Rule that chose the pair, for example "min" for the smallest error.
+        Rule that chose the pair from the errors of `cv`, for example "min" for the smallest error.
     standardize : bool
         Whether the ridge refers to columns divided by their standard deviations within classes, or the
         principal axes to columns divided by their standard deviations.
     subspace_model : SubspaceCovariance, optional
-        Principal axes on which the covariances are estimated; None if the fit uses all columns.
+        The principal axes on which classes are compared; its inner model is a `RegularizedCovariance`.
     """
 
     moments: ClassMoments
@@ -141,7 +141,7 @@ class RDAFit:
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of principal axes under the key "n" if it was chosen from the data; else empty."""
+        """Number of axes under the key "n" if cross-validation or leave-one-out chose it; else empty."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -152,7 +152,7 @@ class RDAFit:
 
     @property
     def components_by(self) -> str | None:
-        """Method that chose the number of principal axes, if any."""
+        """Method "cv" or "loo" that chose the number of principal axes, else None."""
         requested = None if self.subspace_model is None else self.subspace_model.options
         return requested if isinstance(requested, str) else None
 
@@ -196,14 +196,16 @@ class RDAFit:
         return gaussian.class_plugin_rule(self.moments, self.covariances, log_prior)
 
     def predictive(self, log_prior: Floats, keep: Codes | None = None) -> Rule:
-        """Return the predictive rule of the unbiased covariances, pooled or by class.
+        """Return the predictive rule of the unbiased covariances: by class if alpha is one, else pooled.
+
+        It is valid for alpha 0 or 1 without a ridge only.
 
         Parameters
         ----------
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         keep : (q,) int, optional
-            Positions of the columns that the rule uses.
+            Positions of the columns that the rule uses; by default all.
 
         Returns
         -------
@@ -234,7 +236,10 @@ class RDAFit:
         )
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
-        """Fit the same model to other moments with the same prior; None if a covariance is singular."""
+        """Fit the same model to other moments with the same prior.
+
+        The result is None if a covariance is singular or does not exist.
+        """
         if classes_without_covariance(moments):
             return None
         try:
@@ -244,7 +249,10 @@ class RDAFit:
         return None if fit.find_singular_classes() else fit
 
     def fit_to_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
-        """Fit the same model to other moments, on principal axes if `subspace_model` is not None."""
+        """Fit the same model to other moments, on principal axes if `subspace_model` is not None.
+
+        See `fit_rda` for errors. A covariance of the result may be singular.
+        """
         return fit_rda(
             moments,
             self.prior,
@@ -267,7 +275,7 @@ class RDAFit:
         ]
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the scores of rows under the rule without each of them."""
+        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it."""
         if self.subspace_model is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
             return self.subspace_model.leave_one_out_scorer(
@@ -284,7 +292,10 @@ class RDAFit:
         )
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and rows at the estimates."""
+        """Return the joint log-likelihood of classes and rows at the estimates, which do not maximize it.
+
+        Raises CoreNotSupportedError for a fit on principal axes.
+        """
         if self.subspace_model is not None:
             raise no_likelihood_error(self.subspace_model.name)
         moments = self.moments
@@ -304,7 +315,7 @@ class RDAFit:
 
 
 def rda_marginal_rule(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-    """Return the rule of a subset of the columns.
+    """Return the rule that uses only a subset of the columns of a fit, which is not refitted.
 
     Parameters
     ----------
@@ -312,7 +323,7 @@ def rda_marginal_rule(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) 
         Fit with all columns.
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
-    method : str
+    method : {"plugin", "predictive"}
         A method that the rule of all columns supports.
     keep : (q,) int
         Positions of the columns.
@@ -336,7 +347,10 @@ def classes_without_covariance(moments: ClassMoments) -> list[int]:
 
 
 def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
-    """Return whether roots of ill-conditioned scatters are required because a pair has a small ridge."""
+    """Return whether roots of ill-conditioned scatters are required because a pair has a small ridge.
+
+    A ridge is small if its share of the mixture is less than `MIN_ACCURATE_RIDGE`.
+    """
     if parametrization == "esl":
         return any((1 - pair.alpha) * (1 - pair.gamma) < MIN_ACCURATE_RIDGE for pair in pairs)
     return any(pair.gamma < MIN_ACCURATE_RIDGE for pair in pairs)
@@ -376,7 +390,7 @@ def fit_rda(
     Returns
     -------
     RDAFit
-        A covariance may be singular; see `RDAFit.singular`.
+        A covariance may be singular; see `RDAFit.find_singular_classes`.
 
     Raises
     ------
@@ -477,7 +491,7 @@ class RegularizedCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer."""
+        """Return the closed-form leave-one-out scorer, with the pair of all rows."""
         options = self.pair, self.parametrization, self.method, fitted.log_prior
         return leave_one_out_rda.rda_leave_one_out_scorer(fitted.moments, *options)
 
@@ -520,7 +534,7 @@ def _mixed_covariances(
             if (np.diagonal(matrix) > 0).all():
                 with suppress(np.linalg.LinAlgError):
                     root = scaled_cholesky(matrix)
-        # A singular root is stored as it is; `RDAFit.singular` finds it.
+        # A singular root is stored as it is; `RDAFit.find_singular_classes` finds it.
         singular = is_singular(root, pooled_moments, MAX_SINGULAR_RESIDUAL)
         covariances.append(Covariance(root, None) if singular else Covariance.from_root(root))
     return tuple(covariances)
@@ -541,7 +555,7 @@ def _thin_mixed_covariances(
     Returns
     -------
     tuple of K Covariance
-        In the coordinates of the moments; a zero (1, 1) if a covariance is singular.
+        `ThinCovariance` in the coordinates of the moments; a zero (1, 1) instead of a singular covariance.
     """
     unit = moments.common_unit
     roots = np.asarray(moments.roots) * unit
@@ -587,8 +601,8 @@ MAX_CANCELLATION = 1e4
 class ClassPath:
     """Squared distances from one class in F training parts, under A mixtures on each of B sets of axes.
 
-    With y the coordinates of a row and e_b = rotations_b' factor (scale_b y), the squared distance is
-    weights_ba'e_b^2 + unmixed_weights_ba'y^2.
+    With y (p,) the coordinates of the deviation of a row from the class mean and e_b = rotations_b' factor
+    (scale_b y) (r,), the squared distance is weights_ba'e_b^2 + unmixed_weights_ba'y^2.
 
     Attributes
     ----------
@@ -614,7 +628,7 @@ class ClassPath:
     logdet: Floats
 
     def distances(self, y: Floats) -> Floats:
-        """Return the squared distances (F, B A, m) of rows with coordinates y (F, p, m)."""
+        """Return the squared distances (F, B A, m) of deviations with coordinates y (F, p, m)."""
         scaled = y[:, None] * self.scale[..., None]
         if self.factor is not None:
             scaled = self.factor[:, None] @ scaled
@@ -657,7 +671,10 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Yield the scores (F, G, m) of rows x (F, m, p) for one class after another."""
+        """Yield the scores (F, G, m) of rows x (F, m, p) for one class after another.
+
+        A score is the log prior plus the log density up to a constant; NaN if a pair has no rule in a part.
+        """
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
         centre_errors = np.stack([moments.rests for moments in self.moments])[..., None]
         scale = np.stack([moments.scale for moments in self.moments])[..., None]
@@ -691,7 +708,7 @@ def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats
     Returns
     -------
     (F, G, K) float
-        Number of rows, or sum of weights; NaN if a pair has no rule.
+        Number of misclassified rows, or sum of their weights; NaN if a pair has no rule in a part.
     """
     n_classes = len(rule.classes)
     counts = np.zeros((len(rule.parts), len(rule.pairs), n_classes))
@@ -1068,7 +1085,7 @@ def _wide_path(
     target : (F, B, p) float
         Eigenvalues D for each gamma.
     vectors : (F, p, p) float
-        Eigenvectors V of the pooled covariances.
+        Eigenvectors V of the pooled covariances, in columns.
     is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
@@ -1104,7 +1121,7 @@ def _thin_path(
     target : (1, B, p) float
         Eigenvalues D for each gamma.
     vectors : (1, p, p) float
-        Eigenvectors V of the pooled covariance.
+        Eigenvectors V of the pooled covariance, in columns.
 
     Returns
     -------
@@ -1264,9 +1281,9 @@ def _path_from_eigen(
     stack : _StackedScatters
         Scatters of the training parts.
     axes : (F, B, p, p) float
-        Eigenvectors.
+        Eigenvectors, in columns.
     eigenvalues : (F, B, A, p) float
-        Eigenvalues.
+        Eigenvalues of each of A mixtures with the same eigenvectors.
     is_regular : (F, B, A) bool
         Set to False, in place, for ill-conditioned mixtures.
 
@@ -1304,7 +1321,8 @@ def _match_pairs(
     positions : (h,) int
         Positions of the pairs that the rule contains.
     cells : (h,) int
-        Positions of their mixtures.
+        Positions of their mixtures, position of the first value times A plus position of the second, in
+        increasing order.
     """
     matched = pair_index[np.isin(first_parameters[pair_index], first_values)]
     cells = np.searchsorted(first_values, first_parameters[matched]) * len(second_values) + np.searchsorted(
