@@ -230,7 +230,8 @@ class Slopes:
     explained : (p,) float
         Proportion of the variance within classes of each column that the covariates explain.
     roots : (min(p, q),) float
-        Eigenvalues of the scatter that the covariates explain, relative to the scatter of the residuals.
+        Eigenvalues of the scatter that the covariates explain, relative to the scatter of the residuals, in
+        decreasing order.
     partial_eigenvalues : (q,) float
         The single eigenvalue of the scatter that each covariate explains in addition to the others, relative
         to the scatter of the residuals.

@@ -82,7 +82,7 @@ class Covariance:
 
     @staticmethod
     def from_roots(roots: Floats) -> tuple[Covariance, ...]:
-        """Return the covariances of several roots (T, p, p) or standard deviations (T, p)."""
+        """Return the T covariances of upper triangular roots (T, p, p) or standard deviations (T, p)."""
         if roots.ndim == 2:
             return tuple(Covariance(root, None) for root in roots)
         if roots.shape[1] >= MIN_COLUMNS_TO_SOLVE:
@@ -378,7 +378,10 @@ def near_dependencies(moments: ClassMoments, k: int | None = None) -> list[NearD
 
 
 def qr_rounding(moments: ClassMoments) -> float:
-    """Return a bound on the rounding error that the QR of the rows adds to a column of length one."""
+    """Return a bound on the rounding error that the QR of the rows adds to a column of length one.
+
+    It is 4 p + sqrt(n) machine epsilons for n rows of p columns.
+    """
     return (4 * moments.n_columns + float(np.sqrt(moments.rows.sum()))) * EPS
 
 
@@ -586,7 +589,7 @@ class UpdatedRoot:
     """
 
     def __init__(self, root: Floats) -> None:
-        """Start from a root (r, p) of the scatter of all columns, without chosen columns."""
+        """Copy a root (r, p) of the scatter of all columns; no column is chosen yet."""
         self._root = np.array(root, order="F")
         self.pivots: list[int] = []
 

@@ -59,7 +59,7 @@ MAX_ITERATIONS = 5000
 """Maximum number of EM iterations."""
 
 MAX_LOG_SD_CHANGE = 3.0
-"""Maximum change of the logarithm of a standard deviation by extrapolation."""
+"""Maximum change of the logarithm of a diagonal element of the root by extrapolation."""
 
 MIN_RESIDUAL_RATIO = 1e-9
 """Residual of a column on the others, relative to its length, at which a covariance counts as singular."""
@@ -516,7 +516,7 @@ def _extrapolate(current: _Estimates, first: _Estimates, second: _Estimates) -> 
     Returns
     -------
     (means, root)
-        `second` if a standard deviation would change too much (`MAX_LOG_SD_CHANGE`) or nothing changed.
+        `second` if a diagonal element would change too much (`MAX_LOG_SD_CHANGE`) or nothing changed.
     """
     a = _as_parameter_vector(current)
     b = _as_parameter_vector(first)

@@ -261,7 +261,10 @@ class FactorAnalyticCovariance(CovarianceModel):
         return [RetainedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, or a scorer by refits if classes share parameters."""
+        """Return the closed-form leave-one-out scorer, or a scorer by refits if classes share parameters.
+
+        The latter raises CoreNotSupportedError if there are too many rows for refits.
+        """
         factors = self.factors
         if factors is None or self.refits_each_row:
             form = self.options.form
@@ -273,7 +276,10 @@ class FactorAnalyticCovariance(CovarianceModel):
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether classes share parameters, in which case leaving out a row requires a refit."""
+        """Whether classes share parameters, in which case leaving out a row requires a refit.
+
+        False before estimation.
+        """
         # A class is estimated from its own rows if neither parameters nor an estimated dimension are common.
         form = self.options.form
         has_fixed_dimensions = self.options.method == "given"
@@ -479,22 +485,22 @@ class FactorFault:
 
 
 def has_common_axes(form: str) -> bool:
-    """Return whether all classes have the same signal axes in this form, and with them one covariance."""
+    """Return whether all classes have the same signal axes in a form of `FORMS`, and so one covariance."""
     return "Qk" not in form
 
 
 def has_common_dimension(form: str) -> bool:
-    """Return whether all classes have the same number of signal dimensions in this form."""
+    """Return whether all classes have the same number of signal dimensions in a form of `FORMS`."""
     return not form.endswith("Dk")
 
 
 def is_separable_by_class(form: str) -> bool:
-    """Return whether variances and axes of a class depend in this form on the rows of this class only."""
+    """Return whether, in a form of `FORMS`, variances and axes of a class depend on its own rows only."""
     return form.startswith("Ak") and "BkQk" in form
 
 
 def has_one_signal_variance(form: str) -> bool:
-    """Return whether all signal dimensions have the same variance in this form."""
+    """Return whether all signal dimensions of a class have the same variance in a form of `FORMS`."""
     return "j" not in form
 
 
@@ -1000,7 +1006,7 @@ class _LeaveOneOutFactors:
     class_position : int
         Position of the class.
     spectrum : PrincipalAxes
-        Principal axes of its scatter.
+        All r principal axes of its scatter, which is scaled to trace one.
     rank : int
         Rank of its scatter.
     """

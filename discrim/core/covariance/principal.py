@@ -83,7 +83,8 @@ class CanonicalAxes:
         Coefficients of scores with unit variance within classes. In each column the largest coefficient,
         standardized by the standard deviation within classes, is positive.
     singular_values : (r,) float
-        Nonzero singular values in decreasing order, r <= min(p, K - 1).
+        Nonzero singular values of the whitened and weighted class means in decreasing order, with
+        r <= min(p, K - 1).
     scores : (K, r) float
         Scores of the class means less the centre.
     """
@@ -112,8 +113,9 @@ def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, facto
     weights : (K,) float
         Weights of the classes, with sum one.
     factor : float
-        Multiplies the weights: N / (K - 1) for the singular values of R's MASS with method "moment", N / K
-        for its "mle", and N / divisor for the square roots of the eigenvalues of W^-1 B.
+        Multiplies the weights, which scales the singular values only: N / (K - 1) for the singular values of
+        R's MASS with method "moment", N / K for its "mle", and N / divisor (of the covariance) for the square
+        roots of the eigenvalues of W^-1 B.
 
     Returns
     -------
@@ -257,9 +259,9 @@ class PrincipalAxes:
 
 
 def single_scatter_moments(moments: ClassMoments, k: int | None) -> ClassMoments:
-    """Return moments with one scatter: the moments of class k, or all moments with the pooled scatter.
+    """Return moments with one scatter: the moments of class k only, or of all classes if k is None.
 
-    The scatter is pooled if k is None, which includes diagonal scatters.
+    For all classes the scatters, diagonal ones as well, are summed; counts and means remain by class.
     """
     if k is not None:
         return moments.select_classes(np.array([k]))
@@ -440,6 +442,7 @@ def marginal_covariance(covariance: Covariance, keep: Codes) -> Covariance:
     Returns
     -------
     Covariance
+        A `ThinCovariance` for a `ThinCovariance`, and diagonal for a diagonal covariance.
 
     Examples
     --------

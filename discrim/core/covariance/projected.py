@@ -322,7 +322,10 @@ class SubspaceCovariance(CovarianceModel):
         return replace(self, inner=self.inner.unfitted(), count=None, variance_share=0.0, total=0)
 
     def for_refit(self) -> SubspaceCovariance:
-        """Return the model for a refit, with the number of axes if "cv" or "loo" chose it."""
+        """Return the model for a refit, with the number of axes if "cv" or "loo" chose it.
+
+        A share of the variance is converted to a number again.
+        """
         count = self.count if self.is_chosen else None
         return replace(self, inner=self.inner.for_refit(), count=count)
 
@@ -348,7 +351,10 @@ class SubspaceCovariance(CovarianceModel):
     # ---- requirements
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return all columns as dependencies if every column is constant, else an empty list."""
+        """Return all columns as dependencies if every column is constant, else an empty list.
+
+        Columns are compared within class k, or within classes if k is None.
+        """
         return dependencies_if_all_constant(moments, k)
 
     @property
@@ -408,7 +414,7 @@ class SubspaceCovariance(CovarianceModel):
         )
 
     def axis_scores(self, moments: ClassMoments) -> AxisScores:
-        """Return the scores on the axes of the moments."""
+        """Return the scores on the leading axes of the moments; see `n_axes` for their number and errors."""
         spectrum = self.spectrum(moments)
         return AxisScores.from_spectrum(moments, spectrum, self.n_axes(spectrum))
 
@@ -512,7 +518,8 @@ class SubspaceCovariance(CovarianceModel):
         """Return whether axes are computed again without each row, for moments with `rank` axes.
 
         This is the case for at most `MAX_RELEARNED_ROWS` rows, if rows times rank cubed is at most
-        `MAX_WIDE_WORK` (with at least as many axes as rows less one) or `MAX_QUICK_WORK`.
+        `MAX_WIDE_WORK` (with at least as many axes as rows less one) or `MAX_QUICK_WORK`, and new units take
+        at most `MAX_PRODUCTS` multiplications.
         """
         rows = moments.rows.sum()
         limit = MAX_WIDE_WORK if rank >= rows - 1 else MAX_QUICK_WORK
@@ -904,7 +911,10 @@ class LeaveOneOutAxes:
 
 
 def rule_from_estimates(estimates: CovarianceEstimates, log_prior: Floats) -> Rule:
-    """Return the linear rule of one covariance, or the quadratic rule of one for each class."""
+    """Return the linear rule of one covariance, or the quadratic rule of one covariance for each class.
+
+    `log_prior` (K,) contains logarithms of the prior probabilities.
+    """
     if len(estimates.covariances) == 1:
         return gaussian.linear_rule(estimates.moments, estimates.covariances[0], log_prior)
     return gaussian.class_plugin_rule(estimates.moments, estimates.covariances, log_prior)
@@ -1096,7 +1106,7 @@ def count_errors_by_axis_count(scores: Floats, codes: Codes, weights: Floats | N
     Returns
     -------
     (G, K) float
-        Number of rows, or sum of weights; NaN if scores of a class are missing.
+        Number of misclassified rows, or sum of their weights; NaN if scores of a row of the class are NaN.
     """
     k = scores.shape[2]
     is_missing = np.asarray(np.isnan(scores).any(axis=2))

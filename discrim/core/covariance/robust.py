@@ -170,9 +170,10 @@ def _median_deviations(columns: Floats, h: int) -> Floats:
 
 
 def _robust_start_subsets(z: Floats) -> Codes:
-    """Return starting subsets (s, n/2 + 1): the rows nearest the median under several robust covariances.
+    """Return starting subsets (s, n // 2 + 1): the rows nearest the median under several robust covariances.
 
-    Rows z (n, p) are in order of size. The covariances are listed under *Starts* in the module docstring.
+    The subsets contain positions of rows. Rows z (n, p) are in order of size. The covariances are listed
+    under *Starts* in the module docstring; those with a zero scale are omitted, possibly all.
     """
     n, p = z.shape
     norms = np.sqrt((z**2).sum(axis=1, keepdims=True))
@@ -337,12 +338,13 @@ MAX_TIED_DIFFERENCE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExactFit:
-    """Result of a search in which the smallest determinant is zero: half of the rows lie in a hyperplane.
+    """Result of a search in which the smallest determinant is zero: a subset of h rows lies in a hyperplane.
 
     Attributes
     ----------
     columns : tuple of int
-        Positions of columns that are constant or linearly dependent on these rows.
+        Positions of columns that are constant (the first such column only) or linear combinations of earlier
+        columns on these rows.
     rows : (n,) bool
         Rows in the hyperplane.
     is_constant : bool
@@ -494,7 +496,7 @@ def _exact_subset_of_column(z: Floats, h: int) -> Mask:
 
 
 def _window_squares(sorted_values: Floats, h: int) -> Floats:
-    """Return the sum of squares about its mean of each window of h adjacent sorted values (n,).
+    """Return the sum of squares about its mean of each window of h > n/2 adjacent sorted values (n,).
 
     The result has the shape (n - h + 1,).
     """
@@ -601,15 +603,16 @@ def _rows_on_hyperplane(z: Floats, mean: Floats, root: Floats, j: int) -> Mask:
     z : (n, p) float
         Rows minus the median of each column, divided by a robust scale of each column.
     mean : (p,) float
-        Mean of the rows.
+        Mean of the subset.
     root : (p, p) float
-        Triangular root of the covariance of the subset.
+        Upper triangular root of the covariance of the subset.
     j : int
         Position of the column.
 
     Returns
     -------
     (n,) bool
+        Rows with a residual of at most 1e-8 in z.
     """
     slopes = np.linalg.lstsq(root[:, :j], root[:, j], rcond=None)[0]
     residual = (z - mean)[:, j] - (z - mean)[:, :j] @ slopes
@@ -826,7 +829,7 @@ class StudentTCovariance(RobustCovariance):
         return FullCovariance.n_parameters(self, n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the log-likelihood of class and row under t distributions, at its maximum."""
+        """Return the joint log-likelihood of classes and rows under t distributions, at its maximum."""
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:

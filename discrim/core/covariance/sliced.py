@@ -74,7 +74,10 @@ class SlicedAxes(TotalAxes):
         return np.asarray(self.directions * self.unit * scale)
 
     def tied_axes(self, count: int) -> tuple[int, int] | None:
-        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates."""
+        """Return first and last axis (from one) of a tie that keeping the first `count` axes separates.
+
+        None if there is no such tie.
+        """
         # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
         return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))
 

@@ -67,8 +67,8 @@ class StudentEstimates:
     Attributes
     ----------
     moments : ClassMoments
-        Counts and rows of the data, the estimated means, and scatters with the weights f u of the module
-        docstring, which are not yet divided by them; see `scatters`.
+        Counts and rows of the data, and the estimated means. The scatters have the weights f u of the module
+        docstring and do not match the counts; see `scatters`.
     covariances : tuple of one or K Covariance
         Scale matrices S (not covariances of the t distributions), in the coordinates of the moments.
     nu : float
@@ -226,7 +226,7 @@ def _search_on_whitened_rows(blocks: list[RowBlock], current: StudentEstimates) 
     Returns
     -------
     StudentEstimates
-        `current` itself if a scale becomes singular.
+        With new means, scales and steps; `current` itself if a scale becomes singular.
     """
     x, codes = (np.concatenate([block[i] for block in blocks]) for i in (0, 1))
     frequencies = np.concatenate(
@@ -357,7 +357,8 @@ def _column_sds(moments: ClassMoments) -> Floats:
 def _largest_change(old: StudentEstimates, new: StudentEstimates) -> tuple[float, int | None]:
     """Return the largest change of a mean or scale, in units of the old scale, and the position of its class.
 
-    The position is None if the common scale changed most, or if the columns were rescaled.
+    The position is None if the common scale changed most. If the columns were rescaled, the change is
+    infinite and the position None.
     """
     old_moments = old.moments
     new_moments = new.moments

@@ -58,7 +58,7 @@ class TotalAxes(PrincipalAxes):
         return tied_axes(self.eigenvalues, count)
 
     def log_factor(self, count: int) -> float:
-        """Return the logarithm of the determinant of scaling `count` axes by `factor`."""
+        """Return the logarithm of the determinant of scaling `count` axes by `factor`: count log(factor)."""
         return float(count * np.log(self.factor))
 
 

@@ -135,7 +135,10 @@ class NormalFit(ABC):
         return self.covariance_model.traits.has_distances
 
     def distances(self) -> Distances:
-        """Return the function of rows that computes squared Mahalanobis distances to the class means."""
+        """Return the object that computes squared Mahalanobis distances (K, m) of rows to the class means.
+
+        They refer to `covariances`; see `unbiased_distances` for unbiased covariances.
+        """
         return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
@@ -268,8 +271,10 @@ class LDAFit(NormalFit):
         return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
     def axes(self) -> CanonicalAxes:
-        """Return the canonical axes of the rule, with classes weighted by the prior as in R's MASS.
+        """Return the canonical axes of the rule, with weights of the classes and scale as in R's MASS.
 
+        With N times the prior as counts of the classes, the squared singular values are ratios of the mean
+        square between classes, with divisor K - 1 (K for method "mle"), to the variance within classes.
         `canonical` returns the axes of the tests. If the prior is the class proportions, and without
         covariates, the two differ in scale only.
         """
@@ -315,9 +320,9 @@ class LDAFit(NormalFit):
         return None if self.ncomp is None else tied_axes(self.axes().singular_values ** 2, self.ncomp)
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the squared distances under the unbiased covariance, and its degrees of freedom (K,).
+        """Return the distances to the class means under `unbiased_covariance`, and its degrees of freedom.
 
-        The degrees of freedom are the same for all classes. See `unbiased_covariance` for errors.
+        The degrees of freedom (K,) are the same for all classes. See `unbiased_covariance` for errors.
         """
         distances = gaussian.distances_to_means(self.moments, (self.unbiased_covariance(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
@@ -335,6 +340,7 @@ class LDAFit(NormalFit):
         Returns
         -------
         Plane
+            Of the plug-in rule, on the canonical axes that `ncomp` retains, in the units of the data.
         """
         moments = self.moments
         canonical = self.reduced_axes()
@@ -519,7 +525,10 @@ class LDAFit(NormalFit):
         return self.covariance.divided_by(self.residual_df / self.divisor)
 
     def df_model(self) -> int:
-        """Return the number of free parameters of the means, the covariance and, if estimated, the prior."""
+        """Return the number of free parameters of the means, the covariance and, if estimated, the prior.
+
+        Raises CoreNotSupportedError if the covariance model does not maximize a likelihood.
+        """
         p, k, _ = self.test_sizes
         means = k * p
         if self.reduced_axes() is not None and self.ncomp is not None:

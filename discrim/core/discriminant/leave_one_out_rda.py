@@ -102,7 +102,11 @@ Parametrization = Literal["esl", "friedman", "klar"]
 
 
 class Regularization(NamedTuple):
-    """Regularization parameters alpha and gamma of `regularized_mixture`, each in [0, 1]."""
+    """Regularization parameters alpha and gamma of `regularized_mixture`, each in [0, 1].
+
+    With alpha = 1 each class has a covariance of its own rows, with alpha = 0 all have the same. gamma is the
+    share of the identity or, for "esl", one minus its share of the pooled part.
+    """
 
     alpha: float
     gamma: float
@@ -213,7 +217,7 @@ class MixingScatters:
 
     @staticmethod
     def unitless(moments: ClassMoments, method: str, n_data_columns: int | None = None) -> MixingScatters:
-        """Return scatters of columns divided by pooled standard deviations, for mixtures without a ridge.
+        """Return scatters of columns with a pooled sum of squares of one, for mixtures without a ridge.
 
         Parameters
         ----------
@@ -328,7 +332,7 @@ def leave_one_out_groups(
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class; the covariances of the fits are regular.
+        Moments by class; the covariances of the fits are not singular.
     pairs : sequence of Regularization
         Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
@@ -574,7 +578,7 @@ class LeaveOneOutGroup:
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     bases : callable
-        Returns the bases for a weight that is left out.
+        `_MixtureGroup.bases` with a cache: returns the bases for a weight that is left out.
     """
 
     positions: Codes

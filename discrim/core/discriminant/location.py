@@ -59,7 +59,7 @@ SMOOTHING_CANDIDATES = (0.001, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0
 class CellLayout:
     """Which columns are categorical, with their numbers of levels, and which are numeric.
 
-    A categorical column contains the positions of the levels.
+    A categorical column contains the positions of the levels, from zero.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) 
     Parameters
     ----------
     values : (K, S, ...) float
-        Values by class and cell.
+        Values by class and cell, with cells in the order of `CellLayout.cells`.
     sizes : tuple of int
         Numbers of levels of the categorical columns; their product is S.
     smoothing : float
@@ -171,7 +171,7 @@ def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocationFit(NoLikelihood):
-    """Estimates of a location model.
+    """Estimates of a location model of K classes, S cells and q numeric columns.
 
     Attributes
     ----------

@@ -86,7 +86,7 @@ class NearestCentroidFit:
         return self.moments.total - self.moments.n_classes
 
     def distances(self) -> Distances:
-        """Return the function of rows for squared distances to the class means, divided by the variance."""
+        """Return the object that computes squared distances of rows to the class means, over the variance."""
         return gaussian.distances_to_means(self.limited_moments, (self.covariance,))
 
     def squared_mean_distances(self) -> Floats:

@@ -293,7 +293,7 @@ class PLDAFit:
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])
 
     def df_model(self) -> int:
-        """Return the number of free parameters of m, W, B and, if estimated, the prior."""
+        """Return the number of free parameters of m, W, B of maximum rank and, if estimated, the prior."""
         k = self.moments.n_classes
         p = self.moments.n_columns
         r = max_rank(k, p, self.components)

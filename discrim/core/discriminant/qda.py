@@ -37,7 +37,10 @@ class QDAFit(NormalFit):
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the squared distances under the unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the distances to the class means under the unbiased covariances, with divisors n_k - 1.
+
+        The second element contains these degrees of freedom (K,).
+        """
         df = self.moments.counts - 1
         return gaussian.distances_to_means(self.moments, self.covariances_with_divisors(df)), df
 
@@ -143,7 +146,10 @@ class QDAFit(NormalFit):
         )
 
     def df_model(self) -> int:
-        """Return the number of free parameters of means, covariances and, if estimated, the prior."""
+        """Return the number of free parameters of means, covariances and, if estimated, the prior.
+
+        Raises CoreNotSupportedError if the covariance model does not maximize a likelihood.
+        """
         k = self.moments.n_classes
         p = self.moments.n_columns
         return k * p + self.covariance_model.n_parameters(p, k) + (k - 1 if self.estimated_prior else 0)

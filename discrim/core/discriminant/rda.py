@@ -852,11 +852,12 @@ def path_rules(
         Number of columns of the data, if the moments refer to fewer coordinates.
     load_with_roots : sequence of callables, optional
         Functions without arguments, one for each part, that return its moments with roots, for pairs that
-        require them.
+        require them; by default `parts` are used.
 
     Yields
     ------
     PathRule
+        Several rules may contain a pair, but for different parts. `PathRule.parts` are positions in `parts`.
     """
     rules = _rules_by_gamma if parametrization == "esl" else _rules_by_alpha
     alphas, gammas = np.array(pairs).T
