@@ -1,7 +1,7 @@
 """The covariance of columns given covariates, with slopes that are the same in all classes.
 
 `CovariateAdjustedCovariance` is the covariance model of LDA with covariates; its summary shows the results of
-`slopes` and `parallelism_eigenvalues`.
+`estimate_slopes` and `parallelism_eigenvalues`.
 
 *Model.* With u (q,) the covariates of a row and x (p,) its columns, x is normal in class k with the mean
 a_k + B'u and the covariance S: the classes are compared at equal covariates, the model of the analysis of

@@ -18,8 +18,9 @@ with n the rows of all classes. B is |R - I|^2. With more columns than rows, R =
 |VV' - I|^2 + p - r and no p x p matrix is formed. n A - B is a sum of squares, n sum_i
 (u_ij u_ik - r_jk / n)^2 over all pairs.
 
-*Leaving a row out.* Let h be the u of a row of class g with weight o, and c = o n_g / (n_g - o). Without it a
-column has the squared length q_j = 1 - c h_j^2, and with e_j = 1/q_j the correlations are
+*Leaving a row out.* Let h now be the u of a row of weight o (not the intensity), n_g the rows of its class,
+and c = o n_g / (n_g - o). Without it a column has the squared length q_j = 1 - c h_j^2, and with e_j = 1/q_j
+the correlations are
 
     sqrt(e_j e_k) (r_jk - c h_j h_k),
 

@@ -62,7 +62,7 @@ MAX_LOG_SD_CHANGE = 3.0
 """Maximum change of the logarithm of a diagonal element of the root by extrapolation."""
 
 MIN_RESIDUAL_RATIO = 1e-9
-"""Residual of a column on the others, relative to its length, at which a covariance counts as singular."""
+"""Residual of a column on earlier ones, relative to its length, at which a covariance counts as singular."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

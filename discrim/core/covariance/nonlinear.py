@@ -71,7 +71,7 @@ SERIES_COEFFICIENTS = [2.0 / ((2 * k + 1) * (2 * k + 3)) for k in range(13)]
 """Coefficients of the series of g(v) in odd powers of 1/v."""
 
 MAX_CHUNK_PAIRS = 2**18
-"""Pairs of eigenvalues that are evaluated together."""
+"""Maximum number of pairs of eigenvalues that are evaluated together."""
 
 
 @dataclass(frozen=True, slots=True)

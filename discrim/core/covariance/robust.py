@@ -90,7 +90,7 @@ N_REFINED = 4
 """Number of results on the searched rows from which concentration on all rows starts."""
 
 MAX_SAME_START_DIFFERENCE = 1e-6
-"""Difference of log-determinants below which two starts count as the same result."""
+"""Difference of half the log-determinants up to which two starts count as the same result."""
 
 
 NEAREST_PROPORTIONS = (0.05, 0.25, 0.5, 0.85)
@@ -327,7 +327,7 @@ def _start_distances(z: Floats, means: Floats, lower_roots: Floats) -> Floats:
 
 
 REWEIGHTING_QUANTILE = 0.975
-"""Quantile of the chi-square distribution up to which rows are kept."""
+"""Probability whose chi-square quantile limits the squared distances of the rows that are kept."""
 
 SEARCH_TITLE = "minimum determinant"
 """Title of the progress bar of a search for the minimum covariance determinant."""

@@ -181,6 +181,8 @@ class ShrunkCovariance(SingleShrinkageModel):
         Returns
         -------
         CandidateScorer
+            Yields the scores for each element of `shrinkage.grid`, in this order. With covariances by class,
+            all classes have the same shrinkage.
         """
         grid = np.array(self.shrinkage.grid)
         moments = limit_scales(moments)

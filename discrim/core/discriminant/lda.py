@@ -517,8 +517,7 @@ class LDAFit(NormalFit):
     def unbiased_covariance(self) -> Covariance:
         """Return the covariance with divisor `residual_df`.
 
-        Raises an error if the weights leave fewer degrees of freedom than there are columns; see
-        `too_little_weight_error`.
+        Raises CoreNotSupportedError if the weights leave fewer degrees of freedom than there are columns.
         """
         if not self.has_enough_df:
             raise too_little_weight_error(self.moments.total, self.moments.n_classes, self.moments.n_columns)

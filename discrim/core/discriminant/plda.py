@@ -416,7 +416,7 @@ def fit_plda(
     Parameters
     ----------
     moments : ClassMoments
-        Pooled, with a regular covariance within classes.
+        Pooled, with a nonsingular covariance within classes.
     prior : (K,) float
         Prior probabilities of the classes.
     components : int, optional

@@ -85,7 +85,7 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, require_plugin_method
 
 MAX_SINGULAR_RESIDUAL = 1e-13
-"""Residual of a column on the others, relative to its length, at or below which a mixture is singular."""
+"""Residual of a column on earlier ones, relative to its length, at or below which a mixture is singular."""
 
 MIN_ACCURATE_RIDGE = 1e-2
 """Share of the ridge in a mixture at or above which scatters are as accurate as their roots."""
