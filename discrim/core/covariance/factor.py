@@ -1024,7 +1024,7 @@ class _LeaveOneOutFactors:
     def n_leading_eigenvalues(self) -> int:
         """Return how many of the largest eigenvalues have to be computed without a row.
 
-        All eigenvalues are required by BIC, if eigenvalues are tied, or if a few are not faster.
+        It is the number of all r axes for BIC, if eigenvalues are tied, or if a few are not faster.
         """
         eigenvalues = self.spectrum.eigenvalues
         method = self.factors.options.method

@@ -142,7 +142,7 @@ class NormalFit(ABC):
         return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
-        """Return the normal distributions of the classes with another log prior (K,)."""
+        """Return the normal distributions of the classes with this log prior (K,) and without rows."""
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:

@@ -1167,7 +1167,7 @@ def _pivoted_cholesky(scatter: Floats, max_rank: int) -> Floats:
     Returns
     -------
     (r, p) float
-        F with F'F the scatter.
+        F with F'F the scatter up to rounding; r is its numerical rank, at most `max_rank`.
     """
     diagonal = np.diagonal(scatter)
     root, pivots, rank, _ = lapack.dpstrf(scatter, tol=EPS * float(diagonal.max()))
