@@ -63,6 +63,7 @@ class BoundedValue(NamedTuple):
     error_bound : float
         Bound of the absolute error; for random points half the width of a 99 % interval.
     method : {"exact", "sum", "quadrature", "Monte Carlo", "quasi-Monte Carlo"}
+        How the value was computed; "sum" if a sum over a discrete distribution omits some values.
     is_sampled : bool
         Whether the value is a mean over random points.
     """
@@ -84,7 +85,8 @@ def mean_over_points(
 ) -> BoundedValue:
     """Estimate the mean of a function over the distribution by random points of the classes.
 
-    The error bound is half the width of the 99 % interval of the mean.
+    The mean is the sum over the classes of the prior times the mean within the class. The error bound is half
+    the width of the 99 % interval of the mean.
 
     If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
     points with probability (1 - q)^n, which is at least 1 - 0.99 for q up to ln(100)/n; the bound is then at
@@ -101,15 +103,21 @@ def mean_over_points(
     max_value : float
         Maximum of the function.
     draws : int
-        Number of points of each class.
+        Approximate number of points of each class; quasi-random points are rounded up to a power of two in
+        each of `N_REPLICATES` parts.
     seed : int or None
-        Seed of the random points.
+        Seed of the random points; None for a different one in every call.
     progress : callable, optional
         Called with 1 after each of the `N_REPLICATES` parts of the points of a class.
 
     Returns
     -------
     BoundedValue
+
+    Raises
+    ------
+    CoreNotSupportedError
+        The function is not finite at a point of a class.
     """
     from scipy.special import stdtrit
 
@@ -170,6 +178,12 @@ def _quasi_points(density: Density, size: int, rng: np.random.Generator) -> Floa
     Returns
     -------
     (size, p) float
+        With `size` rounded up.
+
+    Raises
+    ------
+    CoreNotSupportedError
+        The density is neither normal nor t.
     """
     from scipy.special import chdtri, ndtri
     from scipy.stats import qmc
@@ -225,7 +239,7 @@ class MassDistribution:
     Attributes
     ----------
     mass : (K, V) float
-        Probabilities of the listed values in each class.
+        Probabilities of the V listed values in each of K classes, without the prior.
     points : (V, p) float
         The values if they are numeric, otherwise their positions (V, 1).
     unlisted_mass : (K,) float
@@ -244,7 +258,7 @@ class MassDistribution:
 
 @dataclass(frozen=True, slots=True)
 class DensityDistribution:
-    """Class densities of one dimension; all are continuous or all are discrete.
+    """Class densities of x with the same number of columns; all are continuous or all are discrete.
 
     Attributes
     ----------
@@ -271,23 +285,31 @@ class DensityDistribution:
 
     @property
     def is_on_line(self) -> bool:
-        """Whether x is univariate and continuous; integrals are then computed by quadrature."""
+        """Whether x is univariate, continuous and not a `RowDensity`; integrals are then by quadrature."""
         return not self.is_discrete and not any(isinstance(density, RowDensity) for density in self.densities)
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log densities (m, K) of rows x (m, p)."""
+        """Return the log densities, or log probabilities, (m, K) of rows x (m, p).
+
+        Of singular classes, only those of the smallest rank whose plane contains the row have a density; see
+        `keep_smallest_rank`.
+        """
         logs = np.empty((len(x), self.n_classes), order="F")
         for column, density in zip(logs.T, self.densities, strict=True):
             column[:] = density.log_density(x)
         return keep_smallest_rank(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
-        """Means and covariances of the classes; None unless all are normal."""
+        """Return means and covariances of the classes; None unless all are normal."""
         normals = [density.normal for density in self.densities if density.normal is not None]
         return normals if len(normals) == self.n_classes else None
 
     def enumerate_values(self) -> MassDistribution | None:
-        """Table of probabilities if x is univariate and discrete with few enough values; otherwise None."""
+        """Return the table of probabilities if x is univariate and discrete; otherwise None.
+
+        None also if the values that can be listed (`MAX_LISTED_VALUES`) omit a probability above
+        `MAX_UNLISTED_MASS` in a class.
+        """
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
         if not self.is_discrete or len(densities) < self.n_classes:
             return None
@@ -310,16 +332,16 @@ class DecisionIntervals:
     Attributes
     ----------
     edges : (r + 1,) float
-        Ends of the intervals, ascending.
+        Ends of the intervals, ascending; the first and the last are the support's ends, possibly infinite.
     codes : (r,) int
-        Class assigned in each interval; -1 if all densities are zero.
+        Decision in each interval, usually a class; -1 if all densities are zero.
     """
 
     edges: Floats
     codes: Codes
 
     def codes_at(self, x: Floats) -> Codes:
-        """Return the decisions (m,), class codes, at points (m,)."""
+        """Return the decisions (m,), class codes, at points (m,); an edge belongs to the upper interval."""
         return np.asarray(self.codes[np.searchsorted(self.edges[1:-1], x, side="right")])
 
 
@@ -347,11 +369,11 @@ def bayes_risk(
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
     draws : int
-        Number of random points of each class.
+        Number of random points of each class, if they are needed; see `mean_over_points`.
     seed : int or None
         Seed of the random points.
     progress : callable, optional
-        Called with the number of finished parts.
+        Called with 1 after each part of the random points.
 
     Returns
     -------
@@ -403,7 +425,9 @@ def bayes_risk(
 
 
 def _risk_of_two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> float | None:
-    """Bayes risk of two normal classes with equal covariance; None for any other distribution.
+    """Return the Bayes risk of two normal classes with equal covariance; None for any other distribution.
+
+    None also if an error does not cost more than the correct decision.
 
     With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
     is a_0 Phi(-D/2 + ln(a_1/a_0)/D) + a_1 Phi(-D/2 - ln(a_1/a_0)/D), plus the costs of correct decisions.
@@ -439,7 +463,7 @@ def _risk_of_two_normals(distribution: DensityDistribution, prior: Floats, costs
 
 
 def _posteriors(distribution: DensityDistribution, x: Floats, prior: Floats) -> Floats:
-    """Posterior probabilities (m, K) of rows x (m, p)."""
+    """Return the posterior probabilities (m, K) of rows x (m, p) under a prior (K,); NaN without density."""
     return np.exp(rules.log_posteriors(rules.joint_scores(distribution.log_densities(x), prior)))
 
 
@@ -509,7 +533,7 @@ def decision_intervals(distribution: DensityDistribution, decide: Decide) -> Dec
     Parameters
     ----------
     distribution : DensityDistribution
-        The grid has 32 points between each two of its quantiles.
+        Distribution of x on the line; the grid has 32 points between each two of its quantiles.
     decide : callable
         Maps points (m,) to codes (m,).
 
@@ -549,7 +573,7 @@ def _line_grid(distribution: DensityDistribution, n_points: int) -> Floats:
 
 
 def _landmarks_with_tails(density: ScipyDensity | FunctionDensity) -> Floats:
-    """Quantiles of a density and points in its tails.
+    """Return quantiles of a density and points in its tails, ascending.
 
     The remaining mass of a narrow class may lie near its last quantile, between quantiles of a wide class.
     """
@@ -561,7 +585,7 @@ def _landmarks_with_tails(density: ScipyDensity | FunctionDensity) -> Floats:
 def _locate_intervals(
     ends: tuple[float, float], grid: Floats, codes: Codes, decide: Decide
 ) -> DecisionIntervals:
-    """Intervals of constant decision from decisions on a grid; bisection locates the changes.
+    """Return intervals of constant decision from decisions on a grid; bisection locates the changes.
 
     Parameters
     ----------
@@ -598,13 +622,13 @@ def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | Fu
 
 
 def _support_ends(distribution: DensityDistribution) -> tuple[float, float]:
-    """Smallest and largest point of the supports of the classes."""
+    """Return the smallest and the largest point of the supports of the classes, which may be infinite."""
     supports = [density.support for density in _line_densities(distribution)]
     return min(low for low, _ in supports), max(high for _, high in supports)
 
 
 def _bayes_intervals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> DecisionIntervals:
-    """Decision intervals of the Bayes rule."""
+    """Return the decision intervals of the Bayes rule for a prior (K,) and costs (K, K)."""
 
     def best(x: Floats) -> Codes:
         """Return the decisions of the Bayes rule at points (m,)."""
@@ -661,11 +685,11 @@ def excess_risk(
     decide : callable
         The rule: maps x (m, p), for a `MassDistribution` its points, to class codes (m,).
     draws : int
-        Number of random points of each class.
+        Number of random points of each class, if they are needed; see `mean_over_points`.
     seed : int or None
         Seed of the random points.
     progress : callable, optional
-        Called with the number of finished parts.
+        Called with 1 after each part of the random points.
 
     Returns
     -------
@@ -694,7 +718,7 @@ def excess_risk(
 def _excess_on_line(
     distribution: DensityDistribution, prior: Floats, costs: Floats, decide: Decide
 ) -> BoundedValue:
-    """Excess risk of a rule for univariate continuous x, by quadrature.
+    """Compute the excess risk of a rule for univariate continuous x, by quadrature.
 
     Parameters
     ----------
@@ -759,6 +783,8 @@ Affinity = Callable[[float], float]
 class PairBound(NamedTuple):
     """Bounds on the contribution of two classes to the Bayes error.
 
+    The contribution is the integral of min(pi_0 f_0, pi_1 f_1); the priors need not sum to one.
+
     Attributes
     ----------
     exponent : float
@@ -781,14 +807,14 @@ class PairBound(NamedTuple):
 def pair_bound(
     affinity: Affinity, first_prior: float, second_prior: float, log_lower: float | None = None
 ) -> PairBound:
-    """Compute bounds on the contribution of two classes to the Bayes error.
+    """Compute bounds on the contribution of two classes to the Bayes error; see `PairBound`.
 
     Parameters
     ----------
     affinity : callable
         Maps s to the logarithm of the integral of f_0^s f_1^(1-s), a convex function.
     first_prior, second_prior : float
-        Prior probabilities.
+        Prior probabilities of the classes of f_0 and f_1; all bounds are zero if one of them is zero.
     log_lower : float, optional
         Lower bound of the log affinity at s = 1/2 that allows for the error of the integral.
 
@@ -842,7 +868,7 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
 def log_affinity(
     distribution: MassDistribution | DensityDistribution, i: int, j: int, draws: int, seed: int | None
 ) -> tuple[Affinity, float | None]:
-    """Log affinity of two classes as a function of the Chernoff exponent s.
+    """Return the log affinity of two classes as a function of the Chernoff exponent s.
 
     The affinity is the integral (or sum) of f_i^s f_j^(1-s). It is exact for normal densities and for masses,
     computed by quadrature for other densities on a line, and by Monte Carlo in all other cases.
@@ -861,7 +887,7 @@ def log_affinity(
     Returns
     -------
     affinity : callable
-        Maps s in [0, 1] to the log affinity.
+        Maps s in [0, 1] to the log affinity; with quadrature, to an upper bound that includes its error.
     log_lower : float or None
         Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
     """
@@ -891,7 +917,7 @@ def is_of_full_rank(cov: Floats) -> bool:
 
 
 def _density_powers(first: Floats, second: Floats, s: float) -> Floats:
-    """f_0^s f_1^(1-s) from log densities; zero if either is zero or infinite."""
+    """Return f_0^s f_1^(1-s) (m,) from log densities (m,); zero if either is zero or infinite."""
     finite = np.isfinite(first) & np.isfinite(second)
     products = np.zeros(np.shape(first))
     with np.errstate(over="ignore"):
@@ -900,12 +926,12 @@ def _density_powers(first: Floats, second: Floats, s: float) -> Floats:
 
 
 def _safe_log(value: float) -> float:
-    """Logarithm; minus infinity for zero."""
+    """Return the logarithm; minus infinity for zero and negative values."""
     return float(np.log(value)) if value > 0 else -np.inf
 
 
 def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
-    """Log affinity by quadrature, increased by its error bound to keep upper bounds valid.
+    """Return the log affinity by quadrature, increased by its error bound to keep upper bounds valid.
 
     Probabilities d_0 and d_1 that the panels missed contribute at most d_0^s d_1^(1-s), by Hoelder's
     inequality.
@@ -914,7 +940,7 @@ def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
     -------
     affinity : callable
     log_lower : float
-        Lower bound at s = 1/2.
+        Log of a lower bound of the affinity at s = 1/2.
     """
     breaks = integration_breaks(pair)
 

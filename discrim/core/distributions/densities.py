@@ -51,13 +51,13 @@ def call_density(
     Parameters
     ----------
     distribution : object
-        The distribution, for messages.
+        The distribution, whose repr is part of messages.
     function : callable
         Function to call.
     *arguments
         Arguments of the function.
     points : int
-        Number of points.
+        Number of points, for each of which a value is expected.
     dim : int
         Number of columns of the values; 0 for a 1-d array.
     **options
@@ -70,7 +70,7 @@ def call_density(
     Raises
     ------
     CoreDataError
-        If the function raises an error or returns something else.
+        If the function raises an error, or returns values that are not numeric or of another number.
     """
     try:
         result = function(*arguments, **options)
@@ -103,7 +103,7 @@ def call_density(
 
 
 def short_repr(value: Any) -> str:
-    """Return the repr of an object, shortened for a message."""
+    """Return the repr of an object, shortened to 80 characters."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
@@ -164,11 +164,14 @@ class NormalSubspace:
         )
 
     def distances(self, deviations: Floats) -> Floats:
-        """Mahalanobis distances (m,) within the plane of rows minus the mean (m, p)."""
+        """Return the unsquared Mahalanobis distances (m,) within the plane of rows minus the mean (m, p)."""
         return np.asarray(np.sqrt(((deviations / self.unit @ self.axes / self.sd) ** 2).sum(axis=-1)))
 
     def log_density(self, x: Floats, mean: Floats) -> Floats:
-        """Log density (m,) on the plane of rows x (m, p); minus infinity outside the plane."""
+        """Return the log density (m,) on the plane of rows x (m, p), for a mean (p,).
+
+        It refers to the volume of r dimensions, and is minus infinity outside the plane.
+        """
         deviations = x - mean
         logs = -0.5 * (self.distances(deviations) ** 2 + len(self.sd) * np.log(2 * np.pi)) - self.log_volume
         return np.where(self.contains(deviations, np.abs(mean)), logs, -np.inf)
@@ -188,12 +191,15 @@ def subspace_of(cov: Floats) -> NormalSubspace:
 
 
 def covariance_rank(cov: Floats) -> int:
-    """Rank of a covariance (p, p)."""
+    """Return the rank of a covariance (p, p), up to rounding."""
     return len(subspace_of(cov).sd)
 
 
 def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
-    """Mahalanobis distance of two means (p,); infinite if the difference is outside the subspace."""
+    """Return the unsquared Mahalanobis distance of two means (p,) under a covariance (p, p).
+
+    It is infinite if the covariance is singular and the difference is outside its subspace.
+    """
     mean_difference = second - first
     plane = subspace_of(cov)
     if len(plane.sd) == len(cov):
@@ -204,7 +210,9 @@ def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
 
 
 def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
-    """Set log densities of a class to minus infinity at points on the subspace of a class of smaller rank.
+    """Replace log densities by minus infinity at points on the subspace of a class of smaller rank.
+
+    Classes with minus infinity at a point do not have the point on their subspace.
 
     Parameters
     ----------
@@ -216,6 +224,7 @@ def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
     Returns
     -------
     (m, K) float
+        The array itself if all ranks are equal, otherwise a new one.
     """
     if (ranks == ranks[0]).all():
         return logs
@@ -224,6 +233,7 @@ def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
 
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)
+"""Points and weights of Gauss-Legendre quadrature on (-1, 1)."""
 
 PANELS_PER_CHUNK = 256
 """Number of panels that are evaluated together."""
@@ -239,6 +249,7 @@ MIN_ERROR_FRACTION = 0.25
 """Minimum error of a panel as a fraction of its previous change."""
 
 PanelIntegrals = Callable[[Codes, Floats, Floats], Floats]
+"""Function of panel types (n,) and ends (n,) and (n,) that returns the integrals (n, q); see `_refine`."""
 
 MAX_PANELS = 20_000
 """Maximum number of panels of one level. More are not refined, and the error bound includes them."""
@@ -262,6 +273,7 @@ def integrate(
     Returns
     -------
     value, bound : (q,) float
+        Integrals and bounds of their absolute errors.
 
     Examples
     --------
@@ -312,17 +324,18 @@ def _refine(
     Parameters
     ----------
     panel : callable
-        Integrals (n, q) of panels.
+        Maps panel types and ends of n panels to their integrals (n, q).
     panel_types : (n,) int
         0 for a panel between finite ends, -1 and 1 for the lower and upper tail.
     low, high : (n,) float
-        Ends of the panels.
+        Ends of the panels; in a tail, ends in the variable t from 0 to 1 of `integrate`.
     rtol : float or (q,) float
         Error tolerance of a panel relative to the integral.
 
     Returns
     -------
     value, bound : (q,) float
+        Integrals and bounds of their absolute errors.
     """
     coarse = panel(panel_types, low, high)
     previous_change = np.full(coarse.shape, np.inf)
@@ -378,7 +391,7 @@ def cumulative_integral(
     Returns
     -------
     points, integrals : (c,) float
-        The integrals start at zero.
+        Points from the first to the last break, and integrals from the first break to each of them.
     """
     low, high = breaks[:-1], breaks[1:]
     finished: list[tuple[Floats, Floats]] = []
@@ -408,6 +421,7 @@ TAIL_PROBABILITIES = np.array([1e-15, 1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.03,
 """Tail probabilities of the quantiles that locate the mass."""
 
 MIN_POSITIVE = float(np.finfo(float).tiny)
+"""Smallest normal float64; a smaller variance has lost digits."""
 
 NEGLIGIBLE_PROBABILITY = 1e-30
 """Probability of values of a discrete variable that may be left out."""
@@ -441,7 +455,7 @@ class StudentTParameters(NamedTuple):
     log_peak: float
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density (m,) of points (m,)."""
+        """Return the log density (m,) of points (m,)."""
         z = (x - self.centre) / self.scale
         if np.isinf(self.df):
             return np.asarray(self.log_peak - z**2 / 2)
@@ -466,7 +480,10 @@ class ScipyDensity:
     dim = rank = 1
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density, or log probability if discrete, (m,) of rows x (m, 1)."""
+        """Return the log density, or log probability if discrete, (m,) of rows x (m, 1).
+
+        That of a von Mises distribution is minus infinity outside [-pi, pi].
+        """
         log = self.frozen.logpmf if self.is_discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self._parameters is not None:
@@ -504,7 +521,7 @@ class ScipyDensity:
 
     @property
     def support(self) -> tuple[float, float]:
-        """Lower and upper end of the support."""
+        """Lower and upper end of the support, which may be infinite; [-pi, pi] for von Mises."""
         low, high = (-np.pi, np.pi) if self._is_circular else self.frozen.support()
         return float(low), float(high)
 
@@ -521,10 +538,12 @@ class ScipyDensity:
         return np.asarray(points[np.isfinite(points) & (points >= low) & (points <= high)])
 
     def list_values(self, max_values: int) -> Floats:
-        """Values of a discrete distribution around its median, at most about `max_values`.
+        """Return possible values (v,) of a discrete distribution, with steps of one unless scipy lists them.
 
-        The range is extended until the remaining probability is negligible. Empty if there is no median or
-        whole numbers near it are not distinct in float64.
+        They are the values around the median, at most about `max_values` (at least 129 within the support);
+        the range is extended until the remaining probability is negligible. Empty if there is no median or
+        whole numbers near it are not distinct in float64. If the distribution lists its values (`xk`), all of
+        these are returned.
         """
         listed_values = getattr(getattr(self.frozen, "dist", None), "xk", None)
         if listed_values is not None:
@@ -545,9 +564,10 @@ class ScipyDensity:
         return np.asarray(low + np.arange(round(high - low) + 1.0))
 
     def tail_probability(self, low: float, high: float) -> float:
-        """Probability of values below `low` or above `high`, for a discrete distribution with steps of one.
+        """Return the probability of values below `low` or above `high`, for a discrete distribution.
 
-        The distribution function is evaluated at `low` - 0.5, because it would include `low`.
+        `low` is a possible value, and no other possible value is within 0.5 below it: the distribution
+        function is evaluated at `low` - 0.5, because at `low` it would include the value itself.
         """
         above = self.frozen.sf if hasattr(self.frozen, "sf") else self.frozen.ccdf
         return float(self.frozen.cdf(low - 0.5) + above(high))
@@ -590,7 +610,10 @@ class RowDensity:
     is_discrete: bool
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density, or log probability if discrete, (m,) of rows x (m, p)."""
+        """Return the log density, or log probability if discrete, (m,) of rows x (m, p).
+
+        It is minus infinity for rows outside the support, such as non-integers of a discrete distribution.
+        """
         if self._subspace is not None and self.normal is not None:
             return self._subspace.log_density(x, self.normal.mean)
         if self.is_discrete:
@@ -642,7 +665,7 @@ class RowDensity:
 
     @property
     def student_t(self) -> tuple[Normal, float] | None:
-        """Location and shape, and degrees of freedom, of a multivariate t; otherwise None."""
+        """Location (p,) and shape (p, p) as `Normal`, and degrees of freedom, of a t; None if not a t."""
         if type(self.frozen).__name__ != "multivariate_t_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.loc), np.atleast_2d(self.frozen.shape)), float(self.frozen.df)
@@ -666,7 +689,7 @@ class FunctionDensity:
         return values
 
     def log_density(self, x: Floats) -> Floats:
-        """Log density (m,) of rows x (m, 1)."""
+        """Return the log density (m,) of rows x (m, 1); minus infinity for zero densities."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.values(x[:, 0])))
 
@@ -696,10 +719,14 @@ class FunctionDensity:
 
 
 Density = ScipyDensity | RowDensity | FunctionDensity
+"""Density of one class; all have `dim`, `rank`, `is_discrete`, `normal`, `log_density` and `draw`."""
 
 
 def to_density(distribution: Any) -> Density:
     """Convert a distribution or a density function of the user to a `Density`.
+
+    A distribution is a frozen distribution of scipy.stats, of the old or the new interface; a function maps
+    points (m,) to densities (m,). Densities that are not defined by scipy are checked by quadrature.
 
     Raises
     ------
@@ -723,7 +750,10 @@ def is_defined_by_scipy(frozen: Any) -> bool:
 
 
 def _density_from_scipy(distribution: Any) -> Density:
-    """Convert a distribution of scipy.stats to a `Density`; raise an error for invalid parameters."""
+    """Convert a distribution of scipy.stats to a `Density`; raises the errors of `to_density`.
+
+    A multivariate normal distribution of one dimension becomes a `ScipyDensity`.
+    """
     class_names = {base.__name__ for base in type(distribution).__mro__}
     is_old_interface = {"rv_frozen", "rv_continuous", "rv_discrete"} & class_names
     is_new_interface = {"UnivariateDistribution", "_ProbabilityDistribution"} & class_names
@@ -771,7 +801,7 @@ def _density_from_scipy(distribution: Any) -> Density:
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
-    """Raise an error if a univariate density is negative or does not integrate to one."""
+    """Raise CoreDataError if a univariate density is negative or does not integrate to one."""
     low, high = density.support
     breaks = np.concatenate([[low], EVALUATION_GRID, [high]])
     breaks = np.unique(breaks[(breaks >= low) & (breaks <= high)])

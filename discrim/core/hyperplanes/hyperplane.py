@@ -50,9 +50,9 @@ class NearestPoint(NamedTuple):
     Attributes
     ----------
     point : (p,) float
-        Zero up to rounding if the hull contains the origin.
+        The nearest point; zero up to rounding if the hull contains the origin.
     keys : list
-        Names of the points of the corral.
+        Names, given by the caller, of the s points of which it is a weighted mean (the corral).
     weights : (s,) float
         Positive weights of these points; they sum to one.
     """
@@ -71,7 +71,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
         Maps a direction w (p,) to the name and the coordinates (p,) of a point p of the hull with the
         smallest w'p.
     start : (p,) float
-        First direction.
+        First direction; the search starts at the lowest point along it.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def nearest_point(lowest: Callable[[Floats], tuple[Hashable, Floats]], start: Fl
     Raises
     ------
     CoreNotSupportedError
-        If the search does not end.
+        If the search does not end after `MAX_ADDED_POINTS` points.
 
     Examples
     --------
@@ -139,7 +139,9 @@ def _add_to_corral(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corr
     Returns
     -------
     corral : _Corral
+        Unchanged if the new point does not reduce the distance.
     nearest : (p,) float
+        Nearest point of its hull.
     """
     keys = [*corral.keys, key]
     points = np.column_stack([corral.points, point])
@@ -200,7 +202,7 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
 
 
 def positive_row_masks(codes: Codes, n_classes: int) -> list[Mask]:
-    """Return a mask (n,) of the positive rows of each plane.
+    """Return a mask (n,) of the positive rows of each plane, for codes (n,) from 0.
 
     For two classes there is one plane, with the second class positive; for K > 2 classes there are K planes,
     each with one class positive.
@@ -209,7 +211,7 @@ def positive_row_masks(codes: Codes, n_classes: int) -> list[Mask]:
 
 
 def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
-    """Return the rule whose scores are 0 and x'b + c for two classes, or the value of each class's plane.
+    """Return the rule whose scores are 0 and (x - origin)'b + c for two classes, or the value of each plane.
 
     Parameters
     ----------
@@ -236,7 +238,7 @@ TOUCHING_TOLERANCE = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OptimalPlane:
-    """The optimal plane x'coef + intercept = 0, scaled to values 1 and -1 at the support points.
+    """The optimal plane x'coef + intercept = 0, scaled to values y = 1 and -1 at the support points.
 
     Attributes
     ----------
@@ -272,7 +274,7 @@ class OptimalPlane:
 
     @property
     def margin(self) -> float:
-        """Distance from the plane to the nearest row."""
+        """Distance from the plane to the nearest row, 1 / |coef|."""
         return 1 / float(np.hypot.reduce(self.coef))
 
 
@@ -301,11 +303,14 @@ class HyperplaneFit:
     estimated_prior = True
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Return the rule with scores 0 and x'b + b_0; prior, method and convention are ignored."""
+        """Return the rule with scores 0 and (x - origin)'b + b_0; all arguments are ignored."""
         return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
 
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
-        """Fit the plane to other rows x (n, p) with classes 0 and 1; return None if the hulls touch."""
+        """Return a copy with the plane of other rows x (n, p) of classes 0 and 1; None if the hulls touch.
+
+        Moments and prior are not recomputed.
+        """
         # Any origin close to the rows is suitable, unless the number of columns differs.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
         plane = optimal_plane(x - origin, codes == 1)
@@ -319,9 +324,9 @@ class CommonPoint:
     Attributes
     ----------
     rows : (s,) int
-        Positions of the rows.
+        Positions of rows of both classes, ascending.
     weights : (s,) float
-        Weights that sum to one in each class and yield the same mean for both.
+        Weights that sum to one in each class and yield the same weighted mean for both.
     """
 
     rows: Codes
@@ -340,9 +345,9 @@ def fit_hyperplane(
     codes : (n,) int
         Class of each row, 0 or 1.
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows; stored, not used.
     prior : (2,) float
-        Prior probabilities of the classes.
+        Class proportions; stored, not used.
 
     Returns
     -------
@@ -362,7 +367,7 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     x : (n, p) float
         Rows minus an origin close to them.
     positive : (n,) bool
-        Both kinds of rows are present.
+        Rows on the positive side, at least one but not all.
 
     Returns
     -------
@@ -503,7 +508,7 @@ def largest_margin(signed: Floats) -> float:
     Parameters
     ----------
     signed : (n, p) float
-        Rows, those of the one class with the opposite sign.
+        Rows, one class multiplied by -1; a column of ones (with the same sign) gives planes an intercept.
 
     Returns
     -------

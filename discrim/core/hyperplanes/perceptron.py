@@ -48,14 +48,14 @@ def left_out_planes(
     counts_all_errors: bool,
     progress: Callable[[], object] = lambda: None,
 ) -> Floats:
-    """Run the perceptron rule without each row; return the coefficients of the last pass or the pocket.
+    """Run the perceptron rule without each row, with a step of one.
 
     Parameters
     ----------
     signed : (n, p + 1) float
-        Rows y (1, x), scaled to prevent overflow of products.
+        Rows y (1, x) for classes y = 1 and -1, scaled to prevent overflow of products.
     start : (p + 1,) float
-        Coefficients at the start of every run.
+        Coefficients at the start of every run, intercept first.
     passes : int
         Maximum number of passes.
     seed : int or None
@@ -68,6 +68,8 @@ def left_out_planes(
     Returns
     -------
     (n, p + 1) float
+        Coefficients without each row, in units of the step and of `signed`: those of the last pass if it had
+        no update, otherwise those of the pocket.
 
     Examples
     --------
@@ -91,7 +93,7 @@ def left_out_planes(
 
 
 class _LeftOutRuns:
-    """State of m runs that each leave out one row.
+    """State of m runs that each leave out one row; the runs that have ended are removed.
 
     Parameters
     ----------
@@ -215,9 +217,10 @@ class PerceptronResult:
         class.
     losses : (passes,) float
         Sum of -y z'b over the rows on the wrong side at the end of each pass.
-    errors, margin : int, float
-        Number of errors of the stored plane, and its smallest distance from a row, negative for a row on the
-        wrong side; zero if all slopes are zero.
+    errors : int
+        Number of errors of the stored plane, the one of `coef`.
+    margin : float
+        Its smallest distance from a row, negative if a row is on the wrong side; zero if all slopes are zero.
     best_pass : int
         The pass, numbered from 1, in which the stored plane was found.
     """
@@ -327,9 +330,9 @@ def first_updates(
     Returns
     -------
     rows : (u,) int
-        Row of each update.
+        Row of each update; fewer than `max_updates` if the rule converges.
     coef : (u, p + 1) float
-        Coefficients after each update.
+        Coefficients after each update, intercept first.
 
     Examples
     --------
@@ -368,7 +371,7 @@ def first_updates(
 
 
 def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
-    """Rows y (1, x) divided by a power of two, and this unit.
+    """Return rows y (1, x) divided by a power of two, and this unit.
 
     Coefficients are counted in steps and in this unit: updates do not depend on the rounding of the step, and
     squares of rows do not overflow.
@@ -403,9 +406,9 @@ class _PerceptronRun:
     Parameters
     ----------
     signed : (n, p + 1) float
-        Rows y (1, x).
+        Scaled rows y (1, x).
     start : (p + 1,) float
-        Coefficients at the start.
+        Coefficients at the start, in units of the step.
     """
 
     def __init__(self, signed: Floats, start: Floats) -> None:
@@ -455,7 +458,7 @@ class _PerceptronRun:
         return errors
 
     def loss(self) -> float:
-        """Perceptron criterion: sum of -y z'b over the rows on the wrong side."""
+        """Return the perceptron criterion: the sum of -y z'b over the rows on the wrong side."""
         return float(np.maximum(-(self.signed @ self.coef), 0.0).sum())
 
 
@@ -463,7 +466,8 @@ class _PerceptronRun:
 class PerceptronFit:
     """Perceptron for two classes, or one plane for each of several classes against the rest.
 
-    The rule does not use the prior (K,), the class proportions.
+    There are P planes: one for two classes, with the second class positive, or K for K > 2 classes. The rule
+    does not use the prior (K,), the class proportions.
 
     Attributes
     ----------
@@ -483,8 +487,10 @@ class PerceptronFit:
         For each plane: whether the classes are separable, whether the rule converged, passes, updates,
         errors, margin, and the bound on the number of updates to the power of -1/2 (m/R if starting at
         zero, with m the largest margin), zero if there is no bound.
-    history, losses : (h, 4) float, (h,) float
-        Plane, pass, updates and errors; and the perceptron criterion at the end of each pass.
+    history : (h, 4) float
+        For each pass of each plane: plane (from 0), pass (from 1), updates, and errors at its end.
+    losses : (h,) float
+        Perceptron criterion at the end of each of these passes.
     start : (p + 1, P) float or None
         Starting coefficients; None for zeros.
     best_passes : tuple of int
@@ -523,16 +529,16 @@ class PerceptronFit:
             raise InvalidStateError("its starting coefficients are not finite in units of its step")
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Return the rule that assigns rows by the side of the plane, or to the plane of the largest value.
+        """Return the rule that assigns rows by the side of the plane, or to the class of the largest value.
 
         Prior, method and convention are ignored.
         """
         return plane_rule(np.zeros(len(self.coef) - 1), self.coef[1:], self.coef[0])
 
     def of_classes(self, keep: Codes) -> PerceptronFit:
-        """Return the fit with the passes and starts of the planes of classes (C,), for a refit to them.
+        """Return a copy with the passes and starts of the planes of classes at positions (C,), for a refit.
 
-        Two classes have one plane.
+        Two classes have one plane. The other fields still are of all classes.
         """
         passes = self.passes
         start = self.start
@@ -542,14 +548,17 @@ class PerceptronFit:
         return replace(self, passes=passes, start=start)
 
     def refit(self, x: Floats, codes: Codes) -> PerceptronFit:
-        """Return the fit with the coefficients of the rule on other rows (n, p); only `coef` is updated."""
+        """Return the fit with the coefficients of the rule on other rows x (n, p) of classes codes (n,).
+
+        Only `coef` is updated.
+        """
         runs = _run_planes(x, codes, self.moments.n_classes, self.step, self.passes, self.seed, self.start)
         return replace(self, coef=np.column_stack([run.coef for run in runs]))
 
     def leave_one_out_scores(
         self, x: Floats, codes: Codes, progress: Callable[[], object] = lambda: None
     ) -> Floats:
-        """Scores (n, K) of the rows of the fit, each from the rule without the row.
+        """Return scores of the rows of the fit, each from the rule without the row.
 
         Parameters
         ----------
@@ -563,6 +572,7 @@ class PerceptronFit:
         Returns
         -------
         (n, K) float
+            Value of the plane of each class; for two classes zero and the value of the plane.
         """
         scores = np.zeros((len(x), self.moments.n_classes))
         starts = _plane_starts(self.start, len(self.passes))
@@ -606,17 +616,17 @@ def fit_perceptron(
     codes : (n,) int
         Class of each row.
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows, stored; they show the number of classes.
     prior : (K,) float
-        Class proportions.
+        Class proportions; stored, not used.
     step : float
         Factor of the updates.
     passes : int or None
-        Maximum number of passes; None for `DEFAULT_MAX_PASSES`.
+        Maximum number of passes of every plane; None for `DEFAULT_MAX_PASSES`, by whether it can separate.
     seed : int or None
         Seed of the order of the rows; None for the order of the table.
     start : (p + 1, P) float, optional
-        Starting coefficients of each plane, intercepts first.
+        Starting coefficients of each of the P planes, intercepts first; zeros by default.
 
     Returns
     -------
@@ -718,12 +728,12 @@ def _run_planes(
 
 
 def _plane_starts(start: Floats | None, planes: int) -> list[Floats | None]:
-    """Split starting coefficients (p + 1, P) by plane; None for zeros."""
+    """Return starting coefficients (p + 1, P) as a list by plane; a list of `planes` times None for None."""
     return [None] * planes if start is None else list(start.T)
 
 
 def _inverse_root_update_bound(x: Floats, positive: Mask, start: Floats | None) -> float:
-    """Return the bound on the number of updates of the rule, to the power of -1/2.
+    """Return the bound on the number of updates of the rule, to the power of -1/2; zero without a margin.
 
     Parameters
     ----------

@@ -64,7 +64,9 @@ from discrim.core.regression.newton import Information
 
 
 class Differences:
-    """Differences eta_y - eta_k (K, n) between the own class y of each row and each other class k.
+    """Differences eta_y - eta_k (K, n) between the own class y of each of n rows and each other class k.
+
+    Linear functions eta_k of the rows have coefficients (p + 1, K), the constant first.
 
     Parameters
     ----------
@@ -85,18 +87,21 @@ class Differences:
         self.other_class_mask[self.own_class_index] = False
 
     def own_minus_others(self, coef: Floats) -> Floats:
-        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); zero for the class y."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); zero for k = y."""
         eta = coef.T @ self.columns
         return np.asarray(eta[self.own_class_index] - eta)
 
     def leads_over_others(self, coef: Floats) -> Floats:
-        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); infinite for the class y."""
+        """Return differences eta_y - eta_k (K, n) at coefficients (p + 1, K); infinite for k = y."""
         differences = self.own_minus_others(coef)
         differences[self.own_class_index] = np.inf
         return differences
 
     def to_matrix(self, values: Floats) -> Floats:
-        """Return coefficients (p + 1, K), zero for the first class, from a vector of all others."""
+        """Return coefficients (p + 1, K), zero for the first class, from a vector of the others.
+
+        The vector ((K - 1)(p + 1),) contains the coefficients of one class after the other.
+        """
         p1 = len(self.columns)
         return np.column_stack([np.zeros(p1), values.reshape(self.n_classes - 1, p1).T])
 
@@ -286,6 +291,7 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         probabilities : (K, n) float
+            Probabilities of the classes for each row.
 
         Returns
         -------
@@ -308,7 +314,10 @@ class _DivergingLikelihood(Differences):
         return information.as_matrix()
 
     def gram(self, is_level: Mask) -> Floats:
-        """Return the sum of dd' over the level differences d, vectors of (K - 1)(p + 1) elements."""
+        """Return the sum of dd' over the level differences d, a square matrix of order (K - 1)(p + 1).
+
+        A difference d is a vector in the coefficients of all classes but the first.
+        """
         p1, k = self.shape
         blocks = np.zeros((k, p1, k, p1))
         for a in range(k):
@@ -325,7 +334,10 @@ class _DivergingLikelihood(Differences):
         return np.ascontiguousarray(blocks[1:, :, 1:]).reshape(size, size)
 
     def newton_step(self, information: Floats, score: Floats) -> Floats:
-        """Return Newton's step (p + 1, K) from information and score, with a small ridge."""
+        """Return Newton's step (p + 1, K) from information and score (p + 1, K - 1), with a small ridge.
+
+        The ridge is increased until the information is positive definite.
+        """
         ridge = RELATIVE_RIDGE * float(np.trace(information)) / len(information)
         diagonal_index = np.arange(len(information))
         while True:
@@ -343,10 +355,10 @@ class _DivergingLikelihood(Differences):
 
         Parameters
         ----------
-        information : (q (p + 1), q (p + 1)) float
+        information : ((K - 1)(p + 1), (K - 1)(p + 1)) float
             Information of the likelihood of the level differences.
         decrement : float
-            Newton decrement.
+            Newton decrement, the root of s'H^-1 s.
         is_level : (K, n) bool
             Differences that are level.
         spans_all : bool
@@ -380,7 +392,7 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         (p + 1, K) float or None
-            Entries up to one; None if no direction is found.
+            The largest absolute entry is one; None if no direction is found.
         """
         for candidate in (coef, step):
             scaled = candidate / (np.abs(candidate).max() or 1.0)
@@ -415,11 +427,11 @@ class _DivergingLikelihood(Differences):
         Parameters
         ----------
         direction : (p + 1, K) float
-            Coefficients up to one.
+            Coefficients whose largest absolute value is about one.
         is_level : (K, n) bool
             Differences that are level.
         strictly : bool
-            Whether all level differences have to increase.
+            Whether all level differences have to increase, instead of one.
 
         Returns
         -------
@@ -434,7 +446,9 @@ class _DivergingLikelihood(Differences):
         )
 
     def nearest_level(self, coef: Floats, gram_matrix: Floats) -> Floats | None:
-        """Return the coefficients nearest to `coef` that leave some differences level, scaled to one.
+        """Return the coefficients nearest to `coef` that leave some differences level.
+
+        They are scaled to a largest absolute value of one.
 
         Parameters
         ----------
@@ -508,7 +522,7 @@ class ScaledRows(NamedTuple):
     Attributes
     ----------
     columns : (r, n) float
-        Orthonormal columns times sqrt(n) that span the constant and the rows.
+        Orthonormal columns times sqrt(n), transposed, that span the scaled constant and columns, of rank r.
     size : (n,) float
         Divisors of the rows, at least one.
     """
@@ -576,14 +590,15 @@ class Separation:
     separation_type : {"complete", "quasi", "overlap"}
         See the module docstring.
     coef : (p + 1, K) float
-        Separating linear functions in the coordinates of the rows; zeros if classes overlap.
+        Separating linear functions of the `columns` of `decide_separation`; zeros if classes overlap.
     margin : float
         Smallest difference eta_y - eta_k of a row; zero unless the separation is complete.
     on_plane : (m,) int
-        Positions of the rows whose differences are all zero.
+        Positions of the rows whose differences are all zero: none if the separation is complete, all rows if
+        classes overlap.
     weights : (n, K) float or None
         If classes overlap, weights of the differences of each row from each other class under which the
-        differences cancel: at least one; zero for the own class.
+        differences cancel: at least one; zero for the own class. None if they are separated.
     """
 
     separation_type: Literal["complete", "quasi", "overlap"]
@@ -613,7 +628,7 @@ def decide_separation(
     guess : (p + 1, K) float, optional
         Linear functions that nearly separate; the program starts with their smallest differences.
     progress : callable, optional
-        Called in each step.
+        Called in each step of `find_recession`.
 
     Returns
     -------
@@ -665,7 +680,10 @@ def decide_separation(
 
 
 def _decide_by_programs(program: _SeparationProgram) -> Separation:
-    """Decide between complete separation, quasi-separation and overlap by linear programs."""
+    """Decide between complete separation, quasi-separation and overlap by linear programs.
+
+    Raises _TimeLimitExceeded if one of them takes too long.
+    """
     complete = program.maximize_margin()
     if complete is None:
         coef, is_level, weights = program.maximal_separation()
@@ -693,9 +711,9 @@ class _SeparationProgram(Differences):
     n_classes : int
         Number of classes.
     guess : (p + 1, K) float or None
-        Its smallest differences are used first.
+        Linear functions whose smallest differences are used first; None for differences of random rows.
     time_limit : float
-        Time limit of one program.
+        Time limit of one program in seconds.
     """
 
     def __init__(
@@ -758,11 +776,14 @@ class _SeparationProgram(Differences):
         return True
 
     def min_lead(self, coef: Floats) -> float:
-        """Return the smallest difference of all rows at coefficients (p + 1, K)."""
+        """Return the smallest difference eta_y - eta_k of all rows at coefficients (p + 1, K)."""
         return float(self.leads_over_others(coef).min())
 
     def maximize_margin(self) -> tuple[Floats, float] | None:
-        """Return coefficients (p + 1, K) with the largest margin, and the margin; None if it is zero."""
+        """Return coefficients (p + 1, K) with the largest margin, and the margin; None if it is zero.
+
+        Coefficients are within [-1, 1]. A margin up to `DIFFERENCE_TOLERANCE` counts as zero.
+        """
         while True:
             with_margin = np.hstack([self.differences, np.full((len(self.differences), 1), -1.0)])
             cost = np.zeros(self.n_coefs + 1)
@@ -878,6 +899,14 @@ def _solve_program(
     -------
     b : (m,) float
     multipliers : (r,) float
+        Multipliers of the constraints, not negative.
+
+    Raises
+    ------
+    _TimeLimitExceeded
+        The program takes too long.
+    CoreNotSupportedError
+        The program fails.
     """
     zeros = np.zeros(len(rows))
     options = {"time_limit": time_limit}
@@ -893,14 +922,14 @@ def _solve_program(
 
 
 class ProgramRows(NamedTuple):
-    """Rows in coordinates that suit the linear program.
+    """n rows of p columns in r coordinates that suit the linear program; r is the rank of the columns.
 
     Attributes
     ----------
     columns : (r + 1, n) float
         A constant row and orthonormal columns times sqrt(n).
     to_unit : (p, r) float
-        Maps slopes of the coordinates to slopes of columns of unit variance.
+        Maps slopes of the coordinates to slopes of the p columns divided by their standard deviations.
     """
 
     columns: Floats

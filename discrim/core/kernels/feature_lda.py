@@ -71,7 +71,7 @@ N_MATRICES = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureSums:
-    """Class counts, means and total scatter of the features, from which the regression is computed.
+    """Class counts, means and total scatter of D features, from which the regression is computed.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class FeatureSums:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> FeatureSums:
-        """Compute these quantities from class moments of the features with a pooled scatter."""
+        """Compute these quantities from class moments of the features that have a pooled scatter matrix."""
         total_moments = moments.as_one_class()
         unit = 1 / total_moments.scale
         scatter = total_moments.scatters[0] * unit * unit[:, None]
@@ -131,7 +131,8 @@ class FeatureRidge:
     total : float
         Total weight N.
     loss : float
-        V over N: the mean squared error by generalized cross-validation.
+        V / N of the module docstring, the mean squared error by generalized cross-validation; infinite if no
+        degrees of freedom remain.
     df : float
         Effective number of features, tr (T + ridge I)^-1 T.
     """
@@ -146,12 +147,12 @@ class FeatureRidge:
     df: float
 
     def leverages(self, features: Floats) -> Floats:
-        """Leverages (m,) of rows of unit weight with features (m, D)."""
+        """Return the leverages (m,) of rows of unit weight with features (m, D)."""
         whitened = solve_triangular(self.root, (features - self.mean).T, trans="T", check_finite=False)
         return np.asarray(1 / self.total + np.einsum("ij,ij->j", whitened, whitened))
 
     def fitted(self, features: Floats) -> Floats:
-        """Fitted indicators (m, K) of rows with features (m, D)."""
+        """Return the fitted indicators (m, K) of rows with features (m, D)."""
         return np.asarray(features @ self.coef + self.intercept)
 
 
@@ -211,9 +212,9 @@ class RidgeCandidate(NamedTuple):
     ridge : float
         Penalty of the regression.
     loss : float
-        Mean squared error by generalized cross-validation.
+        Mean squared error by generalized cross-validation; infinite if the regression cannot be fitted.
     df : float
-        Effective number of features.
+        Effective number of features; NaN if the regression cannot be fitted.
     """
 
     ridge: float
@@ -237,7 +238,12 @@ def choose_feature_ridge(
     -------
     fit : FeatureRidge
     candidates : list of RidgeCandidate
-        All candidates, in increasing order.
+        All candidates, in increasing order of the ridge.
+
+    Raises
+    ------
+    CoreDataError
+        The features of all rows are equal.
     """
     if not sums.mean_squared_distance > 0:
         raise CoreDataError("equal_features")
@@ -310,7 +316,7 @@ class FeatureLDAFit(ScoredIndicators):
     Attributes
     ----------
     moments : ClassMoments
-        Moments of the columns.
+        Diagonal moments of the columns of the design matrix.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -322,13 +328,13 @@ class FeatureLDAFit(ScoredIndicators):
     indicators : FeatureIndicators
         Fitted indicators of the classes as a function of rows.
     products : (K, K) float
-        Y'WF, the products of indicators and fitted indicators.
+        Y'WF, the weighted products of indicators Y and fitted indicators F over all rows.
     sample : KernelRows
         Sample of the rows that determined coordinates, features and posteriors.
     flexible : FlexibleFit
         Optimal scoring by the fitted indicators.
     calibrator : Calibrator or None
-        Maps fitted indicators to posteriors.
+        Maps fitted indicators to log posteriors under the class proportions; None for normal classes.
     ncomp : int or None
         Number of axes to retain; None for all.
     """
@@ -369,12 +375,15 @@ class FeatureLDAFit(ScoredIndicators):
         return KernelState.from_fit(self, self.sample, regression.coef, regression.intercept)
 
     def of_classes(self, keep: Codes) -> FeatureLDAFit:
-        """Return the fit with the map to posteriors, which refits do not change, for classes (C,) only."""
+        """Return a copy whose calibrator is restricted to the classes at positions (C,).
+
+        All other fields are unchanged. Refits without some classes use it, because they keep the calibrator.
+        """
         calibrator = None if self.calibrator is None else self.calibrator.of_classes(keep)
         return replace(self, calibrator=calibrator)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function that computes leave-one-out scores of rows, with fixed features.
+        """Return a function that computes leave-one-out scores of rows, with fixed features and calibrator.
 
         Parameters
         ----------
@@ -388,7 +397,7 @@ class FeatureLDAFit(ScoredIndicators):
         shift = self.log_prior_shift(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Return the leave-one-out scores (m, K) of rows of the fit."""
+            """Return the leave-one-out scores (m, K) of rows of the fit; NaN for rows to refit."""
             y, residuals, one_minus_leverages = residuals_and_leverages(self.indicators, x, codes, weights)
             counts = self.moments.counts
             if self.calibrator is not None:
@@ -410,8 +419,8 @@ class FeatureState:
     ----------
     feature_type : {"landmarks", "random"}
         Kind of features.
-    points : (m, q) float
-        Landmarks, or random directions.
+    points : 2-d array of float
+        Coordinates (L, q) of the landmarks, or the `directions` of `RandomWaves` or `RandomHinges`.
     products : (K, K) float
         Products of indicators and fitted indicators.
     """
@@ -556,7 +565,7 @@ def residuals_and_leverages(
 
 
 def direction_distribution(kernel: str) -> DirectionDistribution:
-    """Name of the distribution of random directions for a kernel; raise a DataError if there is none."""
+    """Return the distribution of random directions of a kernel; raise a CoreDataError if there is none."""
     distribution = DISTRIBUTION_BY_KERNEL.get(kernel)
     if distribution is None:
         raise CoreDataError("no_random_features", kernels=", ".join(DISTRIBUTION_BY_KERNEL), kernel=kernel)
@@ -593,7 +602,7 @@ def fit_feature_lda(
     sums : FeatureSums
         Moments of the features.
     moments : ClassMoments
-        Moments of the columns.
+        Diagonal moments of the columns of the design matrix.
     prior : (K,) float
         Prior probabilities of the classes.
     feature_type : {"landmarks", "random"}
@@ -605,7 +614,7 @@ def fit_feature_lda(
     ncomp : int or None
         Number of axes to retain.
     calibrator : Calibrator or None
-        Map from fitted indicators to posteriors; None for normal classes.
+        Map from fitted indicators to log posteriors; None for normal classes.
     estimated_prior : bool, default True
         Whether the prior is the class proportions.
 

@@ -95,7 +95,7 @@ class Landmarks:
     points : (L, p) float
         The landmarks.
     root : (L, L) float
-        Upper triangular R, in the order of the points.
+        Upper triangular R with R'R the kernel matrix of the points.
     n_omitted : int
         Number of landmarks that were omitted because they lie in the span of others.
     """
@@ -186,11 +186,14 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Returns
     -------
     Landmarks
+        With the points that are kept, in pivoted order.
 
     Raises
     ------
     CoreDataError
-        The diagonal of the kernel is zero, negative or not finite.
+        The kernel of the landmarks is not finite, or its diagonal has a negative value or is zero.
+    DataError
+        The kernel of the landmarks exceeds the memory.
 
     Examples
     --------
@@ -256,8 +259,14 @@ def draw_landmarks(kernel: Kernel, x: Floats, n_landmarks: int, seed: int = 0) -
 
     Returns
     -------
-    (count,) int
-        Positions of the rows in the order of the draws; fewer if they span all rows.
+    (n_landmarks,) int
+        Positions of the rows in the order of the draws. Fewer if they span all rows; all n rows in their own
+        order if n is at most `n_landmarks`.
+
+    Raises
+    ------
+    DataError
+        The kernel of the rows with the landmarks exceeds the memory.
     """
     n = len(x)
     n_drawn = 0
@@ -327,7 +336,7 @@ def kernel_diagonal(kernel: Kernel, x: Floats) -> Floats:
     kernel : callable
         Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     x : (n, p) float
-        Rows from which landmarks are drawn.
+        Rows.
 
     Returns
     -------
@@ -361,6 +370,12 @@ def random_features(
     Returns
     -------
     Features
+        `RandomHinges` for "relu", else `RandomWaves`; of rows with `n_columns` columns.
+
+    Raises
+    ------
+    CoreDataError
+        The number of features is odd, but cosines and sines come in pairs.
 
     Examples
     --------
@@ -432,6 +447,8 @@ class FeatureMap:
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRows:
     """Blocks of rows converted to blocks of their features, from which moments are accumulated.
+
+    Iteration yields (features, codes, weights) of blocks that limit the memory of the features.
 
     Attributes
     ----------

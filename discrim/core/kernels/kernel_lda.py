@@ -102,7 +102,7 @@ class ScoredIndicators(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
-        Moments of the columns.
+        Diagonal moments of the columns of the design matrix.
     indicators : callable
         Returns the fitted indicators (m, K) of rows (m, p); has an attribute `kernel`.
     flexible : FlexibleFit
@@ -168,7 +168,10 @@ class ScoredIndicators(NoLikelihood):
         return self.flexible.variates(x)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
+        """Return the rule under a log prior (K,).
+
+        Any `method` except "plugin" raises a NotSupportedError; `convention` is ignored.
+        """
         require_plugin_method(method, "is defined for normal classes")
         if self.calibrator is None:
             return self.flexible.rule(log_prior)
@@ -177,7 +180,7 @@ class ScoredIndicators(NoLikelihood):
         )
 
     def log_prior_shift(self, log_prior: Floats) -> Floats:
-        """Difference (K,) between the log prior and the log class proportions."""
+        """Return the log prior (K,) less the log class proportions, which calibrated posteriors refer to."""
         return np.asarray(log_prior - log_of_prior(self.moments.counts / self.moments.total))
 
 
@@ -188,13 +191,13 @@ class KernelLDAFit(ScoredIndicators):
     Attributes
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Diagonal moments of the columns of the design matrix.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions.
     rows : KernelRows
-        Rows of the fit with their classes and weights.
+        Standardized rows of the fit with their classes and weights.
     scale : str
         Kind of coordinates of numeric columns.
     ridge : float
@@ -233,7 +236,11 @@ class KernelLDAFit(ScoredIndicators):
         return KernelState.from_fit(self, self.rows, self.indicators.coef, self.indicators.intercept)
 
     def leave_one_out_scores(self, log_prior: Floats) -> Floats:
-        """Return the leave-one-out scores (n, K) of the rows of the fit under a log prior (K,)."""
+        """Return the leave-one-out scores (n, K) of the rows of the fit under a log prior (K,).
+
+        Rows that are alone in their class have NaN, which marks them for a refit. Raises a CoreDataError for
+        a fit that was loaded from a file.
+        """
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         fitted = self.rows.y - residuals / self._require_leverages()[:, None]
         if self.calibrator is not None:
@@ -258,7 +265,12 @@ class KernelLDAFit(ScoredIndicators):
         Returns
         -------
         callable
-            From rows u (n, p) in standard units to scores (n, K).
+            From n modified rows u (n, p), in standardized columns and the order of the fit, to scores (n, K).
+
+        Raises
+        ------
+        CoreDataError
+            The fit was loaded from a file.
         """
         sample = self.rows
         expansion = self.indicators
@@ -286,9 +298,10 @@ class KernelLDAFit(ScoredIndicators):
         return scores
 
     def predicted_fractions(self) -> Floats:
-        """Fractions (r,) of the variance of the class scores that leave-one-out fits explain, by axis.
+        """Return the fractions (r,) of the variance of the class scores that leave-one-out fits explain.
 
-        The scores of the classes are those of the fit to all rows.
+        There is one for each retained axis: one less the mean squared leave-one-out residual, which can be
+        negative. The scores of the classes, of variance one, are those of the fit to all rows.
         """
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
@@ -319,14 +332,17 @@ class KernelLDAFit(ScoredIndicators):
         )
 
     def _require_leverages(self) -> Floats:
-        """Return `one_minus_leverages`; raise a DataError if the fit was loaded from a file."""
+        """Return `one_minus_leverages`; raise a CoreDataError if the fit was loaded from a file."""
         if self.one_minus_leverages is None:
             raise CoreDataError("no_rows_of_file")
         return self.one_minus_leverages
 
 
 def class_products(sample: KernelRows, residuals: Floats) -> Floats:
-    """Return the cross-products Y'WF (K, K) of indicators and their fitted values, from residuals (n, K)."""
+    """Return the cross-products Y'WF (K, K) of indicators and their fitted values, from residuals (n, K).
+
+    They are weighted sums over the rows, and made exactly symmetric.
+    """
     weighted = sample.y if sample.weights is None else sample.weights[:, None] * sample.y
     products = weighted.T @ (sample.y - residuals)
     return np.asarray((products + products.T) / 2)
@@ -341,6 +357,8 @@ def left_out_normal_scores(
 ) -> Floats:
     """Return leave-one-out scores under normal classes in the space of the variates, without the prior.
 
+    They are minus half the squared distances to the class centroids, and minus infinity for lost classes.
+
     Parameters
     ----------
     total_products : (K, K) float
@@ -348,11 +366,12 @@ def left_out_normal_scores(
     counts : (K,) float
         Class counts of all rows.
     row_terms : tuple
-        Indicators (n, K), residuals (n, K), one less the leverages (n,), and weights (n,) or None.
+        Indicators (n, K), residuals (n, K), one less the leverages (n,) of the left-out weights, and weights
+        (n,) or None, of the rows that are left out.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
     fitted : (n, K) float or None
-        Leave-one-out fitted indicators of other rows to score; None for the rows themselves.
+        Leave-one-out fitted indicators of other rows, to score instead of the rows that are left out.
 
     Returns
     -------
@@ -392,6 +411,7 @@ def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int 
     Returns
     -------
     (m, K) float
+        Minus half the squared distances to the centroids; minus infinity for classes without rows.
     """
     k = counts.shape[1]
     is_present = counts > 0
@@ -437,13 +457,13 @@ def fit_kernel_lda(
     sample : KernelRows
         Rows of the fit.
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Diagonal moments of the columns of the design matrix.
     prior : (K,) float
         Prior probabilities of the classes.
     ncomp : int or None
         Number of axes to retain.
     calibrate : bool
-        Whether posteriors come from calibrated leave-one-out fitted values.
+        Whether posteriors come from calibrated leave-one-out fitted values, or from normal classes.
     estimated_prior : bool, default True
         Whether the prior is the class proportions.
 
@@ -549,11 +569,11 @@ class KernelState:
     factors : tuple of tuple of int
         Positions of the indicator columns of each factor.
     coef : (m, K) float
-        Coefficients of the fitted indicators.
+        Coefficients of the fitted indicators, for the rows (m = n) or for the features.
     intercept : (K,) float
         Constants of the fitted indicators.
     calibrator : Calibrator or None
-        Maps fitted indicators to posteriors.
+        Maps fitted indicators to log posteriors; None for normal classes.
     """
 
     kernel: Kernel
@@ -579,7 +599,7 @@ class KernelState:
         sample : KernelRows
             Standardized rows with their classes.
         coef : (m, K) float
-            Coefficients of the fitted indicators.
+            Coefficients of the fitted indicators, for rows or features.
         intercept : (K,) float
             Constants of the fitted indicators.
 

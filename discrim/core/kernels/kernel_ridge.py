@@ -80,18 +80,19 @@ MIN_RELATIVE_GAIN = 1e-3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RidgeFit:
-    """Kernel ridge regression of several responses.
+    """Kernel ridge regression of r responses on n rows.
 
     Attributes
     ----------
     coef : (n, r) float
         Coefficients of the kernels at the rows.
     intercept : (r,) float
-        Constants of the responses.
+        Constants b of the responses.
     residuals : (n, r) float
-        Residuals of the responses.
+        Responses less fitted values, not weighted.
     one_minus_leverages : (n,) float
-        One less the leverage of the weight that is left out of each row: the full weight, at most one unit.
+        One less the leverage of the weight that is left out of each row (the full weight, at most one unit);
+        at least `MIN_ONE_MINUS_LEVERAGE`.
     """
 
     coef: Floats
@@ -134,7 +135,7 @@ def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
     Returns
     -------
     (n, n) float
-        The matrix C of the module docstring.
+        The matrix C of the module docstring, in the memory of `kernel`.
     """
     s = root_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
@@ -173,7 +174,9 @@ class _Inverse:
 
 
 def min_ridge(kernel: Floats, weights: Floats | None) -> float:
-    """Smallest ridge for which rounding errors do not dominate the regression on a kernel.
+    """Return the smallest ridge for which rounding errors do not dominate the regression on a kernel.
+
+    It is `MIN_RELATIVE_RIDGE` times the trace of the centred kernel.
 
     Parameters
     ----------
@@ -293,14 +296,14 @@ class KernelInfluence:
     weight_proportions: Floats
 
     def own_influence(self, kernels: Floats, rows: slice) -> Floats:
-        """Change of the fitted value of each row at a point per unit of the row's own response.
+        """Return the change of the fitted value at a point per unit of the response of a row, for m rows.
 
         Parameters
         ----------
         kernels : (m, n) float
-            Kernels of the point of each row with all rows.
+            Kernels of one point for each of the m rows with all n rows of the fit.
         rows : slice
-            The m rows.
+            Positions of the m rows among the rows of the fit.
 
         Returns
         -------
@@ -326,6 +329,11 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
     Returns
     -------
     KernelInfluence
+
+    Raises
+    ------
+    CoreDataError
+        As in `fit_ridge`.
     """
     inverse = _invert_penalized_kernel(kernel, weights, ridge)
     coef_changes = np.tril(inverse.lower)
@@ -382,13 +390,13 @@ class Spectrum:
     Attributes
     ----------
     basis : (n, m) float
-        Orthonormal eigenvectors.
+        Orthonormal eigenvectors in columns; m is n, or at most the number of landmarks.
     values : (m,) float
-        Eigenvalues.
+        Eigenvalues of the centred, weighted kernel C, ascending; negative ones are set to zero.
     projected : (m, r) float
-        Weighted and centred responses in the basis.
+        `target` in the basis.
     target : (n, r) float
-        Weighted and centred responses.
+        Responses less their weighted means, times the square roots of the weights.
     s : (n,) float
         Square roots of the weights.
     """
@@ -410,6 +418,7 @@ class Spectrum:
         Yields
         ------
         (n, r) float
+            Unweighted residuals, for each ridge in turn.
         """
         shrinkage = self.values[:, None] / (self.values[:, None] + ridges)
         one_minus_leverages = 1 - self.s[:, None] ** 2 / (self.s**2).sum() - self.basis**2 @ shrinkage
@@ -482,7 +491,7 @@ def landmark_spectrum(
 
 
 def _make_spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Create a spectrum from eigenvectors (n, m), eigenvalues (m,) and responses y (n, r)."""
+    """Create a spectrum from eigenvectors (n, m), eigenvalues (m,) and unweighted responses y (n, r)."""
     s = root_weights(len(basis), weights)
     target = s[:, None] * (y - (s**2 / (s**2).sum()) @ y)
     return Spectrum(basis, np.maximum(values, 0.0), basis.T @ target, target, s)
@@ -513,7 +522,7 @@ class KernelCandidate:
     loss, se : float
         Mean leave-one-out loss and its standard error, which treats the rows as independent.
     squared : float
-        Mean squared leave-one-out residual.
+        Mean over rows of the squared leave-one-out residuals, summed over the classes.
     is_exact : bool
         Whether the loss was computed from all rows and not from landmarks.
     """
@@ -532,7 +541,10 @@ class KernelCandidate:
         return self.loss, self.squared
 
     def improves_on(self, other: KernelCandidate) -> bool:
-        """Whether the loss is smaller by `MIN_RELATIVE_GAIN`, or not larger with less squared error."""
+        """Return whether the loss is smaller by `MIN_RELATIVE_GAIN`, relative to the other candidate.
+
+        It is also true if the loss is not larger and `squared` is smaller by this proportion.
+        """
         if self.loss < (1 - MIN_RELATIVE_GAIN) * other.loss:
             return True
         return self.loss <= other.loss and self.squared < (1 - MIN_RELATIVE_GAIN) * other.squared
@@ -598,7 +610,8 @@ class KernelRows:
         Parameters
         ----------
         select : {"squared", "log_loss", "error"}
-            Kind of loss.
+            Sum of the squared residuals, log loss of a softmax of the fitted values (see `_log_losses`), or
+            one if the largest fitted value is not that of the row's class and otherwise zero.
         residuals : (n, K) float
             Leave-one-out residuals.
 
@@ -649,7 +662,9 @@ class KernelRows:
 
 
 def _log_losses(fitted: Floats, codes: Codes, weights: Floats | None) -> Floats:
-    """Log losses of the softmax of the fitted values times the slope that minimizes the mean loss.
+    """Return log losses of the softmax of the fitted values times the slope that minimizes the mean loss.
+
+    The slope is at most `MAX_SLOPE`.
 
     Parameters
     ----------
@@ -690,12 +705,14 @@ MIN_CURVATURE = 1e-300
 def candidate_ridges(mean_diagonal: float, n: float) -> Floats:
     """Return candidate ridges: powers of two times the mean diagonal, in decreasing order.
 
+    The powers are from 2^-18 to the first that is not below 2n.
+
     Parameters
     ----------
     mean_diagonal : float
-        Mean of the diagonal of the centred kernel.
+        Trace of the centred, weighted kernel over the total weight.
     n : float
-        Total weight.
+        Total weight of the rows.
 
     Returns
     -------
@@ -711,7 +728,7 @@ class SearchSpace:
     Attributes
     ----------
     kernels, scales : tuple of str
-        Names of the candidate kernels and scales.
+        Names of the candidate kernels and scales; ("callable",) for a user-defined kernel.
     width, ridge : float or None
         Fixed values, or None to search.
     select : {"squared", "log_loss", "error"}
@@ -738,11 +755,11 @@ class SearchSpace:
 
     @staticmethod
     def has_width(name: str) -> bool:
-        """Whether a kernel has a width parameter."""
+        """Return whether a kernel has a width parameter."""
         return name not in KERNELS_WITHOUT_WIDTH
 
     def kernel(self, name: str, width: float | None) -> Kernel:
-        """Return a kernel by name with a width, which is 1 for kernels without a width parameter."""
+        """Return a kernel by name with a width; None, and kernels without a width parameter, give 1."""
         width = 1.0 if width is None else width
         return Kernel(name, width if self.has_width(name) else 1.0, self.degree, self.function)
 
@@ -799,6 +816,12 @@ def choose_kernel(
     Returns
     -------
     ChosenKernel
+
+    Raises
+    ------
+    CoreDataError
+        A fixed ridge is too small, all rows are equal, a kernel is constant, or a user-defined kernel is
+        invalid.
     """
     state = _KernelSearch(sample, search, progress or (lambda done: None))
     if search.function is not None:
@@ -871,7 +894,9 @@ class _KernelSearch:
         Returns
         -------
         candidate : KernelCandidate
+            The kernel with its loss; not recorded.
         chosen : ChosenKernel
+            The fit, without candidates.
         """
         sample = self._sample
         z = self.points(scale, kernel.name)
@@ -884,7 +909,10 @@ class _KernelSearch:
         return candidate, ChosenKernel(scale, kernel, ridge, self._coordinates[scale], z, fit)
 
     def evaluate(self, scale: str, kernel: Kernel) -> KernelCandidate:
-        """Find the best ridge of a kernel, from all rows or from landmarks, and record the candidate."""
+        """Find the best ridge of a kernel, from all rows or from landmarks, and record only this candidate.
+
+        Raises a CoreDataError if all rows are equal or the kernel is constant.
+        """
         sample = self._sample
         search = self._search
         z = self.points(scale, kernel.name)
@@ -917,7 +945,7 @@ class _KernelSearch:
         return best
 
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
-        """Find the best width of a kernel with a scale of the columns, each with its best ridge."""
+        """Return the candidate with the best width of a kernel on a scale, each width with its best ridge."""
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.evaluate(scale, search.kernel(name, search.width))
@@ -1010,7 +1038,7 @@ class _KernelSearch:
 
 
 def check_semidefinite(kernel: Floats) -> None:
-    """Raise a DataError if a kernel (n, n) is not symmetric or not positive semidefinite."""
+    """Raise a CoreDataError if a kernel matrix (n, n) is not symmetric or not positive semidefinite."""
     size = float(np.abs(kernel).max())
     if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE_TOLERANCE * size:
         raise CoreDataError("kernel_not_symmetric")
@@ -1043,7 +1071,8 @@ def kernel_candidates(
     Parameters
     ----------
     kernel, scale : str
-        A name, or "auto" for all candidates that suit the data.
+        A name, or "auto". For the kernel this means "gaussian" and "laplace"; for the scale "sd", "ranks" if
+        there are numeric columns, and "categories" if one of them has few values.
     u : (n, p) float
         Standardized rows.
     factors : sequence of sequences of int

@@ -65,14 +65,14 @@ class Kernel:
 
     Attributes
     ----------
-    name : str
+    name : {"gaussian", "laplace", "polynomial", "linear", "arccos", "callable"}
         "callable" for a user-defined function.
     width : float
-        Width s of the kernel.
+        Width s of the kernel; not used by "linear" and "callable".
     degree : int
-        Degree of the polynomial kernel.
+        Degree of the polynomial kernel; not used by others.
     function : callable or None
-        User-defined kernel.
+        User-defined kernel, which maps coordinates (m, q) and (n, q) to (m, n).
     """
 
     name: str
@@ -86,13 +86,18 @@ class Kernel:
         Parameters
         ----------
         a : (m, q) float
-            Coordinates of the first rows.
+            Coordinates of the first rows, q for each row.
         b : (n, q) float
-            Coordinates of the rows.
+            Coordinates of the second rows.
 
         Returns
         -------
         (m, n) float
+
+        Raises
+        ------
+        CoreDataError
+            A user-defined kernel fails; see `_evaluate_function`.
         """
         if self.function is not None:
             return _evaluate_function(self.function, a, b)
@@ -198,7 +203,7 @@ def _fill_gaussian(width: float, right: Floats, is_short: bool, a: Floats, out: 
     right : (q + 2, n) float
         Right factor of the exponents.
     is_short : bool
-        Results of `_gaussian_right_factor`.
+        Whether clipping of positive exponents is omitted; like `right`, from `_gaussian_right_factor`.
     a : (m, q) float
         Coordinates of the first rows.
     out : (m, n) float
@@ -216,7 +221,7 @@ MAX_SHORT_HALF_NORM = 1e3
 
 
 def _half_squared_norms(a: Floats) -> Floats:
-    """Half the squared lengths (m,) of rows a (m, q)."""
+    """Return half the squared lengths (m,) of rows a (m, q)."""
     return np.asarray(np.einsum("ij,ij->i", a, a) / 2)
 
 
@@ -337,11 +342,12 @@ class Coordinates:
     numeric_columns : (q,) int
         Positions of the numeric columns.
     knots : tuple of (values, scores)
-        Normal scores of the values of each numeric column, for interpolation; empty for other scales.
+        For the scale "ranks", the distinct values of each numeric column in increasing order and their normal
+        scores, for interpolation; empty for other scales.
     categories : tuple of CategoryColumns
         Factors, and numeric columns that are treated as factors.
     column_factors : (q,) float or None
-        Factors of the standardized columns on the scale "none".
+        Factors of the standardized numeric columns on the scale "none"; None for other scales.
     """
 
     numeric_columns: Codes
@@ -350,7 +356,10 @@ class Coordinates:
     column_factors: Floats | None = None
 
     def transform(self, u: Floats, kernel: str) -> Floats:
-        """Return the coordinates (m, q) of standardized rows u (m, p) for a kernel, given by its name."""
+        """Return the coordinates (m, d) of standardized rows u (m, p) for a kernel, given by its name.
+
+        First come the q numeric columns, then L + 1 coordinates for each of the categories.
+        """
         blocks = [u[:, self.numeric_columns]]
         if self.column_factors is not None:
             blocks = [blocks[0] * self.column_factors]
@@ -385,7 +394,7 @@ def fit_coordinates(
     scale : {"sd", "ranks", "categories", "none"}
         Kind of coordinates of numeric columns.
     factors : sequence of sequences of int
-        Positions of the columns of each factor.
+        Positions of the columns of each factor; all other columns are numeric.
     unit : (p,) float or None
         Inverse standard deviations, for the scale "none".
 
@@ -415,7 +424,10 @@ def fit_coordinates(
 
 
 def _relative_sds(unit: Floats) -> Floats:
-    """Standard deviations (q,) relative to their root mean square, from their inverses."""
+    """Return standard deviations (q,) relative to their root mean square, from their inverses (q,).
+
+    An inverse of zero marks a constant column, whose result is zero and which does not enter the mean.
+    """
     # Divide by the largest standard deviation; squares then stay within float64.
     varies = unit > 0
     sd_ratios = np.where(varies, unit.min(where=varies, initial=np.inf) / np.where(varies, unit, 1.0), 0.0)
@@ -447,7 +459,7 @@ def _normal_scores(u: Floats, w: Floats) -> tuple[Floats, Floats]:
 
 
 def has_few_valued_column(u: Floats, factors: Sequence[Sequence[int]]) -> bool:
-    """Whether a numeric column has between 3 and `MAX_CATEGORY_VALUES` distinct values.
+    """Return whether any numeric column has from 3 to `MAX_CATEGORY_VALUES` distinct values.
 
     Parameters
     ----------
@@ -476,9 +488,9 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     z : (n, q) float
         Coordinates of the rows.
     kernel : str
-        Determines the metric.
+        Name of the kernel: sums of absolute differences for "laplace", otherwise Euclidean distances.
     weights : (n,) float or None
-        Weights of the rows; None for ones.
+        Frequency weights; a pair counts as often as the product of the weights. None for ones.
 
     Returns
     -------

@@ -42,7 +42,7 @@ class RowSample:
     max_rows : int
         Maximum size.
     keys : (s,) uint64
-        Hashes of the rows.
+        Hashes of the rows, ascending and distinct; s is at most `max_rows`.
     x : (s, p) float
         Values of the rows.
     codes : (s,) int
@@ -61,7 +61,7 @@ class RowSample:
     has_weights: bool = False
 
     def merge(self, other: RowSample) -> RowSample:
-        """Return the sample of all rows from the samples of two parts of them."""
+        """Return the sample, of at most `self.max_rows`, of all rows from the samples of two parts."""
         keys = np.concatenate([self.keys, other.keys])
         distinct_keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
@@ -109,7 +109,7 @@ def row_keys(x: Floats, codes: Codes) -> Keys:
 
 
 def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
-    """Sample the distinct rows of a table in one pass; see the module docstring.
+    """Sample the distinct rows of positive weight of a table in one pass; see the module docstring.
 
     Parameters
     ----------

@@ -74,13 +74,14 @@ def moments_of_covariances(
     covariances : (K, p, p) or (1, p, p) float
         Covariance of each class, or within all classes.
     counts : (K,) float
-        Numbers of rows.
+        Numbers of rows (sums of weights) by class; `rows` of the result are their integer parts.
     divisors : (K,) or (1,) float
-        Divisors of the covariances.
+        Divisors of the covariances, such as N - K.
 
     Returns
     -------
     ClassMoments
+        With scatters covariance * divisor, and their roots.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def extend_to_classes(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of K classes.
     class_positions : (K,) int
         Position of each class among the new classes.
     n_classes : int
@@ -190,7 +191,7 @@ def downdate_roots(
     Parameters
     ----------
     full_roots : (K, p, p) float
-        Roots of all rows.
+        Roots of all rows, by class; K is 1 for pooled scatters.
     removed_roots : (K, m, p) float
         Roots of the removed part.
     remaining_scatters : (K, p, p) float
@@ -201,6 +202,7 @@ def downdate_roots(
     Returns
     -------
     (K, p, p) float
+        Upper triangular; the rows of columns that earlier columns determine are zero.
     """
     roots = []
     all_downdated = True
@@ -218,7 +220,7 @@ def downdate_roots(
 
 
 def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: Floats) -> Floats | None:
-    """Return the root of a scatter after the scatter of the removed rows is subtracted.
+    """Return the upper triangular root of a scatter after the scatter of the removed rows is subtracted.
 
     Parameters
     ----------
@@ -284,14 +286,16 @@ class Remainder:
     moments : ClassMoments or None
         None if there is a fault.
     error : (K, p) or (1, p) float
-        Bound of the relative error of each sum of squares; zero if it is exact.
+        Bound of the relative error of each sum of squares; zero if it is exact. With the faults "squares" and
+        "digits" a bound of the absolute error; zeros with the other faults.
     fault : {"", "rows", "weights", "means", "squares", "digits"}
         "rows" if more rows are removed than there are; "weights" if weights remain without rows, or remaining
         weights are as small as rounding errors; "means" if a class whose rows are all removed has another
         mean; "squares" if a sum of squares becomes negative, which shows that the rows are not a subset;
         "digits" if no correct digit remains.
     position : (int, int)
-        Positions of the class, -1 for all classes, and of the column at fault.
+        Positions of the class at fault (-1 for all classes) and of the column (-1 for all columns); both are
+        -1 if there is no fault.
     """
 
     moments: ClassMoments | None
@@ -306,7 +310,7 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
     Parameters
     ----------
     full, removed : ClassMoments
-        With scatters by class, pooled or diagonal.
+        Of the same classes and columns, both with scatters by class, pooled or diagonal; not thin.
     constants : (K, p) float, optional
         Value of each column that is constant in the remaining rows of a class; NaN otherwise.
 
@@ -423,14 +427,16 @@ def _roots_to_subtract(
 def _find_moved_means(
     full: ClassMoments, mean_differences: Floats, rows: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Find means that differ between all and the removed rows, for classes without remaining rows.
+    """Find means that differ between all rows and the removed rows, in classes without remaining rows.
+
+    Other classes are never found. The means have to be equal up to rounding if the same rows are removed.
 
     Parameters
     ----------
     full : ClassMoments
         Moments of all rows.
     mean_differences : (K, p) float
-        Mean differences in units of z.
+        Means of all rows less means of the removed rows, multiplied by the scale.
     rows : (K,) int
         Numbers of remaining rows.
 
@@ -448,7 +454,7 @@ def _find_moved_means(
 
 
 def _clear_constant_columns(scatters: Floats, error: Floats, is_constant: NDArray[np.bool_]) -> None:
-    """Set scatters and errors of columns without variance to zero, in place.
+    """Set rows and columns of scatters, and errors, of columns without variance to zero, in place.
 
     Parameters
     ----------
@@ -483,13 +489,14 @@ def _subtract_scatters(
     rows : (K,) int
         Numbers of remaining rows.
     ratio : (K, 1) float
-        n_2 / n_1 of each class.
+        Removed over remaining weight, n_2 / n_1, of each class.
 
     Returns
     -------
     scatters : (K, p, p), (1, p, p) or (K, p) float
+        Zero if at most one row remains (in each class, for pooled scatters).
     error : (K, p) or (1, p) float
-        Bounds of the errors of the sums of squares.
+        Bounds of the absolute errors of the sums of squares.
     """
     error_factor = 1 + np.sqrt(ratio)
     if full.scatter_type == "pooled":
@@ -524,7 +531,7 @@ def limit_scales(moments: ClassMoments) -> ClassMoments:
 
 
 def limit_scales_to_median(moments: ClassMoments) -> ClassMoments:
-    """Limit the scales to 2^200 times the scale of the column with the median variance."""
+    """Limit the scales to 2^200 times the scale of the column with the median variance within classes."""
     median_position = median_column(moments.squares.sum(axis=0), moments.scale)
     return _limit_scales(moments, float(moments.scale[median_position]))
 
@@ -535,7 +542,7 @@ def median_column(squares: Floats, scale: Floats) -> int:
     Parameters
     ----------
     squares : (p,) float
-        Sums of squares of the columns of z.
+        Sums of squares of the columns of z about their (class) means.
     scale : (p,) float
         Factors by which the columns of the data were multiplied to obtain z.
 
@@ -560,7 +567,8 @@ def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
 def within_sd(moments: ClassMoments) -> Floats:
     """Return the standard deviations (p,) of the columns within classes, in the units of the data.
 
-    The divisor is N - K. A column that is constant within classes gets its standard deviation over all rows.
+    The divisor is N - K, of the sum of weights N and the number of classes K, and at least one. A column that
+    is constant within classes gets its standard deviation over all rows, with the divisor N.
     """
     df = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / df)

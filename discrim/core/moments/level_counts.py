@@ -34,16 +34,17 @@ class LevelCounts:
     Attributes
     ----------
     tables : tuple of (K, L_j) float
-        Numbers of rows, or sums of weights, for each column of levels.
+        For each column of levels, the numbers of rows (sums of weights) by class and level: K classes and L_j
+        levels.
     negative : (p,) bool
-        Numeric columns in which a negative value occurred, which counts cannot have.
+        Which of the p numeric columns have a negative value in any row.
     """
 
     tables: tuple[Floats, ...]
     negative: NDArray[np.bool_]
 
     def merge(self, other: LevelCounts) -> LevelCounts:
-        """Return the counts of both sets of rows; without tables if one of the two has none."""
+        """Return the counts of both sets of rows; without tables if their numbers of tables differ."""
         if len(self.tables) != len(other.tables):
             return LevelCounts((), self.negative | other.negative)
         tables = tuple(a + b for a, b in zip(self.tables, other.tables, strict=True))
@@ -52,7 +53,8 @@ class LevelCounts:
     def subtract(self, other: LevelCounts) -> LevelCounts:
         """Return the counts without those of other rows; counts are negative if these are not a subset.
 
-        The flag of a column with negative values is kept, because such a value may be in the remaining rows.
+        There are no tables if the numbers of tables differ. The flag of a column with negative values is
+        kept, because such a value may be in the remaining rows.
         """
 
         def less(a: Floats, b: Floats) -> Floats:
@@ -101,7 +103,8 @@ def add_levels(table: Floats, codes: Codes, levels: Floats, weights: Floats | No
 class CountedBlocks:
     """Blocks, also of sparse rows, whose levels and negative values are counted by each complete pass.
 
-    Iteration yields the first `n_columns` columns of each block.
+    Iteration yields (x, codes, weights) of each block, with the first `n_columns` columns of a dense x, and
+    sets `counts` at its end.
 
     Attributes
     ----------
@@ -150,7 +153,11 @@ class CountedBlocks:
         self.counts = LevelCounts(tables, negative)
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to the blocks, or on workers to each part, and merge results and counts."""
+        """Apply a task to the blocks, or on workers to each chunk of them; return the merged result.
+
+        The task receives an iterable of blocks and has to iterate over it completely at least once. `merge`
+        combines two results. The merged counts are stored in `counts`.
+        """
         without_blocks = replace(self, blocks=())
         result_and_counts: tuple[T, LevelCounts] = map_reduce(
             self.blocks,
@@ -216,14 +223,16 @@ def level_position_moments(tables: tuple[Floats, ...], counts: Floats) -> tuple[
 
 
 def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
-    """Return the sums of columns of counts by class, rounded to integers if close enough.
+    """Return the sums by class of columns that contain counts, such as words per document.
+
+    A sum within rounding error of an integer is rounded to it.
 
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Sums of weights and means of the K classes are used.
     columns : (J,) int
-        Positions of the columns.
+        Positions of the columns that contain counts.
 
     Returns
     -------

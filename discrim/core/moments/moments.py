@@ -76,7 +76,7 @@ class ClassMoments:
         or by class and column only (diagonal). With thin roots, sums of squares (K, p) or (1, p).
     roots : (K, p, p), (1, p, p) or None
         Upper triangular R with R'R = scatter, to full precision; None if it was not computed. Thin
-        roots (K or 1, m, p) have fewer rows than columns.
+        roots (K or 1, m, p) are upper trapezoidal; m is the smaller of p and the (largest) number of rows.
     """
 
     counts: Floats
@@ -112,7 +112,7 @@ class ClassMoments:
 
     @property
     def squares(self) -> Floats:
-        """Sums of squares (K, p) or (1, p) about the class means."""
+        """Sums of squares of z about the class means, by class (K, p) or pooled (1, p)."""
         scatters = self.scatters
         return scatters if scatters.ndim == 2 else np.diagonal(scatters, axis1=1, axis2=2)
 
@@ -123,7 +123,7 @@ class ClassMoments:
 
     @property
     def common_unit(self) -> Floats:
-        """Factors (p,) that give the columns of z the relative sizes of the columns of the data; at most one.
+        """Factors (p,) by which z is multiplied to have the relative sizes of the data columns; at most one.
 
         A sphere or a ridge pools columns in the units of the data, and has to multiply z by these factors
         first. They differ from one only if the data have extreme units, such as 1e-160.
@@ -132,7 +132,7 @@ class ClassMoments:
 
     @property
     def origin(self) -> Floats:
-        """Mean (p,) of the means of classes with rows, in the units of the data."""
+        """Unweighted mean (p,) of the means of classes with rows, in the units of the data; zero if none."""
         present_centres = self.centres[self.counts > 0]
         if not len(present_centres):
             return np.zeros(len(self.scale))
@@ -144,7 +144,7 @@ class ClassMoments:
 
     @property
     def means(self) -> Floats:
-        """Class means (K, p) in z."""
+        """Class means (K, p) in z = (x - origin) * scale."""
         return self.means_from(self.origin)
 
     @property
@@ -154,7 +154,7 @@ class ClassMoments:
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
     def multiply_weights(self, factor: float) -> ClassMoments:
-        """Return the moments with all weights multiplied by a factor."""
+        """Return the moments with all weights multiplied by a positive factor; `rows` are not changed."""
         return replace(
             self,
             counts=self.counts * factor,
@@ -163,7 +163,10 @@ class ClassMoments:
         )
 
     def pool_classes(self) -> ClassMoments:
-        """Return the moments with the scatters summed over the classes."""
+        """Return the moments with scatters (or thin roots) by class pooled over the classes.
+
+        Pooled and diagonal moments are returned unchanged.
+        """
         if self.scatter_type not in ("class", "thin class"):
             return self
         roots = (
@@ -176,7 +179,10 @@ class ClassMoments:
         return row_sums.trapezoidal_root(rows) if self.scatters.ndim == 2 else row_sums.triangular_root(rows)
 
     def as_one_class(self) -> ClassMoments:
-        """Return the moments of all rows as one class, whose scatter is the total scatter."""
+        """Return the moments of all rows as one class, whose scatter is the total scatter.
+
+        Diagonal moments are not supported.
+        """
         proportions = self.counts / self.total
         means = self.means
         anchor = means[int(np.argmax(self.counts))]
@@ -203,7 +209,7 @@ class ClassMoments:
         )
 
     def select_columns(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the columns at positions (q,)."""
+        """Return the moments of the columns at positions (q,), with their roots recomputed."""
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
@@ -238,7 +244,8 @@ class ClassMoments:
         """Return the moments of both sets of rows.
 
         The operation is associative and commutative up to rounding. Moments without rows are the identity.
-        Raises a DataError if classes, columns or second moments differ.
+        The result has the scale of `self`, and roots if both have them. Raises a DataError if the numbers of
+        classes or columns, or the kinds of second moments, differ.
         """
         if (self.n_classes, self.n_columns, self.scatter_type) != (
             other.n_classes,
@@ -289,12 +296,13 @@ class ClassMoments:
         )
 
     def rescale(self, scale: Floats) -> ClassMoments:
-        """Return the same moments in coordinates z with other factors of the columns.
+        """Return the same moments in coordinates z with another scale.
 
         Parameters
         ----------
         scale : (p,) float
-            Powers of two. The square of the ratio to the old scale may overflow.
+            Powers of two that replace `self.scale`. Scatters are not finite if the square of the ratio to the
+            old scale overflows.
 
         Returns
         -------
@@ -371,7 +379,7 @@ def gather(
     n_classes, n_columns : int
         Numbers of classes and of columns.
     required_moments : ScatterType
-        Which second moments are stored.
+        Which second moments are stored. Thin roots are always computed, diagonal moments have none.
     with_roots : bool
         Whether roots are computed if the scatter is ill-conditioned. Covariances with a ridge do not need
         them. Roots of few rows are always computed.
@@ -379,6 +387,12 @@ def gather(
     Returns
     -------
     ClassMoments
+        Not finite in columns whose values differ by more than the largest float64.
+
+    Raises
+    ------
+    DataError
+        If the sums exceed the memory.
     """
     sums = row_sums.accumulated_moments(required_moments)
     task = partial(
@@ -429,7 +443,11 @@ def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments
 
 
 def requires_roots(moments: ClassMoments, *, with_roots: bool = True) -> bool:
-    """Return whether `gather` computes roots: the rows are few, or the scatter is ill-conditioned."""
+    """Return whether `gather` computes roots of scatter matrices.
+
+    It does if the rows are few (rows x columns^2 at most `ROOT_WORK`) or, with `with_roots`, if a scatter is
+    ill-conditioned.
+    """
     is_cheap = int(moments.rows.sum()) * moments.n_columns**2 <= ROOT_WORK
     return is_cheap or (with_roots and is_ill_conditioned(moments))
 
@@ -454,12 +472,18 @@ def gather_parts(
     required_moments : ScatterType
         Which second moments are stored.
     with_roots : bool
-        Whether roots are computed if the rows are few or the scatter is ill-conditioned.
+        Whether roots are computed if the rows are few or the scatter of a part is ill-conditioned; without
+        it, only thin roots are computed.
 
     Returns
     -------
     list of ClassMoments
-        They merge to the moments of all rows.
+        One for each part; a part may be empty. They merge to the moments of all rows.
+
+    Raises
+    ------
+    DataError
+        If the sums exceed the memory.
     """
     sums = row_sums.accumulated_moments(required_moments)
     row_sums.raise_if_sums_exceed_memory(n_classes, n_columns, sums, n_parts)
@@ -566,7 +590,7 @@ def _compute_roots(
     Parameters
     ----------
     blocks : iterable of blocks
-        Blocks (x, codes, weights) of rows.
+        Blocks (x, codes, weights) of rows, with codes part * n_classes + class.
     gathered : list of _Gathered
         Results of the first pass for each part.
     required_moments : ScatterType
@@ -600,11 +624,13 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_root
     centred_roots : CentredRoots
         Roots, and sums of the deviations from the means of `moments`.
     has_thin_roots : bool
-        Whether the roots have fewer rows than columns.
+        Whether the roots are stored with as many rows as the longest one; otherwise rows of zeros complete
+        them to (p, p).
 
     Returns
     -------
     ClassMoments
+        With scatters R'R, or their diagonals for thin roots. The scatters of `moments` may be overwritten.
     """
     n_columns = moments.n_columns
     rows = max(map(len, centred_roots.roots)) if has_thin_roots else n_columns
@@ -681,7 +707,9 @@ MIN_EXCESS_WEIGHT = 1e-9
 
 
 def too_little_weight_error(total: float, n_classes: int, n_columns: int) -> NotSupportedError:
-    """Return the error for weights that leave fewer than p degrees of freedom within classes.
+    """Return (not raise) the error for a sum of weights below K + p, the required minimum.
+
+    K classes use K degrees of freedom, and the covariance of p columns requires p.
 
     Parameters
     ----------
@@ -719,12 +747,12 @@ def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal
 
 
 def deviations_from_class_means(moments: ClassMoments, x: Floats, classes: Codes | int) -> Floats:
-    """Return deviations of rows from class means.
+    """Return deviations of rows from class means, transposed and multiplied by the scale.
 
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Means and scale are used.
     x : (m, p) float
         Rows of the design matrix.
     classes : (m,) int or int
@@ -733,7 +761,7 @@ def deviations_from_class_means(moments: ClassMoments, x: Floats, classes: Codes
     Returns
     -------
     (p, m) float
-        In units of z.
+        (x - class mean) * moments.scale.
     """
     z = standardize_columns(x, moments.centres[classes].T, moments.scale)
     z -= moments.rests[classes].T.reshape(len(z), -1)

@@ -1,7 +1,7 @@
 """Passes over the rows: sums, products and triangular roots of deviations from class centres.
 
 `gather` in `discrim.core.moments.moments`, which has the theory, calls these functions. Blocks contain x
-(m, p); all computations use the transpose (p, m).
+(m, p), m rows of p columns; all computations use the transpose (p, m). K is the number of classes.
 
 A linear model computes the triangular root of its rows in one pass. With A the (n, m) matrix of a constant
 and the columns, each row times the root of its weight, A = QR leaves the (m, m) triangle R, and R'R = A'A.
@@ -76,12 +76,15 @@ def accumulated_moments(required_moments: ScatterType) -> ScatterType:
 
 @dataclass(frozen=True, slots=True)
 class RowsOfPart:
-    """The rows of one part; iteration reads the blocks of all parts.
+    """The rows of one part, such as a fold.
+
+    Iteration reads the blocks of all parts, and yields for each block the rows of this part (possibly none),
+    with their classes as codes.
 
     Attributes
     ----------
     blocks : iterable of blocks
-        With codes part * n_classes + class.
+        Blocks of the rows of all parts, with codes part * n_classes + class.
     part : int
         Position of the part.
     n_classes : int
@@ -100,7 +103,10 @@ class RowsOfPart:
 
 
 def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
-    """Return the rows of each part. With several parts, codes are part * n_classes + class."""
+    """Return an iterable of blocks for each part, with classes as codes; see `RowsOfPart`.
+
+    The codes of `blocks` are part * n_classes + class. If there is only one part, `blocks` are returned.
+    """
     return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
 
 
@@ -124,9 +130,11 @@ class RowSums:
     scale : (p,) float
         Powers of two by which deviations from the centres are multiplied.
     sums : (p, K) float
-        Weighted sums of the deviations.
+        Weighted sums of the scaled deviations.
     products : (p, p), (K, p, p) or (K, p) float
-        Weighted sums of products, or of squares ("diagonal"), of the deviations.
+        Weighted sums of products of the scaled deviations, of all rows ("pooled") or by class ("class"), or
+        of their squares ("diagonal"). Of large matrices only the upper triangle is set; see
+        `scatters_about_means`.
     """
 
     def __init__(self, n_classes: int, n_columns: int, required_moments: ScatterType) -> None:
@@ -136,8 +144,13 @@ class RowSums:
         ----------
         n_classes, n_columns : int
             Numbers of classes and of columns.
-        required_moments : ScatterType
+        required_moments : {"pooled", "class", "diagonal"}
             Second moments that are accumulated.
+
+        Raises
+        ------
+        DataError
+            If the sums exceed the memory.
         """
         raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
         self.required_moments = required_moments
@@ -237,13 +250,15 @@ class RowSums:
             _add_square(self.products[k], deviations)
 
     def set_centres(self, centres: Floats, scale: Floats) -> None:
-        """Set centres (p, K) and scale (p,), which the first rows would otherwise determine."""
+        """Set centres (p, K) and scale (p,) before the first `add`; rows do not change them afterwards."""
         self.centres = centres
         self.scale = scale
         self._has_fixed_centres = True
 
     def _set_new_centres(self, columns: Floats, codes: Codes, rows: NDArray[np.intp]) -> None:
-        """Choose the centres of classes that occur for the first time, and in the first block the scale.
+        """Set the centres of classes that occur for the first time, and in the first block the scale.
+
+        Does nothing if the centres are fixed or one centre is common to all classes.
 
         Parameters
         ----------
@@ -293,11 +308,18 @@ class RowSums:
                 self.centres = np.repeat(centre, len(rows), axis=1)
 
     def shifts(self) -> Floats:
-        """Return the means (p, K) of the deviations, which are the errors of the provisional centres."""
+        """Return the means (p, K) of the scaled deviations, that is, the errors of the provisional centres.
+
+        They are zero for classes without rows.
+        """
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0))
 
     def scatters_about_means(self) -> Floats:
-        """Return the sums of products about the class means; overwrites the products of the pass."""
+        """Return the sums of squares and products of scaled deviations about the class means.
+
+        The shape is (1, p, p) for "pooled", (K, p, p) for "class" and (K, p) for "diagonal". The matrices are
+        symmetric. The products of the pass may be overwritten, so this is called once, after the last `add`.
+        """
         weighted_shifts = np.sqrt(self.counts)[:, None] * self.shifts().T
         if self.required_moments == "diagonal":
             return np.asarray(self.products - weighted_shifts**2)
@@ -316,7 +338,7 @@ class RowSums:
         return self.products
 
     def _squares(self) -> Floats:
-        """Return the accumulated sums of squares, (p,) or by class (K, p)."""
+        """Return the accumulated sums of squares about the centres, (p,) if pooled, else by class (K, p)."""
         diagonal = self.required_moments == "diagonal"
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
@@ -330,7 +352,10 @@ class RowSums:
         return bool((lost_squares > 0.875 * self._squares()).any())
 
     def is_out_of_range(self) -> bool:
-        """Return whether a column requires another scale: its sum of squares over- or nearly underflowed."""
+        """Return whether a column requires another scale.
+
+        Its sum of squares over all classes is not finite, above 1e225, or positive and below 1e-225.
+        """
         squares = self._squares().reshape(-1, len(self.scale)).sum(axis=0)
         return bool(
             (
@@ -353,7 +378,7 @@ def raise_if_sums_exceed_memory(
     required_moments : ScatterType
         Second moments that are accumulated.
     n_parts : int
-        Number of parts that are accumulated at once.
+        Number of parts that are accumulated at once, each with its own sums.
     """
     p = float(n_columns)
     squares = (
@@ -382,15 +407,16 @@ def accumulate_about_means(blocks: RowBlocks, first: RowSums, scale: Floats) -> 
     Parameters
     ----------
     blocks : iterable of blocks
-        Blocks (x, codes, weights) of rows.
+        Blocks (x, codes, weights) of the same rows.
     first : RowSums
         Result of the first pass.
     scale : (p,) float
-        Factors by which deviations are multiplied.
+        Powers of two by which the deviations of the new pass are multiplied.
 
     Returns
     -------
     RowSums
+        New sums. Their centres are the class means of the first pass, or its centres if a mean overflows.
     """
     sums = RowSums(len(first.counts), len(first.scale), first.required_moments)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -409,9 +435,9 @@ class ClassCentres(NamedTuple):
     points : (p, K) float
         Rounded class means in the units of the data.
     shifts : (p, K) float
-        Differences of the means from these points, in units of z.
+        Differences of the means from these points, multiplied by `scale`.
     scale : (p,) float
-        Factors by which deviations are multiplied.
+        Powers of two by which deviations are multiplied.
     """
 
     points: Floats
@@ -420,14 +446,14 @@ class ClassCentres(NamedTuple):
 
 
 class CentredRoots(NamedTuple):
-    """Triangular roots of deviations from class means.
+    """Triangular roots of scaled deviations from class means.
 
     Attributes
     ----------
-    roots : list of (m, p) float
-        One for each class, or one for all classes.
+    roots : list of (r, p) float
+        Upper trapezoidal, with r the smaller of p and the number of rows; one for each class, or one for all.
     sums : (p, K) float
-        Sums of the deviations, which show the rounding errors of the class means.
+        Weighted sums of the deviations, which show the rounding errors of the class means.
     """
 
     roots: list[Floats]
@@ -449,14 +475,16 @@ def centred_roots(
 ) -> list[CentredRoots]:
     """Compute triangular roots R'R = D'D of deviations D from class means, by a QR of each block.
 
+    The rows of D are (x - mean of the class) * scale, times the square root of the weight.
+
     Parameters
     ----------
     blocks : iterable of blocks
-        Blocks (x, codes, weights) of rows.
+        Blocks (x, codes, weights) of rows, with codes part * K + class.
     centres : sequence of ClassCentres
         Class means of each part.
     by_class : bool
-        Whether there is a root for each class.
+        Whether there is a root for each class, instead of one for the rows of all classes.
 
     Returns
     -------
@@ -580,7 +608,11 @@ def _mirror_triangle(square: Floats) -> Floats:
 
 
 def column_scale(sizes: Floats) -> Floats:
-    """Return powers of two (p,) that bring columns of extreme sizes (p,) near one; one for other columns."""
+    """Return powers of two (p,) that bring columns of extreme sizes near one; one for other columns.
+
+    Sizes (p,) are absolute values typical of the columns. Extreme are finite sizes above 1e75, and positive
+    sizes below 1e-75.
+    """
     extreme = (
         np.isfinite(sizes)
         & (sizes > 0)
@@ -594,7 +626,10 @@ def column_scale(sizes: Floats) -> Floats:
 
 
 def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
-    """Return the largest absolute deviation (p,) of each column from its value in the first row."""
+    """Return the largest absolute deviation (p,) of each column from its value in the first row.
+
+    At least one block has to have rows.
+    """
 
     def wider(widest: Floats, columns: Floats) -> Floats:
         """Return the elementwise maximum of `widest` (p,) and the deviations of columns (p, m)."""
@@ -607,7 +642,11 @@ def largest_deviations(blocks: RowBlocks, n_columns: int) -> Floats:
 
 
 def is_scatter_ill_conditioned(scatter: Floats) -> bool:
-    """Return whether a scatter (p, p) has a correlation with a reciprocal condition below `ROOT_RCOND`."""
+    """Return whether the correlation matrix of a scatter (p, p) is ill-conditioned.
+
+    Its reciprocal condition number (1-norm) is below `ROOT_RCOND`, it is not positive definite, or a column
+    has no variance.
+    """
     diagonal = np.diagonal(scatter)
     if not (diagonal > 0).all():
         return True
@@ -626,15 +665,15 @@ def is_scatter_ill_conditioned(scatter: Floats) -> bool:
 class LeastSquaresRoot:
     """Sufficient statistics of least squares: the triangular root of a constant and shifted columns.
 
-    Rows are the rows of positive weight. The origin is subtracted before products are formed, therefore an
-    offset of the columns costs no digits.
+    The origin is subtracted before products are formed, therefore an offset of the columns costs no digits.
 
     Attributes
     ----------
-    triangle : (1 + p, 1 + p) float
-        Upper triangular R of the constant and the columns less the origin; (0, 1 + p) without rows.
+    triangle : (min(n, 1 + p), 1 + p) float
+        Upper trapezoidal R of the n rows (1, x - origin), each times the square root of its weight.
     origin : (p,) float
-        Values that are subtracted from the columns; zero for columns that are not shifted.
+        Values that are subtracted from the columns: their means in the first block, or zero for columns that
+        are not shifted.
     total : float
         Sum of weights.
     rows : int
@@ -655,7 +694,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
     blocks : iterable of (x, codes, weights)
         Rows x (m, p), codes, which are not used, and weights (m,) or None.
     shifted : (p,) bool
-        Columns from which a constant may be subtracted, because the model has a constant.
+        Columns from which their mean in the first block is subtracted; all false for models without constant.
 
     Returns
     -------
@@ -698,7 +737,7 @@ def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastS
 
 
 def _merge_row_roots(first: LeastSquaresRoot, second: LeastSquaresRoot) -> LeastSquaresRoot:
-    """Merge the roots of two sets of rows; the result has the origin of the first one with rows."""
+    """Merge the roots of two sets of rows; the result has the origin of the first set that has rows."""
     if not second.rows or not first.rows:
         return first if first.rows else second
     # Changing the origin adds a multiple of the column of the constant.

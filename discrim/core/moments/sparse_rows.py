@@ -66,7 +66,7 @@ class SparseRows:
         return SparseRows(self.base, self.steps[which])
 
     def select_columns(self, keep: Codes) -> SparseRows:
-        """Return the columns at positions (q,); the rows themselves if these are all columns."""
+        """Return the rows with the columns at positions (q,) only; self if these are all columns in order."""
         if len(keep) == len(self.base) and (keep == np.arange(len(keep))).all():
             return self
         return SparseRows(self.base[keep], self.steps[:, keep])
@@ -84,7 +84,10 @@ class SparseRows:
         return np.asarray(self.base + self.steps.toarray())
 
     def products(self, base: Floats, coef: Floats) -> Floats:
-        """Return K linear functions (m, K): values at the base (K,) plus the steps times coef (p, K)."""
+        """Return the values (m, K) of K linear functions of the rows.
+
+        They are the given values (K,) at the base plus the steps times coef (p, K).
+        """
         return np.asarray(self.steps @ coef + base)
 
 
@@ -129,13 +132,18 @@ def gather_sparse(
     n_classes, n_columns : int
         Numbers of classes and of columns.
     required_moments : {"diagonal", "pooled"}
-        Second moments; "pooled" gives one scatter without a root.
+        Second moments: sums of squares by class and column, or one scatter without a root.
 
     Returns
     -------
     ClassMoments or None
         None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
         dense rows.
+
+    Raises
+    ------
+    DataError
+        If the sums exceed the memory.
     """
     raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
     moments_of_blocks: list[ClassMoments] = []
@@ -237,7 +245,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
 
 
 def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
-    """Return powers of two that bring columns with extreme deviations or means near one.
+    """Return powers of two that bring columns with extreme deviations or means near one; see `column_scale`.
 
     Parameters
     ----------
@@ -275,11 +283,11 @@ def _pooled_scatter(
     weights : (m,) float, optional
         Weights of the rows; ones by default.
     weighted_means : (K, p) float
-        Class means of the steps, times the square roots of the counts.
+        Class means of the steps, times `scale` and the square roots of the counts.
     scale : (p,) float
         Powers of two by which the columns are multiplied.
     squares : (K, p) float
-        Sums of squares within classes, for the diagonal.
+        Sums of squares within classes of the scaled columns, for the diagonal.
 
     Returns
     -------

@@ -57,6 +57,7 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
+"""Names of kernels: exp(-u/2), and 1 - u to the powers of `BOUNDED_KERNEL_POWERS`."""
 
 BOUNDED_KERNEL_POWERS: dict[str, int] = {"uniform": 0, "epanechnikov": 1, "biweight": 2, "triweight": 3}
 """Powers of 1 - u of the kernels with bounded support."""
@@ -93,12 +94,15 @@ MIN_SERIES_PAIRS = 2**16
 
 
 def _log_ball_volume(p: int) -> float:
-    """Logarithm of the volume of the unit ball in p dimensions."""
+    """Return the logarithm of the volume of the unit ball in p dimensions."""
     return 0.5 * p * log(pi) - lgamma(0.5 * p + 1)
 
 
 def log_constant(kernel: Kernel, p: int) -> float:
-    """Log of the constant by which a kernel in p dimensions is multiplied to integrate to one."""
+    """Return the log of the constant by which a kernel in p dimensions is multiplied to integrate to one.
+
+    The kernel is a function of u, the squared distance in units of the squared radius, for radius one.
+    """
     if kernel == "normal":
         return -0.5 * p * log(2 * pi)
     power = BOUNDED_KERNEL_POWERS[kernel]
@@ -107,7 +111,9 @@ def log_constant(kernel: Kernel, p: int) -> float:
 
 
 def normal_reference_radii(kernel: Kernel, p: int, counts: Floats) -> Floats:
-    """Bandwidths that minimize the asymptotic mean integrated squared error for normal classes.
+    """Return bandwidths that minimize the asymptotic mean integrated squared error for normal classes.
+
+    They are radii in a metric in which the classes have unit covariance.
 
     r^(p+4) = p R(K) / (n m^2 (2 sqrt(pi))^(-p) (p/2 + p^2/4)), with R the integral of the squared kernel and
     m its variance along an axis (Silverman, 1986, sec. 4.3).
@@ -119,7 +125,7 @@ def normal_reference_radii(kernel: Kernel, p: int, counts: Floats) -> Floats:
     p : int
         Number of columns.
     counts : (K,) float
-        Numbers n of rows by class.
+        Numbers n of rows (sums of weights) by class.
 
     Returns
     -------
@@ -144,16 +150,16 @@ def normal_reference_radii(kernel: Kernel, p: int, counts: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassPoints:
-    """Rows of one class in coordinates in which its metric is Euclidean.
+    """The n rows of one class in coordinates in which its metric is Euclidean.
 
     Attributes
     ----------
     centre : (p,) float
         Mean of the class, the origin of the coordinates.
     scale : (p,) float
-        Factors that standardize the columns before whitening.
+        Powers of two that multiply the columns before whitening.
     covariance : Covariance
-        Covariance of the metric in standardized columns.
+        Covariance V of the metric, of the scaled columns.
     points : (p, n) float
         Coordinates of the rows.
     weights : (n,) float
@@ -184,8 +190,9 @@ class ClassPoints:
         Returns
         -------
         d2 : (m, n) float
+            Rounding can make them slightly negative.
         error : (m,) float
-            Bound of their rounding error.
+            Bound of the absolute rounding error of the distances from each point.
         """
         squares = column_squares(self.points)
         squared_norms = column_squares(z)
@@ -197,7 +204,7 @@ class ClassPoints:
 
     @property
     def resolution(self) -> float:
-        """Distance below which two rows of the class may differ only by rounding."""
+        """Distance, in units of the radii, below which two rows of the class may differ only by rounding."""
         return 4 * float(np.sqrt(EPS * column_squares(self.points).max(initial=0.0))) / self.unit
 
     @property
@@ -219,7 +226,7 @@ class KernelRule:
     points_by_class : tuple of K ClassPoints
         Rows of each class with its metric.
     radii : (K,) float
-        Bandwidths of the classes.
+        Bandwidths of the classes, as distances in the metric.
     kernel : str
         Name of the kernel.
     """
@@ -251,18 +258,19 @@ class KernelRule:
         return scores.T
 
     def log_density(self, k: int, z: Floats) -> Floats:
-        """Return the log density of a class at points.
+        """Return the log density of a class, in the units of the data, at points.
 
         Parameters
         ----------
         k : int
-            Class.
+            Position of the class.
         z : (p, m) float
             Coordinates of points in the metric of the class.
 
         Returns
         -------
         (m,) float
+            Minus infinity if no kernel reaches the point.
         """
         class_points = self.points_by_class[k]
         log_densities = np.empty(z.shape[1])
@@ -288,7 +296,7 @@ def marginal_kernel_rule(fit: KernelDensityFit, log_prior: Floats, method: str, 
     log_prior : (K,) float
         Log prior probabilities of the classes.
     method : {"plugin"}
-        Method of the posteriors.
+        Method of the posteriors; any other raises a NotSupportedError.
     keep : (q,) int
         Positions of the columns.
 
@@ -343,17 +351,18 @@ def log_mean_kernels(
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
-        Radii for which results are computed, by point.
+        Radii for which results are computed, by point, in the units of the distances.
     weights : (n,) or (m, n) float
         Weights of the rows of the class; by point if they differ.
     total : (m,) float
         Sum of the weights without rows that are left out.
     series : KernelSeries or None
-        For normal kernels whose radii are equal for all rows.
+        For normal kernels, if all points have the same radii. It is used if it is accurate enough.
 
     Returns
     -------
     (L, m) float
+        Minus infinity for points without remaining rows, or beyond the kernels of all rows.
     """
     np.maximum(d2, 0.0, out=d2)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
@@ -385,7 +394,7 @@ def _direct_sums(
     kernel : str
         Name of the kernel.
     d2 : (m, n) float
-        Squared distances; overwritten.
+        Squared distances, for normal kernels less the smallest of the point; overwritten.
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
@@ -429,7 +438,7 @@ class KernelSeries:
     Attributes
     ----------
     radius : (1,) float
-        Smallest radius; squared distances are in units of its square.
+        Smallest of the L radii; squared distances are in units of its square.
     log_cutoff : float
         The error of a kernel is below exp(-log_cutoff).
     interval_centres, inverse_half_widths : (B,) float
@@ -494,12 +503,12 @@ class KernelSeries:
         )
 
     def sums(self, d2: Floats, weights: Floats) -> Floats:
-        """Return the sums of weighted kernels for all radii.
+        """Return the sums of weighted kernels for all L radii.
 
         Parameters
         ----------
         d2 : (m, n) float
-            Squared distances.
+            Squared distances less the smallest of the point, in the units of the squared radii.
         weights : (n,) or (m, n) float
             Weights of the rows of the class; by point if they differ.
 
@@ -533,7 +542,7 @@ def _interval(u: Floats) -> NDArray[np.int64]:
 
 
 def _in_squared_radii(d2: Floats, radius: Floats, out: Floats | None = None) -> Floats:
-    """Return squared distances divided by the squared radius."""
+    """Return squared distances divided by the squared radius; broadcasts, and writes to `out` if given."""
     return np.asarray(np.multiply(d2, 1 / (radius * radius), out=out))
 
 
@@ -551,7 +560,8 @@ def _bounded_kernel(power: int, u: Floats, rounding: Floats) -> Floats:
 
     Returns
     -------
-    (m, n) float
+    (m, n) float or bool
+        Bool for the uniform kernel.
     """
     if not power:
         # Rounding can place a row on the boundary slightly outside the radius.
@@ -576,7 +586,7 @@ class _Downdate(NamedTuple):
     deviations : (p, m) float
         Deviations of the rows from the class mean, in the coordinates of the metric.
     factors : (m,) float
-        The e of the module docstring.
+        The e of the module docstring, n / ((n - 1) f) for unit weights.
     df_ratio : (m,) float
         (f - 1) / f, the ratio of the degrees of freedom.
     """
@@ -594,7 +604,9 @@ def left_out_kernel_scores(
     codes: Codes,
     groups: Codes | None = None,
 ) -> Iterator[tuple[Codes, Floats]]:
-    """Yield the leave-one-out scores of the rows of a fit in blocks.
+    """Yield the leave-one-out scores of the rows of a fit in blocks, class by class.
+
+    At most one unit of the weight of a row is left out. Normal reference radii of its class are recomputed.
 
     Parameters
     ----------
@@ -609,13 +621,15 @@ def left_out_kernel_scores(
     codes : (n,) int
         Classes of the rows.
     groups : (n,) int or None
-        Rows with equal values, of any class, are left out together.
+        Rows with equal numbers, of any class, are left out together from the sums of kernels; None to leave
+        out single rows.
 
     Yields
     ------
     positions : (m,) int
+        Positions of the rows of the block.
     scores : (L, m, K) float
-        NaN if a refit is needed.
+        NaN in the classes whose metric without the row is singular up to rounding; the row needs a refit.
     """
     n_classes = len(fit.points_by_class)
     totals = np.array([float(class_points.weights.sum()) for class_points in fit.points_by_class])
@@ -705,11 +719,11 @@ def _left_out_log_density(
     radii : (L, m) float
         Radii for which results are computed, by point.
     downdate : _Downdate or None
-        Change of the metric without each row.
+        Change of the metric without each row; None if the metric does not change.
     own_rows : slice or None
-        Positions of the points among the rows of the class, if they belong to it.
+        Positions of the points among the rows of the class; None if they belong to another class.
     is_equal : (m, n) bool or None
-        Rows of the class that are left out together with each point.
+        Rows of the class that are left out together with each point; None for the point itself only.
     series : KernelSeries or None
         Series of the kernels; None for direct sums.
 
@@ -820,7 +834,7 @@ class KernelDensityFit(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Diagonal moments of the rows.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -832,7 +846,7 @@ class KernelDensityFit(NoLikelihood):
     common : bool
         Whether the metric uses the pooled covariance and not the covariance of each class.
     radii : (K,) float
-        Bandwidths.
+        Bandwidths of the classes, as distances in the metric.
     radius_rule : {"given", "normal", "chosen"}
         Whether the bandwidths are set by the user, by the normal reference rule, or by cross-validation.
     points_by_class : tuple of K ClassPoints
@@ -854,12 +868,18 @@ class KernelDensityFit(NoLikelihood):
     no_parameters = "no_parameters_of_kernel_density"
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> KernelRule:
-        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
+        """Return the rule under a log prior (K,).
+
+        Any `method` except "plugin" raises a NotSupportedError; `convention` is ignored.
+        """
         require_plugin_method(method, "is defined for normal classes")
         return KernelRule(log_prior, self.points_by_class, self.radii, self.kernel)
 
     def of_classes(self, keep: Codes) -> KernelDensityFit:
-        """Return the fit with the bandwidths of classes (C,) only, for a refit to these classes."""
+        """Return a copy with the bandwidths of the classes at positions (C,) only, for a refit to them.
+
+        The other fields still are of all classes.
+        """
         return replace(self, radii=self.radii[keep])
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
@@ -867,7 +887,7 @@ class KernelDensityFit(NoLikelihood):
         return replace(self, radii=radii, radius_rule=rule)
 
     def normal_radii(self) -> Floats:
-        """Bandwidths (K,) by the normal reference rule."""
+        """Return the bandwidths (K,) by the normal reference rule, for a metric of unit covariances."""
         return normal_reference_radii(self.kernel, self.moments.n_columns, self.moments.counts)
 
     def typical_deviation(self) -> float:
@@ -916,14 +936,14 @@ class KernelDensityFit(NoLikelihood):
         return fit.with_radii(self.radii, self.radius_rule)
 
     def leave_one_out_scores(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
-        """Leave-one-out scores of the rows of the fit.
+        """Return the leave-one-out scores of the rows of the fit.
 
         Parameters
         ----------
         log_prior : (K,) float
             Log prior probabilities of the classes.
         x : (n, p) float
-            Rows of the design matrix.
+            Rows of the fit.
         codes : (n,) int
             Classes of the rows.
 

@@ -57,7 +57,7 @@ POSTERIOR_TIE_TOLERANCE = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteCounts:
-    """Neighbours of m rows by class, from which the votes for any smaller k follow.
+    """The n nearest neighbours of each of m rows by class, from which the votes for any k up to n follow.
 
     Attributes
     ----------
@@ -123,7 +123,10 @@ class VoteCounts:
         return values if self.present_classes is None else values[self.present_classes]
 
     def votes(self, k_values: Sequence[int]) -> Iterator[Codes]:
-        """Yield the votes (m, K) for each number k of neighbours, including all rows tied with the k-th."""
+        """Yield the votes (m, K) for each number k of neighbours, including all rows tied with the k-th.
+
+        The numbers are from 1 to n; the columns are all classes or the `present_classes`.
+        """
         m, n = self.classes.shape
         cumulative_votes = np.zeros((n, m, self.tied_counts.shape[1]), dtype=np.intp)
         cumulative_votes[np.arange(n), np.arange(m)[:, None], self.classes] = 1
@@ -155,6 +158,7 @@ class VoteCounts:
         Returns
         -------
         winner : (m,) int
+            Positions of columns, which are classes unless there are `present_classes`.
         rows : (t,) int
             Rows with a tie.
         is_tied : (t, K) bool
@@ -193,6 +197,7 @@ class VoteCounts:
         Returns
         -------
         (m, K) float
+            Zero for the winning class, negative for the others, minus infinity for classes without votes.
         """
         unscaled_posteriors = votes * weights
         winner, rows, is_tied = self.find_winners(unscaled_posteriors, prior)
@@ -209,9 +214,9 @@ def _renumber_classes(classes: Codes, tied_counts: Codes) -> tuple[Codes, Codes,
     Parameters
     ----------
     classes : (m, n) int
-        Classes of neighbours.
+        Classes of n neighbours of each of m rows.
     tied_counts : (m, C) int
-        Further rows by class.
+        Further tied rows by class, of all C classes.
 
     Returns
     -------
@@ -219,7 +224,7 @@ def _renumber_classes(classes: Codes, tied_counts: Codes) -> tuple[Codes, Codes,
     tied_counts : (m, K) int
         The same in the new numbers; K is the largest number of classes of a row.
     labels : (m, K) int
-        The class of each number.
+        The class of each number, in the order of the levels; rows with fewer classes are padded by class 0.
     """
     m, n_classes = tied_counts.shape
     neighbour_cells = classes + n_classes * np.arange(m)[:, None]
@@ -279,7 +284,7 @@ def nearest_others_downdated(
     start, stop : int
         Range of the m rows.
     k : int
-        Number of neighbours.
+        Number of neighbours, below the number of rows.
     directions : (m, p) float
         Result of `left_out_directions` for these rows.
 
@@ -323,7 +328,10 @@ def nearest_others_downdated(
 
 
 def _downdated_distances(distances: Floats, projections: Floats, one_minus_leverages: Floats) -> Floats:
-    """Downdated distances up to a factor, from distances (m, w), products a'v (m, w) and 1 - h (m,)."""
+    """Return downdated distances (m, w) from distances (m, w), products a'v (m, w) and 1 - h (m,).
+
+    They are up to a factor of each row; see the module docstring.
+    """
     return np.sqrt(one_minus_leverages[:, None] * distances**2 + projections**2)
 
 
@@ -382,7 +390,7 @@ class NeighbourRule:
     weights : (K,) float
         Weight pi_g N / n_g of a vote for each class.
     prior : (K,) float
-        Breaks ties.
+        Prior probabilities, which break ties.
     """
 
     search: NeighbourIndex
@@ -401,7 +409,7 @@ class NeighbourRule:
         Returns
         -------
         (m, K) float
-            NaN for rows with missing values.
+            As in `VoteCounts.scores`; NaN for rows with missing values.
         """
         all_scores = np.full((len(x), len(self.weights)), np.nan)
         is_complete = ~np.isnan(x).any(axis=1)
@@ -414,7 +422,7 @@ class NeighbourRule:
         return all_scores
 
     def votes(self, x: Floats) -> Codes:
-        """Return the votes (m, K) of rows x (m, p) without missing values."""
+        """Return the votes (m, K), numbers of neighbours, of rows x (m, p) without missing values."""
         return _count_votes(self.search.nearest(x, self.k), self.search.codes)
 
 
@@ -483,7 +491,10 @@ class KNNFit(NoLikelihood):
         return np.asarray(prior / (self.moments.counts / self.moments.total))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> NeighbourRule:
-        """Return the rule under a log prior (K,); `method` must be "plugin"; `convention` is ignored."""
+        """Return the rule under a log prior (K,).
+
+        Any `method` except "plugin" raises a NotSupportedError; `convention` is ignored.
+        """
         return self.rule_with_prior(np.exp(log_prior), method)
 
     def rule_with_prior(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
@@ -507,7 +518,8 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         KNNFit or None
-            None if there are too few rows or distances do not exist.
+            None if there are fewer than k rows, a class is empty, a scaled column is constant or the
+            covariance is singular.
         """
         k = len(self.prior)
         if len(x) < self.k or len(np.unique(codes)) < k:
@@ -532,14 +544,16 @@ class KNNFit(NoLikelihood):
         Parameters
         ----------
         max_k : int
-            Number of neighbours of each row.
+            Number of neighbours of each row, below the number of rows.
         only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
         Yields
         ------
         rows : slice
+            Positions of the rows of the block.
         tally : VoteCounts
+            Votes of their neighbours.
         """
         n = len(self.search.points)
         n_counted = min(len(self.prior), max_k) if only_present_classes else len(self.prior)
@@ -621,6 +635,7 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         (n, K) float
+            As in `VoteCounts.scores`.
 
         Raises
         ------
@@ -648,7 +663,7 @@ class KNNFit(NoLikelihood):
         Parameters
         ----------
         grid : sequence of int
-            Values of k.
+            Values of k, below the number of rows.
         prior : (K,) float
             Prior probabilities of the classes.
         progress : callable or None
@@ -657,6 +672,7 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         (len(grid), K) float
+            Numbers of misclassified rows of each (true) class.
         """
         k = len(prior)
         max_k = max(grid)
@@ -711,7 +727,7 @@ def fit_knn(
     estimated_prior : bool, default True
         Whether the prior is the class proportions.
     within : ClassMoments or None
-        Moments with pooled scatter, for Mahalanobis distance.
+        Moments with pooled scatter, for the metric "mahalanobis" only; `scale` is not used then.
 
     Returns
     -------
@@ -814,7 +830,7 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
     space : Space
         Metric and coordinates.
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows, of which counts and means are compared.
     """
     max_coordinate = float(np.abs(points).max())
     if max_coordinate > MAX_COORDINATE:

@@ -161,9 +161,9 @@ class PointRows:
         Parameters
         ----------
         distances : (m, w) float
-            Distances from each query.
+            Distances of each query from its w nearest points, ascending.
         nearest : (m, w) int
-            Nearest points with their distances, including all points tied with the k-th row.
+            Positions of these points, which include all points tied with the k-th row.
         limits : (m,) float
             Largest distance that is tied with the k-th row.
         k : int
@@ -178,7 +178,7 @@ class PointRows:
         rows : (m, k) int
         distances : (m, k) float
         tied_counts : (m, n_classes) int
-            Fields of `Neighbours`.
+            Fields of `Neighbours`; tied rows are those that are not among the k.
         """
         m = len(nearest)
         sizes = self.sizes[nearest]
@@ -199,6 +199,7 @@ class PointRows:
 
 
 SingleFloats = NDArray[np.float32]
+"""Array of float32."""
 
 MIN_PRODUCT_ROWS = 1024
 """Minimum number of rows for which matrix products are faster than computing all distances."""
@@ -247,7 +248,8 @@ class ProductFilter:
     Attributes
     ----------
     columns : (p + 1, N) float32
-        Coordinates times -2, and in the last row the squared lengths less their error. N is n padded.
+        Coordinates y of the rows times -2, and in the last row their squared lengths less their error. N is n
+        rounded up to a multiple of `MAX_GROUP_SIZE`.
     doubled_errors : (N,) float32
         Twice the error g |y|^2.
     relative_error : float
@@ -293,7 +295,7 @@ class ProductFilter:
         return max(low, min(high, 128))
 
     def group_size(self, k: int) -> int:
-        """Number of rows per group, a power of two that balances the costs of bounds and of distances.
+        """Return the number of rows per group, a power of two that balances bounds against distances.
 
         One more bound of a group costs a tenth of one more member.
         """
@@ -301,7 +303,7 @@ class ProductFilter:
         return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
     def can_skip_groups(self, k: int) -> bool:
-        """Whether there are enough groups of rows for a search of k neighbours to skip most of them."""
+        """Return whether there are enough groups of rows for a search of k neighbours to skip most."""
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
     def buffer(self) -> SingleFloats:
@@ -316,7 +318,7 @@ class ProductFilter:
         Parameters
         ----------
         z : (m, p) float
-            Queries.
+            Coordinates of the queries; m is at most `queries_per_block`.
         k : int
             Number of neighbours.
         tie_limit : callable
@@ -390,7 +392,7 @@ class ProductFilter:
         Returns
         -------
         rows, members : (c,) int
-            Queries and candidates.
+            Positions of the queries, ascending, and of the rows that are their candidates.
         failed : (m,) bool
             Queries for which these groups do not suffice.
         """
@@ -456,7 +458,10 @@ NORM_ORDERS = {
     "cityblock": 1.0,
     "chebyshev": np.inf,
 }
-"""Order p of the metrics that are a p-norm of x - y, squared or not. Minkowski has p = 2."""
+"""Order p of the metrics that are a p-norm of x - y, squared or not. Minkowski has p = 2.
+
+Searches compute the norm itself, also for "sqeuclidean".
+"""
 
 BINARY_METRICS = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
 """Metrics of binary columns."""
@@ -498,6 +503,8 @@ TIE_TOLERANCE = 1e-13
 class Space:
     """Metric and coordinates z = (x - origin) * unit, whitened for Mahalanobis distance.
 
+    All rows have p columns.
+
     Attributes
     ----------
     metric : str
@@ -507,7 +514,7 @@ class Space:
     within : Covariance or None
         Covariance of z within classes, for Mahalanobis distance.
     slack : float
-        Difference between two distances that rounding of the rows can cause.
+        Difference between two distances in z that rounding of the rows can cause.
     """
 
     metric: str
@@ -564,9 +571,9 @@ class Neighbours(NamedTuple):
     rows : (m, k) int
         Positions of the rows, nearest first.
     distances : (m, k) float
-        Distances in the coordinates of the search.
+        Distances in the coordinates of the search, ascending; never squared.
     tied_counts : (m, K) int
-        Number of further rows of each class that are tied with the k-th.
+        Number of further rows, not in `rows`, of each of K classes that are tied with the k-th.
     """
 
     rows: Codes
@@ -590,6 +597,7 @@ class Neighbours(NamedTuple):
         Returns
         -------
         Neighbours
+            With k - 1 columns.
         """
         m, k = self.rows.shape
         is_self = self.rows == own_positions[:, None]
@@ -669,7 +677,7 @@ class NeighbourIndex:
         x : (m, p) float
             Rows of the design matrix.
         k : int
-            Number of neighbours.
+            Number of neighbours, at most the number of indexed rows.
 
         Returns
         -------
@@ -678,7 +686,7 @@ class NeighbourIndex:
         Raises
         ------
         CoreDataError
-            A distance is undefined for the metric.
+            A distance is undefined for the metric, or a value is not 0 or 1 for a metric of binary columns.
         """
         if self.space.metric in BINARY_METRICS and len(other := np.argwhere((x != 0) & (x != 1))):
             row, column = other[0]
@@ -692,11 +700,14 @@ class NeighbourIndex:
         return self._nearest(self.points[start:stop], k)
 
     def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest rows, excluding the row itself, of the indexed rows start, ..., stop - 1."""
+        """Find the k nearest rows, excluding the row itself, of the indexed rows start, ..., stop - 1.
+
+        There have to be more than k indexed rows.
+        """
         return self.nearest_of_range(start, stop, k + 1).remove_self(np.arange(start, stop), self.codes)
 
     def allocate(self, m: int, k: int) -> Neighbours:
-        """Allocate the arrays of a result for m queries and k neighbours."""
+        """Allocate a result for m queries and k neighbours; tied counts are zero, other arrays not set."""
         return Neighbours(
             np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
         )
@@ -846,7 +857,7 @@ class NeighbourIndex:
         k : int
             Number of neighbours.
         nearest : Neighbours
-            Result for all queries, to which rows, distances and ties are written.
+            Result for these queries, to which rows, distances and ties of resolved queries are written.
         """
         rows = candidates.queries
         width = candidates.candidate_index.max(initial=-1) + 1
@@ -883,6 +894,11 @@ class NeighbourIndex:
             Positions of the queries in the result.
         nearest : Neighbours
             Result for all queries, to which rows, distances and ties are written.
+
+        Raises
+        ------
+        CoreDataError
+            A distance is undefined for the metric.
         """
         from scipy.spatial.distance import cdist
 
@@ -904,9 +920,9 @@ class NeighbourIndex:
         Parameters
         ----------
         distances : (m, w) float
-            Distances from each query.
+            Distances of each query from w rows, in any order, which include its k nearest and all tied rows.
         members : (m, w) int
-            Positions of the rows.
+            Positions of these rows.
         k : int
             Number of neighbours.
         positions : (m,) int
@@ -945,7 +961,7 @@ class NeighbourIndex:
 
 
 def _suits_tree(points: Floats, norm: float) -> bool:
-    """Whether a tree of points is faster than matrix products.
+    """Return whether a tree of points (n, p) is faster than matrix products, for a p-norm of order `norm`.
 
     With more than a few columns this requires a low effective dimension, (sum of l)^2 / (sum of l^2) with l
     the eigenvalues of the covariance. Only Euclidean distances have matrix products.
@@ -963,7 +979,7 @@ def _suits_tree(points: Floats, norm: float) -> bool:
 
 @cache
 def n_worker_threads() -> int:
-    """Number of worker threads; one if threads cannot be started, for example in a browser."""
+    """Return the number of processors, or one if threads cannot be started, for example in a browser."""
     try:
         thread = Thread(target=int)
         thread.start()
@@ -974,7 +990,7 @@ def n_worker_threads() -> int:
 
 
 def run_in_threads(task: Callable[[Codes], None], chunks: Sequence[Codes]) -> None:
-    """Apply a task to blocks of rows, in parallel on all processors.
+    """Apply a task to blocks of rows, in parallel threads on all processors; raises errors of the task.
 
     Parameters
     ----------

@@ -61,13 +61,16 @@ def slices(n: int, step: int) -> Iterator[slice]:
 
 
 def are_integers(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
-    """Whether all values are integers between `minimum` and `maximum`; true for an empty array."""
+    """Return whether all values are integers from `minimum` to `maximum`; true for an empty array.
+
+    NaN and infinite values are not integers.
+    """
     array = np.asarray(values)
     return bool(((array == np.round(array)) & (array >= minimum) & (array <= maximum)).all())
 
 
 def are_flags(values: Floats | float) -> bool:
-    """Whether all values are 0 or 1; true for an empty array."""
+    """Return whether all values are 0 or 1; true for an empty array."""
     return are_integers(values, 0.0, 1.0)
 
 
@@ -101,7 +104,10 @@ def svd(matrix: Floats, **options: Any) -> Any:
 
 @cache
 def available_memory() -> float:
-    """Memory in bytes of the machine, or the lower limit of the container or process."""
+    """Return the total memory in bytes of the machine, or the limit of the container or process if lower.
+
+    Memory that is in use is not subtracted. The value is cached.
+    """
     return min(_memory_limits(), default=DEFAULT_MEMORY_BYTES)
 
 
@@ -128,7 +134,7 @@ def _memory_limits() -> Iterator[float]:
 
 
 def check_memory(n_values: float, subject: str, hint: str) -> None:
-    """Raise a DataError if a result would use more than a fraction of the memory.
+    """Raise a DataError if a result would use more than `MAX_MEMORY_SHARE` of the memory.
 
     Parameters
     ----------

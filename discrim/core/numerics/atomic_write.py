@@ -71,13 +71,14 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     Returns
     -------
     Path
+        With ``~`` expanded; symbolic links are not resolved.
 
     Raises
     ------
     DataError
         `path` is not a path or has another extension.
     UnwritableFileError
-        As `resolve_target`.
+        The path ends in a separator, or as in `resolve_target`.
     """
     output_path = validate_path(path, content)
     text = os.fsdecode(path)
@@ -91,7 +92,9 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
 
 
 def resolve_target(path: Path) -> Path:
-    """Resolve symbolic links in the path of an output file, and check that the file can be written.
+    """Return the path of an output file with symbolic links resolved, after checking that it can be written.
+
+    The file need not exist.
 
     An UnwritableFileError is raised if its folder is missing, its name is too long, or it is a folder, a
     device, a pipe or read-only.
@@ -146,7 +149,10 @@ def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary binary file, and rename it to `path` if the block ends without an error."""
+    """Open a temporary binary file, and rename it to `path` if the block ends without an error.
+
+    After an error, `path` is unchanged. An UnwritableFileError is raised if it cannot be written.
+    """
     target = resolve_target(path)
     with temporary_folder(target, path) as folder:
         # Unlike the files of `tempfile`, a new file has the mode of the umask.

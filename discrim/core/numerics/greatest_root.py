@@ -38,12 +38,14 @@ MAX_LOG_DECREASE = 60.0
 
 @lru_cache
 def gauss_legendre_rule(points: int) -> tuple[Floats, Floats]:
-    """Points and weights of Gauss-Legendre quadrature on (-1, 1)."""
+    """Return points and weights of Gauss-Legendre quadrature on (-1, 1), cached and not to be modified."""
     return leggauss(points)
 
 
 def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
-    """Return the probability that the largest root of E^-1 H exceeds a value.
+    """Return the probability that the largest root of E^-1 H exceeds a value, at equal covariances.
+
+    A root theta of (H + E)^-1 H in the module docstring is root / (1 + root).
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     Returns
     -------
     float
-        NaN if v is below p.
+        NaN if v is below p or the root is NaN.
 
     Examples
     --------
@@ -99,12 +101,12 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
 def _integrate_interval(
     start: float, end: float, s: int, low: float, high: float, centre: float
 ) -> tuple[Floats, Floats]:
-    """Integrate the polynomials p_i w, and the antisymmetric products of two of them, over angles.
+    """Integrate the functions p_i w, and the antisymmetric products of two of them, over angles.
 
     Parameters
     ----------
     start, end : float
-        Interval.
+        Interval of angles, whose squared sines are t, within 0 and pi/2.
     s : int
         Number of roots.
     low, high : float
@@ -115,7 +117,7 @@ def _integrate_interval(
     Returns
     -------
     border : (s,) float
-        Integrals of the polynomials.
+        Integrals of the functions p_i w.
     square : (s, s) float
         Contribution to A of pairs within the interval.
     """
@@ -133,7 +135,7 @@ def _integrate_interval(
 
 
 def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) -> Floats:
-    """Orthogonal polynomials of t times the weight w in the angle, scaled to a maximum of about one.
+    """Return orthogonal polynomials of t times the weight w in the angle, scaled to a maximum of about one.
 
     Parameters
     ----------
@@ -198,7 +200,7 @@ def greatest_root_isf(probability: float, p: int, q: float, v: float) -> float:
     Parameters
     ----------
     probability : float
-        Tail probability, between 0 and 1.
+        Tail probability, above 0 and below 1.
     p : int
         Dimension of H and E.
     q, v : float

@@ -16,7 +16,10 @@ V = TypeVar("V")
 
 
 def is_local(rows: Any) -> bool:
-    """Whether iterating over the rows reads them in this process, chunk by chunk."""
+    """Return whether iterating over the rows reads them in this process, chunk by chunk; the default is true.
+
+    Rows of a cluster have an attribute `is_local` that is false.
+    """
     return bool(getattr(rows, "is_local", True))
 
 
@@ -26,7 +29,8 @@ def map_reduce(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) 
     Parameters
     ----------
     rows : iterable of chunks
-        Rows that are not local have an attribute `map_reduce`, a function of the other two arguments.
+        If the rows have a method `map_reduce`, it receives the other two arguments and returns the result;
+        otherwise the task is applied to all rows in this process and nothing is merged.
     task : callable
         Function of an iterable of chunks.
     merge : callable
@@ -46,7 +50,7 @@ def map_reduce(rows: Any, task: Callable[[Any], T], merge: Callable[[T, T], T]) 
 
 
 class CountedPasses(Iterable[T]):
-    """Rows whose passes are counted by a progress bar.
+    """Rows whose complete passes are counted by a progress bar.
 
     Parameters
     ----------

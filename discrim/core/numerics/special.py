@@ -12,7 +12,8 @@ ln(x) - digamma(x) = 1/(2x) + 1/(12 x^2) - 1/(120 x^4) + 1/(252 x^6) - ... for l
 Stegun, 1964, Handbook of Mathematical Functions, 6.1.47 and 6.3.18).
 
 Probabilities and quantiles are computed by scipy.special, which scipy.stats calls as well; importing
-scipy.stats takes longer than importing pandas, and summaries do not need it.
+scipy.stats takes longer than importing pandas, and summaries do not need it. Their arguments are numbers or
+arrays, which are broadcast.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ MIN_SERIES_ARGUMENT = 40.0
 
 
 def student_log_constants(n: Floats, p: int) -> Floats:
-    """Log constants of Student densities, ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2), G the gamma function.
+    """Return log constants of Student densities, ln G(n/2) - ln G((n-p)/2) - p/2 ln((n-1)/2).
+
+    G is the gamma function.
 
     Parameters
     ----------
@@ -68,7 +71,10 @@ def student_log_constants(n: Floats, p: int) -> Floats:
 
 
 def logdet_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
-    """Bias of the log-determinant of a covariance: the sum over j of ln(nu/2) - digamma((nu + 1 - j)/2).
+    """Return the bias correction of the log-determinant of a covariance.
+
+    It is the sum over j of ln(nu/2) - digamma((nu + 1 - j)/2), which is added to ln|S| of an unbiased
+    covariance S with nu degrees of freedom to obtain an unbiased estimate of ln|Sigma|.
 
     Parameters
     ----------
@@ -92,46 +98,46 @@ def logdet_bias(nu: Floats, terms: NDArray[np.int64]) -> Floats:
 
 
 def chi2_sf(statistic: Any, df: Any) -> Any:
-    """P(X > statistic) for chi-square with df degrees of freedom; NaN if df is not positive."""
+    """Return P(X > statistic) for chi-square with df degrees of freedom; NaN if df is not positive."""
     return np.where(np.asarray(df) > 0, scipy.special.chdtrc(df, statistic), np.nan)
 
 
 def chi2_cdf(statistic: Any, df: Any) -> Any:
-    """P(X <= statistic) for chi-square with df degrees of freedom."""
+    """Return P(X <= statistic) for chi-square with df degrees of freedom."""
     return scipy.special.chdtr(df, statistic)
 
 
 def chi2_isf(probability: Any, df: Any) -> Any:
-    """Value that chi-square with df degrees of freedom exceeds with a probability."""
+    """Return the value that chi-square with df degrees of freedom exceeds with a probability."""
     return scipy.special.chdtri(df, probability)
 
 
 def f_sf(statistic: Any, df1: Any, df2: Any) -> Any:
-    """P(X > statistic) for F with df1 and df2 degrees of freedom; NaN if one of them is not positive."""
+    """Return P(X > statistic) for F with df1 and df2 degrees of freedom; NaN unless both are positive."""
     is_valid = (np.asarray(df1) > 0) & (np.asarray(df2) > 0)
     return np.where(is_valid, scipy.special.fdtrc(df1, df2, np.maximum(statistic, 0.0)), np.nan)
 
 
 def t_sf(statistic: Any, df: Any) -> Any:
-    """P(X > statistic) for Student's t with df degrees of freedom."""
+    """Return P(X > statistic) for Student's t with df degrees of freedom."""
     return scipy.special.stdtr(df, np.negative(statistic))
 
 
 def t_isf(probability: Any, df: Any) -> Any:
-    """Value that Student's t with df degrees of freedom exceeds with a probability."""
+    """Return the value that Student's t with df degrees of freedom exceeds with a probability."""
     return -scipy.special.stdtrit(df, probability)
 
 
 def normal_sf(statistic: Any) -> Any:
-    """P(X > statistic) for the standard normal distribution."""
+    """Return P(X > statistic) for the standard normal distribution."""
     return scipy.special.ndtr(np.negative(statistic))
 
 
 def normal_isf(probability: Any) -> Any:
-    """Value that a standard normal variable exceeds with a probability."""
+    """Return the value that a standard normal variable exceeds with a probability."""
     return -scipy.special.ndtri(probability)
 
 
 def beta_ppf(probability: Any, a: Any, b: Any) -> Any:
-    """Quantile of the beta distribution with parameters a and b at a cumulative probability."""
+    """Return the quantile of the beta distribution with parameters a and b at a cumulative probability."""
     return scipy.special.betaincinv(a, b, probability)

@@ -96,14 +96,14 @@ class Calibrator:
     kind : {"temperature", "vector", "multinomial", "dirichlet"}
         Kind of map; see the module docstring.
     slope : float
-        Factor of the leads.
+        Factor of the leads, the differences of scores to the largest score of the row.
     ceiling : float
-        Leads are truncated at this value.
+        Leads below minus this value are set to it before the slope multiplies them.
     mixing : (K, K) float
-        Matrix that multiplies the centred leads or log posteriors after the slope; the identity for kinds
-        that do not mix classes.
+        Matrix that multiplies the centred leads ("multinomial") or log posteriors ("dirichlet") after the
+        slope, with classes in rows and features in columns; the identity for kinds that do not mix classes.
     intercepts : (K,) float
-        Minus infinity for a class that is impossible for every row.
+        Added last; minus infinity for a class that is impossible for every row.
     """
 
     kind: Kind
@@ -118,7 +118,7 @@ class Calibrator:
         return self.kind in MIXING_KINDS
 
     def of_classes(self, keep: Codes) -> Calibrator:
-        """Return the map for the classes at positions (C,) only."""
+        """Return the map for the classes at positions (C,) only, with the same parameters."""
         return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
 
     def scores(self, scores: Floats) -> Floats:
@@ -132,7 +132,8 @@ class Calibrator:
         Returns
         -------
         (m, K) float
-            Log posteriors up to a constant of each row. A row that is impossible in every class remains so.
+            Log posteriors up to a constant of each row. The scores of a row that is impossible in every class
+            remain minus infinity; a row with a missing score (NaN) gets NaN for the possible classes.
         """
         is_possible: Mask = np.greater(self.intercepts, -np.inf)
         impossible = np.isneginf(scores[:, is_possible]).all(axis=1)
@@ -162,13 +163,14 @@ def fit_calibrator(
     scores : (n, K) float
         Rows with a missing score (NaN), or impossible in every class, are ignored.
     codes : (n,) int
-        Classes; rows with -1 are ignored.
+        Classes; rows with -1, and rows of a class that is impossible for every row, are ignored.
     weights : (n,) float or None
-        Frequency weights.
+        Frequency weights; rows of weight zero are ignored.
     kind : {"auto", "temperature", "vector", "multinomial", "dirichlet"}
-        Kind of map; "auto" chooses one by leave-one-out losses.
+        Kind of map; "auto" chooses one by leave-one-out losses, and the temperature if a possible class does
+        not have rows. If only one class is possible, the map is the temperature for every `kind`.
     log_prior : (K,) float or None
-        Log prior that the scores contain.
+        Log prior that the scores contain; None if they contain none.
     penalized : bool
         If false, maximize the likelihood without penalties and without a ceiling.
 
@@ -179,7 +181,7 @@ def fit_calibrator(
     Raises
     ------
     CoreDataError
-        All rows are ignored, or scores are infinitely large.
+        All rows are ignored, or a score is plus infinity.
     CoreNotSupportedError
         The map has too many parameters, or the unpenalized likelihood does not have a maximum, for example
         because every row is classified correctly.
@@ -226,7 +228,10 @@ def fit_calibrator(
 
 
 def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes, Floats]:
-    """Select the rows with finite scores and a class.
+    """Select the rows with a class, a positive weight and scores that are possible in a class.
+
+    Rows with a missing score (NaN), and rows of a class whose scores are minus infinity for every row, are
+    dropped.
 
     Parameters
     ----------
@@ -240,7 +245,12 @@ def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) ->
     Returns
     -------
     scores, codes, weights
-        For the selected rows.
+        For the selected rows; scores of minus infinity are possible.
+
+    Raises
+    ------
+    CoreDataError
+        No row is selected, or a score is plus infinity.
     """
     weights = np.ones(len(codes)) if weights is None else weights
     with np.errstate(invalid="ignore"):
@@ -289,6 +299,7 @@ def _fit_temperature(
     Returns
     -------
     slope, ceiling : float
+        As in `Calibrator`; both are one for a single class.
     """
     if leads.shape[1] == 1:
         return 1.0, 1.0
@@ -334,7 +345,7 @@ def _fit_slope(
     Parameters
     ----------
     leads : (n, K) float
-        In their unit, without the log prior.
+        Truncated leads without the log prior, divided by a typical lead.
     base : (K,) float
         Log prior, which the slope does not multiply.
     codes : (n,) int
@@ -349,15 +360,21 @@ def _fit_slope(
     Returns
     -------
     slope : float
+        Factor of the given leads, zero or positive; one if all leads are zero.
     llf : float
-        Log-likelihood.
+        Log-likelihood at the slope, without the penalty.
+
+    Raises
+    ------
+    CoreNotSupportedError
+        The maximum is at an infinite slope, for example because every row is classified correctly.
     """
     leads = leads - leads.max(axis=1, keepdims=True)
     class_leads = leads[np.arange(len(codes)), codes]
     prior = np.exp(base - base.max())
 
     def score(log_slope: float) -> float:
-        """Derivative of the penalized log-likelihood with respect to the slope."""
+        """Return the derivative of the (penalized) log-likelihood with respect to the slope, not its log."""
         # The largest lead of a row is zero.
         posteriors = np.exp(leads * np.exp(log_slope)) * prior
         posteriors /= posteriors.sum(axis=1, keepdims=True)
@@ -374,7 +391,7 @@ def _fit_slope(
         return gradient + 0.5 * float(np.einsum("i,ik,ik->", weights, posteriors, deviations)) / information
 
     def likelihood(slope: float) -> float:
-        """Log-likelihood of a slope."""
+        """Return the weighted log-likelihood of a slope."""
         logs = np.log(np.exp(leads * slope) @ prior)
         return float(weights @ (class_leads * slope + np.log(prior)[codes] - logs))
 
@@ -425,7 +442,7 @@ class _Rows(NamedTuple):
     Attributes
     ----------
     leads : (n, K) float
-        Leads multiplied by the slope of the temperature.
+        Truncated leads multiplied by the slope of the temperature, of the K possible classes.
     codes : (n,) int
         Classes of the rows.
     weights : (n,) float
@@ -438,12 +455,12 @@ class _Rows(NamedTuple):
 
 
 def _centre_rows(leads: Floats) -> Floats:
-    """Subtract the mean of each row."""
+    """Return leads (m, K) less the mean of each row."""
     return np.asarray(leads - leads.mean(axis=1, keepdims=True))
 
 
 def _log_softmax(leads: Floats) -> Floats:
-    """Log softmax of each row."""
+    """Return the log softmax of each row of leads (m, K)."""
     return np.asarray(leads - _softmax(leads)[1][:, None])
 
 
@@ -452,12 +469,14 @@ _FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centre_rows,
 
 
 class _Family(NamedTuple):
-    """Map that is linear in its parameters, with the penalized likelihood of its parameters.
+    """Map that is linear in its P parameters, with the penalized likelihood of its parameters.
+
+    The calibrated scores (m, K) are design(leads) @ params. There are K possible classes.
 
     Attributes
     ----------
     design : callable
-        Design (m, K, P) of leads (m, K).
+        Returns the design (m, K, P) of leads (m, K) of `_Rows`.
     centre : (P,) float
         Parameters of the temperature, towards which the ridge shrinks.
     """
@@ -466,13 +485,13 @@ class _Family(NamedTuple):
     centre: Floats
 
     def blocks(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
-        """Yield blocks of rows with their design (m, K, P)."""
+        """Yield (row slice, design (m, K, P)) of blocks that limit the memory of the design."""
         step = max(MAX_DESIGN_ELEMENTS // (rows.leads.shape[1] * len(self.centre)), 1)
         for row_slice in slices(len(rows.codes), step):
             yield row_slice, self.design(rows.leads[row_slice])
 
     def mean_max_squares(self, rows: _Rows) -> Floats:
-        """Weighted mean, over rows, of the largest squared entry (P,) of the design among the classes."""
+        """Return the weighted mean (P,), over rows, of the largest squared design entry among the classes."""
         total = np.zeros(len(self.centre))
         for row_slice, design in self.blocks(rows):
             total += rows.weights[row_slice] @ (design**2).max(axis=1)
@@ -488,7 +507,7 @@ class _Family(NamedTuple):
         return total
 
     def gradient_and_information(self, rows: _Rows, params: Floats) -> tuple[Floats, Floats]:
-        """Return gradient (P,) and information matrix (P, P) of the log-likelihood at parameters (P,)."""
+        """Return gradient (P,) and information (P, P) of the log-likelihood at parameters (P,)."""
         p = len(self.centre)
         gradient = np.zeros(p)
         information = np.zeros((p, p))
@@ -513,7 +532,7 @@ class _Family(NamedTuple):
         params : (P,) float
             Parameters of the map.
         inverse : (P, P) float
-            Inverse of the information.
+            Inverse of the information at `params` (with the ridge added).
 
         Returns
         -------
@@ -542,14 +561,20 @@ class _Family(NamedTuple):
         rows : _Rows
             Leads, classes and weights of the rows.
         penalized : bool
-            If false, maximize the likelihood.
+            If false, maximize the likelihood without Jeffreys' prior and ridge.
 
         Returns
         -------
         params : (P,) float
             Parameters of the map.
         inverse : (P, P) float
-            Inverse of their information.
+            Inverse of their information with the ridge added; without penalties the pseudo-inverse of the
+            information.
+
+        Raises
+        ------
+        CoreNotSupportedError
+            Newton's method for the unpenalized likelihood does not converge.
         """
         if not penalized:
             return self._maximize_likelihood(rows)
@@ -559,7 +584,10 @@ class _Family(NamedTuple):
         root = np.linalg.cholesky(inverse)
 
         def loss(steps: Floats) -> tuple[float, Floats]:
-            """Negative penalized log-likelihood and its gradient, in standardized parameters."""
+            """Return the negative penalized log-likelihood and its gradient (P,).
+
+            Steps (P,) are standardized parameters: params = centre + root @ steps.
+            """
             value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ steps)
             return -value, -(root.T @ gradient)
 
@@ -587,21 +615,23 @@ class _Family(NamedTuple):
         return params, inverse
 
     def _penalized(self, rows: _Rows, ridge: Floats, params: Floats) -> tuple[float, Floats, Floats]:
-        """Penalized log-likelihood, its gradient, and the inverse of the information.
+        """Return the penalized log-likelihood, its gradient, and the inverse of the information plus ridge.
 
         Parameters
         ----------
         rows : _Rows
             Leads, classes and weights of the rows.
         ridge : (P,) float
-            Precisions of the normal prior.
+            Precisions of the normal prior around `centre`.
         params : (P,) float
             Parameters of the map.
 
         Returns
         -------
         value : float
+            Log-likelihood, plus half the log-determinant of information plus ridge, less the ridge penalty.
         gradient : (P,) float
+            Gradient of `value`.
         inverse : (P, P) float
         """
         deviation = params - self.centre
@@ -646,12 +676,12 @@ class _Family(NamedTuple):
         params : (P,) float
             Parameters of the map.
         inverse : (P, P) float
-            Inverse of the information.
+            Inverse of the information, as returned by `maximize`.
 
         Returns
         -------
         (n,) float
-            Log losses.
+            Minus the log posterior of the class of each row under the map without it.
         """
         losses = np.empty(len(rows.codes))
         k = rows.leads.shape[1]
@@ -726,13 +756,14 @@ def _calibrator_from_params(
     kind : {"vector", "multinomial", "dirichlet"}
         Kind of map.
     params : (P,) float
-        Parameters for the possible classes.
+        Parameters for the possible classes, of a `_Family` of this kind.
     is_possible : (K,) bool
         Possible classes.
 
     Returns
     -------
     Calibrator
+        With intercepts that sum to zero over the possible classes.
     """
     k = int(is_possible.sum())
     intercepts = temperature.intercepts.copy()
@@ -768,6 +799,7 @@ def _choose_calibrator(
     Returns
     -------
     Calibrator
+        The temperature if the other maps have too many parameters or require too much work.
     """
     n, k = rows.leads.shape
     candidates: list[tuple[Calibrator, Floats]] = []

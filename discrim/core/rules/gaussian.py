@@ -1,6 +1,8 @@
 """Decision rules and likelihoods of normal classes, computed from moments and covariances.
 
-Used by LDA, QDA and their relatives, and by mixtures.
+Used by LDA, QDA and their relatives, and by mixtures. There are K classes and p columns; n_k, m_k and S_k are
+the sum of weights, the mean and the covariance of class k, N is the sum of all weights, S a common
+covariance, and D2_k the squared distance of a row from m_k under S or S_k.
 
 *Three methods for posteriors.* Plug-in substitutes the estimates for the parameters. Predictive integrates
 the parameters out under the usual vague prior, which turns each normal density into a Student density
@@ -97,11 +99,11 @@ class Means:
     centres, rests : (K, p) float
         As in `ClassMoments`: the mean of class k is centres[k] + rests[k] / scale.
     scale : (p,) float
-        Factors of the coordinates z.
+        Powers of two by which the columns are multiplied to obtain z.
     whiten : callable
         Transforms columns (p, k) in z to columns (r, k) whose squared lengths are the squared distances.
     unwhiten : callable
-        Transforms whitened columns (r, k) to coefficients (p, k) of z.
+        Transposed map: whitened columns y (r, k) become coefficients c (p, k) of z with c'z = y'whiten(z).
     """
 
     centres: Floats
@@ -127,7 +129,8 @@ class DeferredRule:
     Attributes
     ----------
     build : callable
-        Returns the rule; its argument limits the number of coefficients of its groups.
+        Returns the rule. Its argument is a list of one number, the coefficients that groups of the rule may
+        store, from which it subtracts those that they do.
     """
 
     build: Callable[[list[int]], LinearRule]
@@ -161,6 +164,8 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
 
 def rule_about_zero(rule: LinearRule, typical_deviations: Floats) -> LinearRule:
     """Return the same rule with origin zero if that preserves accuracy, because it saves a subtraction.
+
+    Otherwise, and if a column is scaled, the rule is returned unchanged.
 
     The rounding error of a score is proportional to sum_j abs(x_j - o_j) abs(c_j) with origin o, and to
     sum_j abs(x_j) abs(c_j) with origin zero.
@@ -215,7 +220,7 @@ def _rule_about_origin(
         Largest distance of the enclosing set of classes. Groups are built only if the distances here are
         below half of it; otherwise only rounding errors separate the means.
     n_remaining_coefs : list of int
-        Number of coefficients that groups may still store; reduced here.
+        One number: the coefficients that groups may still store; reduced in place.
 
     Returns
     -------
@@ -268,18 +273,18 @@ def _group_close_classes(
     constant : (k,) float
         Constants of the scores; classes with large ones become centres of groups first.
     best : (b,) int
-        Classes that may be the best class of a row.
+        Positions (0 to k - 1) of the classes that may be the best class of a row.
     predictable : (q,) int
-        Classes that can be predicted.
+        Positions of the classes that can be predicted.
     radius : float
-        Distance of the farthest of them.
+        Distance of the farthest of them from the origin.
 
     Yields
     ------
     covered : (c,) int
-        Classes that use this group.
+        Positions of the classes that use this group.
     members : (m,) int
-        Members of the group; its origin is the mean of the first one.
+        Positions of the members of the group; its origin is the mean of the first one.
     """
     if len(predictable) < 3:
         return
@@ -331,8 +336,9 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     origin : (p,) float
+        In the units of the data.
     means : (K, p) float
-        Class means relative to the origin.
+        Class means in z = (x - origin) * scale.
     """
     origin = moments.origin + centre / moments.scale
     return origin, moments.means_from(origin)
@@ -351,8 +357,8 @@ def linear_rule(
         Common covariance of the classes.
     log_prior : (K,) float
         Log prior probabilities of the classes.
-    canonical : Canonical or None
-        If set, distances are computed within these canonical axes.
+    canonical : CanonicalAxes or None
+        If set, distances are computed within these canonical axes, and `covariance` is not used.
 
     Returns
     -------
@@ -386,8 +392,8 @@ def classification_functions(
         Common covariance of the classes.
     log_prior : (K,) float
         Log prior probabilities of the classes.
-    canonical : Canonical or None
-        If set, distances are computed within these canonical axes.
+    canonical : CanonicalAxes or None
+        If set, distances are computed within these canonical axes, and `covariance` is not used.
 
     Returns
     -------
@@ -407,7 +413,10 @@ def classification_functions(
 
 
 def distances_to_means(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
-    """Return the squared distances to the class means under a common covariance or one for each class."""
+    """Return the function of squared distances to the class means.
+
+    The tuple has one covariance for all classes or one for each class, in the coordinates z of the moments.
+    """
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
     (covariance,) = covariances
@@ -419,7 +428,7 @@ def distances_to_means(moments: ClassMoments, covariances: tuple[Covariance, ...
 def class_plugin_rule(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats
 ) -> GaussianRule:
-    """Plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2.
+    """Return the plug-in rule with a covariance for each class: ln prior_k - ln|S_k|/2 - D2_k/2.
 
     Parameters
     ----------
@@ -447,9 +456,9 @@ def pooled_predictive_rule(
     mass: CanonicalAxes | None = None,
     n_dropped: int = 0,
 ) -> StudentRule:
-    """Predictive rule with a common covariance, unbiased with nu = N - K degrees of freedom.
+    """Return the predictive rule with a common covariance, unbiased with nu = N - K degrees of freedom.
 
-    ln prior_k + p/2 ln(n_k/(n_k+1)) - (nu+1)/2 ln(1 + n_k D2_k/((n_k+1) nu)).
+    The scores are ln prior_k + p/2 ln(n_k/(n_k+1)) - (nu+1)/2 ln(1 + n_k D2_k/((n_k+1) nu)).
 
     Parameters
     ----------
@@ -461,11 +470,11 @@ def pooled_predictive_rule(
         Log prior probabilities of the classes.
     nu : float
         Degrees of freedom of the covariance.
-    mass : Canonical or None
+    mass : CanonicalAxes or None
         Axes for the version of MASS: rows but not means are rescaled to the divisor N, and distances are
         computed within the axes.
     n_dropped : int
-        Number of columns that are integrated out; nu + 1 becomes nu + 1 - n_dropped.
+        Number of columns that were integrated out of the moments; nu + 1 becomes nu + 1 - n_dropped.
 
     Returns
     -------
@@ -488,10 +497,12 @@ def class_predictive_rule(
     mass: bool = False,
     n_dropped: int = 0,
 ) -> StudentRule:
-    """Predictive rule with a covariance for each class, unbiased with n_k - 1 degrees of freedom.
+    """Return the predictive rule with a covariance for each class, unbiased with n_k - 1 degrees of freedom.
 
-    ln prior_k + ln G(n_k/2) - ln G((n_k-p)/2) - ln|(n_k-1) S_k|/2 + p/2 ln(n_k/(n_k+1))
-    - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)).
+    The scores are, with G the gamma function and up to a constant,
+
+        ln prior_k + ln G(n_k/2) - ln G((n_k-p)/2) - ln|(n_k-1) S_k|/2 + p/2 ln(n_k/(n_k+1))
+        - n_k/2 ln(1 + n_k D2_k/(n_k^2-1)).
 
     Parameters
     ----------
@@ -504,8 +515,8 @@ def class_predictive_rule(
     mass : bool
         Version of MASS, which omits the gamma functions and scales D2 by 1/(n_k+1).
     n_dropped : int
-        Number of columns that are integrated out; n_k becomes n_k - n_dropped in the gamma functions and the
-        power.
+        Number of columns that were integrated out of the moments; n_k becomes n_k - n_dropped in the gamma
+        functions and the power.
 
     Returns
     -------
@@ -536,7 +547,7 @@ def pooled_debiased_rule(
     *,
     mass: CanonicalAxes | None = None,
 ) -> LinearRule:
-    """Debiased rule with a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
+    """Return the debiased rule with a common covariance: ln prior_k - [(nu-p-1)/nu D2_k - p/n_k]/2.
 
     Parameters
     ----------
@@ -548,7 +559,7 @@ def pooled_debiased_rule(
         Log prior probabilities of the classes.
     nu : float
         Degrees of freedom of the covariance.
-    mass : Canonical or None
+    mass : CanonicalAxes or None
         Axes for the version of MASS, in which p is the number of axes and -p/n_k replaces p/(2 n_k).
 
     Returns
@@ -570,9 +581,12 @@ def pooled_debiased_rule(
 def class_debiased_rule(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, *, mass: bool = False
 ) -> GaussianRule:
-    """Debiased rule with a covariance for each class, unbiased with nu_k = n_k - 1 degrees of freedom.
+    """Return the debiased rule with a covariance for each class, unbiased with nu_k = n_k - 1 df.
 
-    ln prior_k - [(nu_k-p-1)/nu_k D2_k - p/n_k + ln|S_k| + p ln(nu_k/2) - sum_j digamma((n_k-j)/2)]/2,
+    The scores are
+
+        ln prior_k - [(nu_k-p-1)/nu_k D2_k - p/n_k + ln|S_k| + p ln(nu_k/2) - sum_j digamma((n_k-j)/2)]/2,
+
     j = 1..p. MASS sums j up to the number of classes and uses nu_k-p+1 instead of nu_k-p-1.
 
     Parameters
@@ -603,7 +617,9 @@ def class_debiased_rule(
 
 
 def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) -> float:
-    """Joint log-likelihood of classes and rows at maximum-likelihood covariances.
+    """Return the joint log-likelihood of classes and rows at maximum-likelihood covariances.
+
+    The density is in the units of the data.
 
     Parameters
     ----------
@@ -629,18 +645,18 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
 def quadratic_form(
     moments: ClassMoments, covariances: tuple[Covariance, ...], log_prior: Floats, a: int, b: int
 ) -> tuple[Floats, Floats, float]:
-    """Log odds of class a against class b as x'Ax + x'b + c, in the units of the data.
+    """Return the log odds of class a against class b as x'Ax + x'b + c, in the units of the data.
 
     Parameters
     ----------
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariances : tuple of Covariance
-        One for each class.
+        One for each class, or one for all.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     a, b : int
-        Classes.
+        Positions of the classes.
 
     Returns
     -------
@@ -669,7 +685,7 @@ def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: flo
     ----------
     moments : ClassMoments
         Counts, means and scatters of the classes.
-    canonical : Canonical
+    canonical : CanonicalAxes
         Canonical axes with their centre.
     inflate : float
         Factor of the deviations of rows.
@@ -677,7 +693,9 @@ def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: flo
     Returns
     -------
     means : Means
+        Means shrunk by `inflate` towards the centre, with distances multiplied by it.
     origin : (p,) float
+        The centre in the units of the data.
     """
     origin, means = move_origin(moments, canonical.centre)
     # Inflating rows is equivalent to shrinking the means and inflating the distances.
@@ -699,7 +717,7 @@ class PooledNormal:
     Attributes
     ----------
     distances : Distances
-        Distances to its mean.
+        Distances to its mean, with one class and the covariance of divisor N - 1.
     count : float
         Sum of the weights of the rows.
     """
@@ -712,14 +730,14 @@ class PooledNormal:
         return np.asarray(self.distances.squared(x)[0])
 
     def leave_one_out_squared(self, x: Floats, weights: Floats | None) -> Floats:
-        """Leave-one-out squared distances of rows of the fit.
+        """Return the leave-one-out squared distances of rows of the fit from the mean of the other rows.
 
         Parameters
         ----------
         x : (m, p) float
             Rows of the design matrix.
         weights : (m,) float or None
-            Weights of the rows; None for ones.
+            Frequency weights, of which at most one unit is left out; None for ones.
 
         Returns
         -------
@@ -740,7 +758,7 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     Returns
     -------
     PooledNormal or None
-        None if the covariance is singular or the moments do not have full scatters.
+        None if the covariance is singular or the moments are diagonal or thin.
 
     Examples
     --------
@@ -775,7 +793,7 @@ def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Cod
     Returns
     -------
     list of (columns, rows)
-        Positions of the observed columns, and of the rows with this pattern.
+        Positions of the observed (not missing) columns, and of the rows with this pattern.
 
     Examples
     --------
@@ -805,7 +823,7 @@ class MarginalRule:
     log_prior : (K,) float
         Scores of a row without observed values.
     rule_of_columns : callable
-        Returns the rule for columns at positions (q,).
+        Returns the rule for rows that consist of the columns at positions (q,) only.
     """
 
     rule: Rule
@@ -839,7 +857,7 @@ class MarginalRule:
 
 
 def diagonal_moments_of_columns(moments: ClassMoments, keep: Codes) -> ClassMoments:
-    """Select the counts, means and sums of squares of some columns, without cross-products."""
+    """Return the moments of the columns at positions `keep`, with sums of squares and no cross-products."""
     return replace(
         moments,
         centres=moments.centres[:, keep],

@@ -6,8 +6,10 @@ from one scatter matrix:
     m_g -> m_g - w / (n_g - w) (x - m_g),   W -> W - w n_g / (n_g - w) (x - m_g)(x - m_g)'.
 
 By the Sherman-Morrison formula every distance under the new rule follows from distances under the old one.
-Write D2_k for the squared distance to m_k and T_k = (x - m_k)' S^-1 (x - m_g), both under the full fit. With
-divisor N - h, c = w n_g / ((n_g - w)(N - h)) and s = (N - w - h)/(N - h), a common covariance gives
+Write n_k, m_k and W_k for the weight, mean and scatter of class k, N for the sum of all weights, S for the
+covariance, D2_k for the squared distance to m_k and T_k = (x - m_k)' S^-1 (x - m_g), all of the full fit.
+With divisor N - h (h = 0 for maximum likelihood, the number of classes if unbiased), c = w n_g / ((n_g - w)
+(N - h)) and s = (N - w - h)/(N - h), a common covariance gives
 
     D2_k -> s (D2_k + c T_k^2 / (1 - c D2_g)),   D2_g -> s (n_g/(n_g - w))^2 D2_g / (1 - c D2_g),
 
@@ -41,7 +43,9 @@ from discrim.core.rules.rules import Distances, Rule
 LeaveOneOutScorer = Callable[[Floats, Codes, Floats | None], Floats]
 """Function of x (m, p), codes (m,) and weights (m,) or None that returns leave-one-out scores (m, K).
 
-A row of NaN means that the row requires a refit.
+Its arguments are rows of the fit, their classes and frequency weights; the scores are log posteriors up to a
+constant of each row under the fit without one unit of the row. A row of NaN means that the row requires a
+refit.
 """
 
 MIN_DETERMINANT_RATIO = 0.05
@@ -61,7 +65,9 @@ def leave_one_out_distances(
     determinant_ratios: Floats | None = None,
     squared_mean_distances: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances to the class means under a common covariance.
+    """Return the leave-one-out squared distances to the class means under a common covariance.
+
+    The module docstring has the formulas and the definitions of g, h and c.
 
     Parameters
     ----------
@@ -76,7 +82,7 @@ def leave_one_out_distances(
     counts : (K,) float
         Sums of weights by class.
     divisor : float
-        Divisor N - h of the covariance.
+        Divisor N - h of the covariance in the full fit.
     determinant_ratios : (m,) float or None
         Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
     squared_mean_distances : (K, K) float or None
@@ -85,6 +91,8 @@ def leave_one_out_distances(
     Returns
     -------
     d2 : (K, m) float
+        Zero in the own class of a row that is alone in it; not valid if `removal.determinant_ratio` is not
+        positive.
     removal : Removal
     """
     (covariance,) = distances.covariances
@@ -133,7 +141,9 @@ def leave_one_out_class_distances(
     divisors: Floats,
     determinant_ratios: Floats | None = None,
 ) -> tuple[Floats, Removal]:
-    """Leave-one-out squared distances to the class means under a covariance for each class.
+    """Return the leave-one-out squared distances to the class means under a covariance for each class.
+
+    Only the distance to the row's own class differs from the full fit; see the module docstring.
 
     Parameters
     ----------
@@ -148,13 +158,14 @@ def leave_one_out_class_distances(
     counts : (K,) float
         Sums of weights by class.
     divisors : (K,) float
-        Divisors n_k - h of the covariances.
+        Divisors n_k - h of the covariances in the full fit.
     determinant_ratios : (m,) float or None
         Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
 
     Returns
     -------
     d2 : (K, m) float
+        Not valid in the own class of a row whose `removal.determinant_ratio` is not positive.
     removal : Removal
     """
     d2 = distances.squared(x)
@@ -175,7 +186,7 @@ def leave_one_out_diagonal_scores(
     log_prior: Floats,
     added_variances: tuple[Floats, Floats] | None = None,
 ) -> Floats:
-    """Leave-one-out scores under diagonal covariances, one for all classes or one for each class.
+    """Return the leave-one-out scores under diagonal covariances, one for all classes or one for each class.
 
     With several covariances the score includes -ln|S_k|/2.
 
@@ -192,16 +203,17 @@ def leave_one_out_diagonal_scores(
     counts : (K,) float
         Sums of weights by class.
     divisors : (1,) or (K,) float
-        Divisors of the variances.
+        Divisors of the variances in the full fit.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     added_variances : tuple of (p,) float and (p, m) float, or None
-        Variances added by smoothing: in the full fit, and without each row. NaN marks a row as missing.
+        Variances of z added by smoothing: in the full fit, and without each row. Rows for which the second
+        is NaN are refitted.
 
     Returns
     -------
     (m, K) float
-        NaN for rows that require a refit.
+        NaN for rows that require a refit; minus infinity in the class of a row that is alone in it.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added_variances is None else added_variances
@@ -260,7 +272,8 @@ class Removal:
     divisor_ratio : (m,) float
         Divisor of the covariance without the row, divided by the divisor of the full fit.
     determinant_ratio : (m,) float
-        1 - c D2_g: distances are divided by it, and the determinant is multiplied by it.
+        1 - c D2_g (see the module docstring), the ratio of the determinants of the scatters without and with
+        the row; the distance to the own class is divided by it. One for a row alone in its class.
     """
 
     weight: Floats
@@ -278,7 +291,7 @@ class Removal:
 
     @property
     def distance_factor(self) -> Floats:
-        """Squared factor (n_g / (n_g - w))^2 (m,) by which the row's distance from its class mean grows."""
+        """Factor (n_g / (n_g - w))^2 (m,) by which the squared distance to the own class mean grows."""
         return np.asarray((self.class_weight / (self.class_weight - self.weight)) ** 2)
 
 
@@ -295,7 +308,7 @@ def compute_removal(
     Parameters
     ----------
     class_weights : (m,) float
-        Weights of the classes of the rows.
+        Sum of weights of the class of each row.
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
     divisor : float or (m,) float
@@ -303,7 +316,7 @@ def compute_removal(
     d2_own : (m,) float, default 0
         Squared distance from the class mean, from which `Removal.determinant_ratio` is computed.
     determinant_ratio : (m,) float or None
-        Accurate values of `Removal.determinant_ratio`, if they have been computed.
+        Accurate values of `Removal.determinant_ratio`, if they have been computed; `d2_own` is not used then.
     total_weight : float or None
         Sum of all weights, for a common covariance. If a row is alone in its class, the maximum-likelihood
         divisor N decreases by its weight, and N - K by its weight less one, because the class is lost as
@@ -330,13 +343,14 @@ def mark_lone_rows_for_refit(scores: Floats, class_weights: Floats, weights: Flo
     scores : (m, K) float
         Scores of the rows; modified in place.
     class_weights : (m,) float
-        Weights of the classes of the rows.
+        Sum of weights of the class of each row.
     weights : (m,) float or None
         Weights of the rows; None for ones.
 
     Returns
     -------
     (m, K) float
+        The same array.
     """
     scores[compute_removal(class_weights, weights, 1.0).is_alone] = np.nan
     return scores
@@ -354,11 +368,12 @@ def mark_refits(scores: Floats, codes: Codes, removal: Removal, needs_refit: NDA
     removal : Removal
         Effect of leaving out the rows on their classes.
     needs_refit : (m,) bool
-        Rows that require a refit.
+        Rows that require a refit; NaN replaces minus infinity for rows of both kinds.
 
     Returns
     -------
     (K, m) float
+        The same array.
     """
     lone_rows = np.flatnonzero(removal.is_alone)
     scores[codes[lone_rows], lone_rows] = -np.inf
@@ -382,7 +397,7 @@ class FullLeaveOneOut:
     row_counts : (K,) int
         Numbers of rows by class.
     divisors : (1,) or (K,) float
-        Divisors of the covariances.
+        Divisors of the covariances in the full fit.
     constants : (K,) float
         ln prior_k, less ln|S_k| / 2 if each class has a covariance.
     squared_mean_distances : (K, K) float or None
@@ -415,7 +430,9 @@ class FullLeaveOneOut:
         Returns
         -------
         (m, K) float
-            NaN if 1 - c D2_g is too small for its accuracy.
+            NaN for rows for which 1 - c D2_g is too small for its accuracy (below `MIN_DETERMINANT_RATIO`, or
+            `MIN_DETERMINANT_RATIO_AS_SUM` for accurate values); minus infinity in the class of a row that is
+            alone in it.
         """
         rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
@@ -444,7 +461,9 @@ class FullLeaveOneOut:
         return len(self.distances.covariances) == 1
 
     def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
-        """Whether the covariance without each of some rows is singular because too few rows remain.
+        """Return whether the covariance without each of some rows is singular because too few rows remain.
+
+        False for rows with a weight above one, which remain in part.
 
         Parameters
         ----------
@@ -481,13 +500,13 @@ class FullLeaveOneOut:
         blocks : iterable of (positions, x, codes, weights)
             Blocks of all rows of the fit, with the positions of their rows.
         selected : (s,) int
-            Positions of the selected rows.
+            Positions of the selected rows among all rows.
         x : (s, p) float
-            Rows of the design matrix.
+            Selected rows of the design matrix.
         codes : (s,) int
-            Classes of the rows.
+            Classes of the selected rows.
         weights : (s,) float or None
-            Values, classes and weights of the selected rows.
+            Weights of the selected rows; None for ones.
 
         Returns
         -------
@@ -534,7 +553,10 @@ class FullLeaveOneOut:
         )
 
     def _whitened_coordinates(self, x: Floats, codes: Codes) -> Floats:
-        """Coordinates of rows in an orthonormal basis of the deviations from class means.
+        """Return coordinates of rows in an orthonormal basis of the deviations from class means.
+
+        They are the whitened deviations divided by the root of the divisor, so that the inner products of the
+        coordinates of two rows are u_i'u_j of the module docstring without the part of the class means.
 
         Parameters
         ----------
@@ -593,7 +615,7 @@ class MomentsFit(Protocol):
 
     @property
     def moments(self) -> ClassMoments:
-        """Moments of the rows of the fit."""
+        """Moments of the rows of the fit, of K classes and p columns."""
 
     @property
     def prior(self) -> Floats:
@@ -601,17 +623,17 @@ class MomentsFit(Protocol):
 
     @property
     def estimated_prior(self) -> bool:
-        """Whether the prior is the class proportions of the rows."""
+        """Whether the prior was estimated as the class proportions of the rows, and not given by the user."""
 
     @property
     def has_distances(self) -> bool:
-        """Whether the model is normal with full covariances."""
+        """Whether the model is normal with full covariances, so that `distances` and the like are defined."""
 
     def llf(self) -> float:
-        """Joint log-likelihood of classes and rows at maximum-likelihood estimates."""
+        """Return the joint log-likelihood of classes and rows at maximum-likelihood estimates."""
 
     def df_model(self) -> int:
-        """Number of free parameters."""
+        """Return the number of free parameters."""
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the decision rule under a prior.
@@ -623,7 +645,7 @@ class MomentsFit(Protocol):
         method : {"plugin", "predictive", "debiased"}
             Treatment of the estimated parameters in the posteriors; see `discrim.core.rules.gaussian`.
         convention : {"MASS"}, optional
-            Compute the version of R's MASS.
+            "MASS" computes the version of R's MASS, None the version of the literature.
 
         Returns
         -------
@@ -637,15 +659,15 @@ class MomentsFit(Protocol):
         """Return the function that computes leave-one-out scores of rows under a log prior (K,)."""
 
     def distances(self) -> Distances:
-        """Return the squared distances to the class means."""
+        """Return the squared distances to the class means under the covariances of the fit."""
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the distances under unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the squared distances under unbiased covariances, and their degrees of freedom (K,)."""
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
-        """Leave-one-out distances under unbiased covariances for rows of the fit.
+        """Return leave-one-out squared distances under unbiased covariances for rows of the fit.
 
         Parameters
         ----------
@@ -659,6 +681,8 @@ class MomentsFit(Protocol):
         Returns
         -------
         distances, counts, degrees of freedom : (K, m) float
+            Squared distance to each class mean without the row, weight of the class, and degrees of freedom
+            of the covariance.
         """
 
 
@@ -687,7 +711,7 @@ def refit_each_row(n_rows: int, n_classes: int, work: str) -> LeaveOneOutScorer:
     n_classes : int
         Number of classes.
     work : str
-        Description of the work for each row, for the error message.
+        Description of the work for each row that the error carries for its message.
 
     Returns
     -------

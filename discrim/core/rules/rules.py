@@ -1,9 +1,9 @@
 """Decision rules: from rows to class scores, and from scores to posteriors.
 
 The scores of a rule are log posteriors up to a constant of each row; labels, log posteriors, posteriors and
-expected costs follow from scores alone. Rows are arrays x (m, p); internally functions work on columns (p,
-m), the layout of a table. Scores (m, K) are stored class by class if there are few classes and row by row if
-there are many, with the longer axis contiguous.
+expected costs follow from scores alone. Rows are arrays x (m, p), m rows of p columns; internally functions
+work on columns (p, m), the layout of a table. Scores (m, K) of K classes are stored class by class if there
+are few classes and row by row if there are many, with the longer axis contiguous.
 
 *Sparse rows.* A linear score of x = b + s is the score of the base b plus s'coef, and the cost of a product
 with s is proportional to the number of stored values. Multinomial naive Bayes uses the same decomposition
@@ -82,7 +82,7 @@ class LinearRule:
         return self._rescore_close_classes(x, scores) if self.close_groups else scores
 
     def _products(self, x: Floats) -> Floats:
-        """Return the products z'coef (m, K)."""
+        """Return the products z'coef (m, K), as a new array, for rows x (m, p)."""
         (m, p), n_classes = x.shape, len(self.intercept)
         # A fixed layout costs little with many classes. Small products in two layouts may round differently.
         has_many_classes = n_classes > MIN_CLASSES_FOR_PANELS
@@ -103,6 +103,8 @@ class LinearRule:
 
     def _rescore_close_classes(self, x: Floats, scores: Floats) -> Floats:
         """Score the classes near the best class of each row again by the rule of their group.
+
+        Scores of the other classes are shifted so that they keep their difference to the first member.
 
         Parameters
         ----------
@@ -145,11 +147,11 @@ class CloseClasses:
     Attributes
     ----------
     covered_classes : (c,) int
-        Classes for which this group contains all close classes.
+        Positions of the classes for which this group contains all close classes.
     members : (k,) int
-        Classes that are close to the covered ones.
+        Positions of the classes that are close to the covered ones, and of these themselves.
     rule : LinearRule or OtherRule
-        Rule of the members.
+        Rule whose scores (m, k) are those of the members, in this order.
     """
 
     covered_classes: NDArray[np.intp]
@@ -166,7 +168,7 @@ class NearestMeanDistances:
     rule : LinearRule
         Rule with scores -D2_k / 2, up to a constant of each row.
     centres, rests : (K, p) float
-        Class means and their rounding errors, as in `ClassMoments`.
+        Class means in the units of the data and their rounding errors in z, as in `ClassMoments`.
     whiten : callable
         Transforms columns (p, m) in z to columns (r, m) whose squared lengths are the squared distances.
     """
@@ -196,15 +198,15 @@ class Distances:
     Attributes
     ----------
     origin : (p,) or (K, p) float
-        Common origin, or one for each class if each class has a covariance.
+        Common origin in the units of the data, or one for each class if each class has a covariance.
     scale : (p,) float
         Powers of two by which the columns are multiplied.
     means : (K, p) float
-        Class means in the coordinates z.
+        Class means in the coordinates z of the common origin or of the origin of the class.
     covariances : tuple of Covariance
-        One for all classes, or one for each class.
+        Covariance of z: one for all classes, or one for each class.
     nearest : NearestMeanDistances or None
-        More accurate computation for a common covariance.
+        If set, computes the distances more accurately; required by `squared` for a common covariance.
     """
 
     origin: Floats
@@ -244,7 +246,7 @@ class GaussianRule:
     factor: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of complete rows x (m, p)."""
         scores = self.distances.squared(x)
         scores *= -0.5 * self.factor[:, None]
         scores += self.constant[:, None]
@@ -279,10 +281,13 @@ class StudentRule:
 
 
 class MarginalColumns(Protocol):
-    """Protocol of columns that are independent of the other columns within classes."""
+    """Protocol of one or more columns that are independent of the other columns within classes."""
 
     def log_densities(self, x: Floats) -> Floats:
-        """Log densities (K, m) of rows x (m, p), summed over the columns that are not missing (NaN)."""
+        """Return the log densities (K, m) of these columns of rows x (m, p).
+
+        They are summed over the columns that are not missing (NaN), and minus infinity if impossible.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -296,12 +301,12 @@ class IndependentRule:
     Attributes
     ----------
     has_impossible_rows : bool
-        A row can be impossible in every class.
+        True: a row can be impossible in every class.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     normal : GaussianRule or None
         Rule of the normal columns for complete rows, with a diagonal covariance for each class; its constants
-        include the log prior.
+        include the log prior. None if no column is normal.
     positions : (q,) int
         Positions of the normal columns.
     other_columns : tuple of MarginalColumns
@@ -391,7 +396,7 @@ class RuleOfClasses:
 
 
 class OtherRule(Protocol):
-    """Protocol of decision rules that are defined in other modules."""
+    """Protocol of decision rules; rules that are defined in other modules have this type."""
 
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p)."""
@@ -412,9 +417,9 @@ class CalibratedRule:
     rule : Rule
         Rule that computes the scores.
     calibrator : OtherRule
-        Maps scores to calibrated log posteriors.
+        Its method `scores` maps scores (m, K) of `rule` to calibrated log posteriors (m, K).
     shift : (K,) float
-        Added to the log posteriors, for another prior.
+        Added to the log posteriors: the log ratio of another prior to the prior of the calibration, or zeros.
     """
 
     rule: Rule
@@ -423,7 +428,7 @@ class CalibratedRule:
 
     @property
     def has_impossible_rows(self) -> bool:
-        """Whether the scores of a row can be minus infinity in every class."""
+        """Whether the scores of a row can be minus infinity in every class, as for `rule`."""
         return bool(getattr(self.rule, "has_impossible_rows", False))
 
     def scores(self, x: Floats) -> Floats:
@@ -505,9 +510,9 @@ def posteriors(scores: Floats, out: Floats | None = None) -> Floats:
     Parameters
     ----------
     scores : (m, K) float
-        Overwritten if `out` is set.
+        Log posteriors up to a constant of each row; overwritten if `out` is set.
     out : (m, K) float or None
-        Array for the result.
+        Array for the result, which may be `scores`; None for a new one.
 
     Returns
     -------
@@ -546,7 +551,7 @@ def log_odds_against(scores: Floats, position: int) -> Floats:
 
 
 def best_class(scores: Floats) -> NDArray[np.intp]:
-    """Position of the largest score in each row; ties go to the first class.
+    """Return the position of the largest score in each row; ties go to the first class.
 
     Parameters
     ----------
@@ -573,7 +578,7 @@ def best_class(scores: Floats) -> NDArray[np.intp]:
 
 
 def joint_scores(log_densities: Floats, prior: Floats) -> Floats:
-    """Scores (m, K): log of prior times density."""
+    """Return the scores log_densities (m, K) + log(prior); minus infinity for classes of prior (K,) zero."""
     with np.errstate(divide="ignore"):
         return np.asarray(log_densities + np.log(prior))
 
@@ -584,14 +589,14 @@ def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
     Parameters
     ----------
     scores : (m, K) float
-        Scores of the rows.
+        Log posteriors up to a constant of each row.
     costs : (K, K) float
-        Cost of predicting the class of the column for the class of the row.
+        Cost of predicting the class of the column if the class of the row is true.
 
     Returns
     -------
     (m,) int
-        -1 for a row without valid scores.
+        -1 for a row with a missing score, or with scores of minus infinity in every class.
     """
     if is_zero_one_cost(costs):
         return best_class(scores)
@@ -599,7 +604,7 @@ def least_cost_codes(scores: Floats, costs: Floats) -> Codes:
 
 
 def is_zero_one_cost(costs: Floats) -> bool:
-    """Whether all errors cost one and correct predictions nothing."""
+    """Return whether all errors cost one and correct predictions nothing, by costs (K, K)."""
     return bool((costs == 1 - np.eye(len(costs))).all())
 
 
@@ -609,13 +614,14 @@ def min_losses(joint: Floats, costs: Floats) -> Floats:
     Parameters
     ----------
     joint : (m, K) float
-        Joint probabilities, or densities, of rows and classes.
+        Joint probabilities, or densities, of rows and classes (posteriors for losses given the row).
     costs : (K, K) float
-        Cost of predicting the class of the column for the class of the row.
+        Cost of predicting the class of the column if the class of the row is true.
 
     Returns
     -------
     (m,) float
+        In the unit of `joint` times cost; for zero-one costs the sum of `joint` without its largest value.
     """
     if not is_zero_one_cost(costs):
         return np.asarray((joint @ costs).min(axis=1))
@@ -625,7 +631,7 @@ def min_losses(joint: Floats, costs: Floats) -> Floats:
 
 
 def accepts_sparse_rows(rule: Rule) -> bool:
-    """Whether `sparse_scores` can compute the scores of a rule from the stored values of sparse rows."""
+    """Return whether `sparse_scores` can compute the scores of a rule from stored values of sparse rows."""
     if isinstance(rule, ColumnSubsetRule):
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
@@ -648,6 +654,11 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     Returns
     -------
     (m, K) float
+
+    Raises
+    ------
+    TypeError
+        The rule does not accept sparse rows.
     """
     if isinstance(rule, ColumnSubsetRule):
         return sparse_scores(rule.rule, rows.select_columns(rule.positions))
@@ -703,13 +714,13 @@ class Plane:
 
     @property
     def distance_from_origin(self) -> float:
-        """Distance of the plane from the origin."""
+        """Distance of the plane from the point zero; not negative."""
         return abs(self.offset) / self.normal_length
 
     def distances(self, x: Floats) -> Floats:
-        """Signed distances (m,) of rows (m, p), positive on the side to which the normal points."""
+        """Return signed distances (m,) of rows (m, p), positive on the side to which the normal points."""
         return np.asarray(((x - self.point) @ self.normal + self.value_at_point) / self.normal_length)
 
     def perpendicular_feet(self, x: Floats) -> Floats:
-        """Feet (m, p) of the perpendiculars from rows (m, p), the nearest points of the plane."""
+        """Return the feet (m, p) of the perpendiculars from rows (m, p): the nearest points of the plane."""
         return np.asarray(x - np.outer(self.distances(x), self.normal / self.normal_length))
