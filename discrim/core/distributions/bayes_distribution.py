@@ -378,6 +378,11 @@ def bayes_risk(
     Returns
     -------
     BoundedValue
+
+    Raises
+    ------
+    CoreNotSupportedError
+        A random point has no finite expected cost, for example because its densities are infinite.
     """
     if isinstance(distribution, MassDistribution):
         losses = (distribution.mass * prior[:, None]).T @ costs
@@ -402,7 +407,7 @@ def bayes_risk(
     if distribution.is_on_line:
 
         def smallest_losses(x: Floats, joint: Floats) -> Floats:
-            """Return the smallest expected costs (m, 1) from joint densities (m, K)."""
+            """Return the smallest expected costs (m, 1) from joint densities (m, K); x (m,) is not used."""
             return rules.min_losses(joint, costs)[:, None]
 
         breaks = [integration_breaks(distribution), _bayes_intervals(distribution, prior, costs).edges]
@@ -552,7 +557,10 @@ def decision_intervals(distribution: DensityDistribution, decide: Decide) -> Dec
 
 
 def _line_grid(distribution: DensityDistribution, n_points: int) -> Floats:
-    """Return a grid of about `n_points` points or more, dense between quantiles, geometric in the tails."""
+    """Return a grid of about `n_points` points or more, dense between quantiles, geometric in the tails.
+
+    It is ascending, and strictly inside the support.
+    """
     low, high = _support_ends(distribution)
     outer = np.concatenate([density.landmarks[[0, -1]] for density in _line_densities(distribution)])
     landmarks = np.unique(
@@ -694,6 +702,11 @@ def excess_risk(
     Returns
     -------
     BoundedValue
+
+    Raises
+    ------
+    CoreNotSupportedError
+        A random point has no finite expected cost, for example because its densities are infinite.
     """
     if isinstance(distribution, MassDistribution):
         is_possible = (distribution.mass > 0).any(axis=0)
@@ -737,7 +750,7 @@ def _excess_on_line(
     """
 
     def decide_where_positive(x: Floats) -> Codes:
-        """Return the decisions of the rule at points (m,); -1 at points of zero density."""
+        """Return the decisions of the rule, class codes, at points (m,); -1 at points of zero density."""
         # The formula of the rule may overflow at points of zero density.
         joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         codes = np.full(len(x), -1)
@@ -753,7 +766,10 @@ def _excess_on_line(
     half_regions = _locate_intervals(ends, grid[::2], codes[::2], decide_where_positive)
 
     def excess_at(x: Floats, joint: Floats) -> Floats:
-        """Return the excess costs (m,) of the rule, and their difference between the two grids (m,)."""
+        """Return two columns (m, 2): excess costs of the rule, and their difference between the two grids.
+
+        They are densities, from points x (m,) and prior times density `joint` (m, K).
+        """
         losses = joint @ costs
         decisions = [decide_where_positive(x), fine_regions.codes_at(x), half_regions.codes_at(x)]
         rule_excess, fine_excess, half_excess = (_excess_losses(losses, code) for code in decisions)
@@ -849,8 +865,9 @@ def pair_bound(
 def normal_affinity(first: Normal, second: Normal) -> Affinity:
     """Return the log affinity of two normal distributions, in closed form, as a function of s.
 
-    It is -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with C = (1-s) A + s B the mixed covariance
-    and d the difference of the means.
+    It is -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with A and B the covariances of the first
+    and the second, which have full rank, C = (1-s) A + s B, and d the difference of the means. The exponent s
+    is that of the first density.
     """
     d = second.mean - first.mean
     logs = [float(np.linalg.slogdet(normal.cov)[1]) for normal in (first, second)]

@@ -180,8 +180,10 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     weights : (s,) float
-        Weights of the points; they sum to one.
+        Weights of the points; they sum to one and may be negative. Of linearly dependent points some have
+        weight zero.
     nearest : (p,) float
+        The weighted sum.
     """
     # Use the point nearest to the origin as base, which minimizes cancellation.
     base = int(np.argmin((points**2).sum(axis=0)))

@@ -386,6 +386,7 @@ def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
     Returns
     -------
     signed : (n, p + 1) float
+        With y = 1 for the positive rows and -1 for the others.
     unit : float
     """
     signed = np.column_stack([np.ones(len(x)), x])

@@ -277,6 +277,7 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         (K, n) float
+            Zero for the own class, and for differences that are not level.
         """
         for _ in range(N_POLISHING_STEPS):
             probabilities, score = self._probabilities(coef, is_level)[1:]
@@ -759,6 +760,8 @@ class _SeparationProgram(Differences):
     def _add_violated(self, differences: Floats, threshold: float) -> bool:
         """Add the smallest of the differences (K, n) below a threshold to those in use.
 
+        At most `ROWS_PER_COEFFICIENT` for each coefficient are added.
+
         Returns
         -------
         bool
@@ -802,7 +805,8 @@ class _SeparationProgram(Differences):
     def maximize_narrow_margin(self) -> tuple[Floats, float] | None:
         """Return coefficients and margin for a margin below the tolerance of the program; None if it is zero.
 
-        They follow from the shortest vector in the hull of the differences.
+        The coefficients (p + 1, K) have a largest absolute value of one. They follow from the shortest vector
+        in the hull of the differences.
         """
 
         def lowest_difference(direction: Floats) -> tuple[tuple[int, int], Floats]:
@@ -946,6 +950,7 @@ class ProgramRows(NamedTuple):
         Returns
         -------
         (p + 1, r + 1) float
+            Constants first.
         """
         # Scaling by powers of two is exact and prevents overflow of squares.
         unit = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1] - 1)

@@ -253,9 +253,9 @@ class KernelLDAFit(ScoredIndicators):
     def modified_row_scorer(self, log_prior: Floats) -> Callable[[Floats], Floats]:
         """Return a function that scores modified rows by leave-one-out fits.
 
-        Row i is the original row or one with other values; the fit is the one without the original row i. Its
-        fitted value at u is f(u) less the influence of the row's own response, scaled by the leave-one-out
-        residual.
+        Row i is the original row or one with other values; the fit is the one without the original row i, and
+        is not marked for a refit if this row is alone in its class. Its fitted value at u is f(u) less the
+        influence of the row's own response, scaled by the leave-one-out residual.
 
         Parameters
         ----------
@@ -318,7 +318,7 @@ class KernelLDAFit(ScoredIndicators):
         log_prior : (K,) float
             Log prior probabilities of the classes.
         fitted : (n, K) float
-            Leave-one-out fitted indicators.
+            Leave-one-out fitted indicators of the rows, or of modified rows in their place.
 
         Returns
         -------

@@ -254,7 +254,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     Raises
     ------
     CoreDataError
-        The ridge is too small for the precision of float64, or the kernel is not positive semidefinite.
+        The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
     inverse = _invert_penalized_kernel(kernel, weights, ridge)
     s = inverse.s
@@ -861,7 +861,7 @@ class _KernelSearch:
         self._coordinates: dict[str, Coordinates] = {}
 
     def points(self, scale: str, name: str) -> Floats:
-        """Return the coordinates (n, q) of the rows for a scale and a kernel."""
+        """Return the coordinates (n, q) of the rows for a scale and the name of a kernel, from a cache."""
         key = scale, name in ABSOLUTE_DISTANCE_KERNELS
         if scale not in self._coordinates:
             sample = self._sample

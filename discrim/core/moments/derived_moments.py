@@ -131,7 +131,8 @@ def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDI
 def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> ClassMoments:
     """Reduce moments with class scatters to the second moments that a model requires.
 
-    They are "class" (no change), "pooled" or "diagonal".
+    These are "pooled" (roots are kept) or "diagonal" (without roots). For "class" the moments are returned
+    unchanged.
     """
     if required_moments == "pooled":
         return moments.pool_classes()
@@ -443,6 +444,7 @@ def _find_moved_means(
     Returns
     -------
     (K, p) bool
+        Class and column of each mean that differs by more than rounding.
     """
     sd = np.sqrt(full.squares.sum(axis=0) / full.total)
     size = np.abs(full.class_means).max(axis=0) * full.scale
@@ -556,7 +558,7 @@ def median_column(squares: Floats, scale: Floats) -> int:
 
 
 def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
-    """Limit the scales to 2^`MAX_LOG2_SCALE_RATIO` times a reference scale."""
+    """Limit the scales to 2^`MAX_LOG2_SCALE_RATIO` times a reference scale, a power of two."""
     exponent = int(np.log2(reference)) + MAX_LOG2_SCALE_RATIO
     if exponent > 1000:
         return moments

@@ -184,7 +184,7 @@ def merge_results_and_counts(merge: Callable[[T, T], T], a: tuple[T, Any], b: tu
     merge : callable
         Merges two results.
     a, b : (result, counts)
-        Results and counts of the parts.
+        Results, and counts with a method `merge`, of the parts.
 
     Returns
     -------

@@ -133,7 +133,7 @@ class PointRows:
 
     @staticmethod
     def from_points(points: Floats) -> PointRows | None:
-        """Group equal rows.
+        """Group equal rows, if many are equal.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class PointRows:
         Returns
         -------
         PointRows or None
-            None if nearly all rows are distinct.
+            None if more than n / `MIN_ROWS_PER_POINT` rows are distinct.
         """
         n = len(points)
         if any(MIN_ROWS_PER_POINT * len(np.unique(column)) > n for column in points.T):
@@ -426,6 +426,7 @@ def _smallest_groups(minima: SingleFloats, n_examined: int) -> tuple[Codes, Sing
     Returns
     -------
     groups : (m, n_examined + 1) int
+        Positions of the groups, not ordered by their minima.
     largest : (m,) float32
         The largest of the selected minima.
     """

@@ -725,14 +725,14 @@ def _make_family(kind: Kind, intercepts: Floats) -> _Family:
     k = len(intercepts)
 
     def vector(leads: Floats) -> Floats:
-        """Design (m, K, K + 1): the slope, then one intercept per class."""
+        """Return the design (m, K, K + 1) of leads (m, K): the slope, then one intercept per class."""
         design = np.zeros((len(leads), k, k + 1))
         design[:, :, 0] = leads
         design[:, np.arange(k), 1 + np.arange(k)] = 1.0
         return design
 
     def mixed(leads: Floats) -> Floats:
-        """Design (m, K, (K + 1) K): the mixing matrix by feature, then the intercepts."""
+        """Return the design (m, K, (K + 1) K) of leads (m, K): the mixing matrix by feature, then intercepts."""
         design = np.zeros((len(leads), k, k + 1, k))
         for j in range(k):
             design[:, j, :k, j] = _FEATURES[kind](leads)

@@ -706,7 +706,7 @@ def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: flo
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
-    """Log-determinants of covariances, (1,) for one of all classes or (K,) for one of each."""
+    """Return the log-determinants of covariances in z, (1,) for one of all classes or (K,) for one of each."""
     return np.array([covariance.logdet for covariance in covariances])
 
 

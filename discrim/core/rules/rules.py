@@ -332,7 +332,10 @@ class IndependentRule:
         return np.asarray(scores.T)
 
     def _normal_scores(self, rule: GaussianRule, x: Floats) -> Floats:
-        """Scores (m, K) by the normal columns x (m, q); missing values are integrated out."""
+        """Return the scores (m, K) by the normal columns x (m, q); missing values (NaN) are integrated out.
+
+        `rule` is `normal`.
+        """
         scores = rule.scores(x)
         rows = np.flatnonzero(np.isnan(x).any(axis=1))
         if not len(rows):
