@@ -287,7 +287,7 @@ class HyperplaneFit:
     Attributes
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows, which the rule does not use.
     prior : (2,) float
         Class proportions, which the rule does not use.
     origin : (p,) float

@@ -169,7 +169,9 @@ class _LeftOutRuns:
         self.run_start[misclassified] = self.step + 1
 
     def _store_better(self, run_index: Codes) -> None:
-        """Store the current coefficients of runs in their pockets if they make fewer errors.
+        """Store the current coefficients of runs in their pockets if they make fewer errors than these.
+
+        Coefficients of zero are never stored.
 
         Parameters
         ----------
@@ -447,7 +449,10 @@ class _PerceptronRun:
         return n_updates
 
     def store_if_better(self) -> int:
-        """Store the coefficients in the pocket if they make fewer errors; return their number of errors."""
+        """Store the coefficients in the pocket if they make fewer errors; return their number of errors.
+
+        Coefficients of zero are never stored.
+        """
         values = self.signed @ self.coef
         # A row on the plane causes an update, but it is an error for the positive class only.
         errors = int((values < 0).sum()) + int((values[self.signed[:, 0] > 0] == 0).sum())
@@ -473,7 +478,7 @@ class PerceptronFit:
     Attributes
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments of the rows, of which only the number of classes is used.
     prior : (K,) float
         Class proportions.
     step : float
@@ -702,13 +707,14 @@ def _run_planes(
     passes : tuple of int
         Maximum number of passes of each plane.
     seed : int or None
-        Seed of the order of the rows in each pass; None for the order of the table.
+        Seed of the order of the rows in each pass, the same for all planes; None for the order of the table.
     start : (p + 1, P) float or None
         Starting coefficients of each plane; None for zeros.
 
     Returns
     -------
     list of PerceptronResult
+        One for each of the P planes; see `positive_row_masks`.
     """
     runs = []
     planes = zip(positive_row_masks(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)

@@ -651,7 +651,7 @@ def restore_expansion(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Diagonal moments of the columns of the design matrix.
     prior : (K,) float
         Prior probabilities of the classes.
     state : KernelState

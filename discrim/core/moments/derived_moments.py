@@ -72,7 +72,7 @@ def moments_of_covariances(
     means : (K, p) float
         Class means in the units of the data.
     covariances : (K, p, p) or (1, p, p) float
-        Covariance of each class, or within all classes.
+        Covariance of each class, or within all classes, in the units of the data.
     counts : (K,) float
         Numbers of rows (sums of weights) by class; `rows` of the result are their integer parts.
     divisors : (K,) or (1,) float

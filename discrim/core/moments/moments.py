@@ -620,7 +620,7 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_root
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Moments without roots.
     centred_roots : CentredRoots
         Roots, and sums of the deviations from the means of `moments`.
     has_thin_roots : bool
@@ -686,7 +686,7 @@ def split_mean(base: Floats, step: Floats, scale: Floats) -> tuple[Floats, Float
     base : (..., p) float
         Means in the units of the data.
     step : (..., p) float
-        Step in units of z.
+        Step in units of z = x * scale.
     scale : (p,) float
         Powers of two by which the columns are multiplied.
 

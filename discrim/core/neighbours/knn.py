@@ -500,7 +500,8 @@ class KNNFit(NoLikelihood):
     def rule_with_prior(self, prior: Floats, method: str = "plugin") -> NeighbourRule:
         """Return the rule under a prior (K,).
 
-        The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions.
+        The prior itself, not its logarithm, makes the weights of votes exactly one for class proportions. Any
+        `method` except "plugin" raises a NotSupportedError.
         """
         require_plugin_method(method, "is defined for normal classes")
         return NeighbourRule(self.search, self.k, self.vote_weights(prior), prior)

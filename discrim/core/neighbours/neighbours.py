@@ -1023,8 +1023,10 @@ def explain_undefined(metric: str, z: Floats) -> tuple[str, Mask]:
     Returns
     -------
     cause : str
+        A clause such as "a row is all zero".
     mask : (m,) bool
-        Rows whose distance to every other row is undefined.
+        Rows whose distance to every other row is undefined; all false for metrics that are undefined only for
+        some pairs of rows.
     """
     if metric == "cosine":
         return "a row is all zero", (z == 0).all(axis=1)

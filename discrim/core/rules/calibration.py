@@ -732,7 +732,7 @@ def _make_family(kind: Kind, intercepts: Floats) -> _Family:
         return design
 
     def mixed(leads: Floats) -> Floats:
-        """Return the design (m, K, (K + 1) K) of leads (m, K): the mixing matrix by feature, then intercepts."""
+        """Return the design (m, K, (K + 1) K) of leads (m, K): mixing matrix by feature, then intercepts."""
         design = np.zeros((len(leads), k, k + 1, k))
         for j in range(k):
             design[:, j, :k, j] = _FEATURES[kind](leads)

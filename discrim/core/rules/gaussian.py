@@ -2,7 +2,8 @@
 
 Used by LDA, QDA and their relatives, and by mixtures. There are K classes and p columns; n_k, m_k and S_k are
 the sum of weights, the mean and the covariance of class k, N is the sum of all weights, S a common
-covariance, and D2_k the squared distance of a row from m_k under S or S_k.
+covariance, and D2_k the squared distance of a row from m_k under S or S_k. Covariances are in the coordinates
+z of the moments (see `ClassMoments`), rows in the units of the data.
 
 *Three methods for posteriors.* Plug-in substitutes the estimates for the parameters. Predictive integrates
 the parameters out under the usual vague prior, which turns each normal density into a Student density
@@ -215,7 +216,7 @@ def _rule_about_origin(
     best : (b,) int
         Positions among `classes` of those that may be the best class of a row.
     constant, factor
-        As in `nearest_mean_rule`.
+        As in `nearest_mean_rule`; `constant` (K,) is of all classes.
     enclosing_distance : float
         Largest distance of the enclosing set of classes. Groups are built only if the distances here are
         below half of it; otherwise only rounding errors separate the means.
@@ -225,6 +226,7 @@ def _rule_about_origin(
     Returns
     -------
     LinearRule
+        With one score for each of `classes`.
     """
     whitened = means.whiten(means.relative_to(origin, classes).T)
     coef = means.unwhiten(whitened)
@@ -329,7 +331,7 @@ def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     centre : (p,) float
         New origin in the coordinates z of the moments.
 
@@ -387,7 +389,7 @@ def classification_functions(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariance : Covariance
         Common covariance of the classes.
     log_prior : (K,) float
@@ -433,7 +435,7 @@ def class_plugin_rule(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariances : tuple of Covariance
         One for each class.
     log_prior : (K,) float
@@ -463,7 +465,7 @@ def pooled_predictive_rule(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariance : Covariance
         Common covariance of the classes.
     log_prior : (K,) float
@@ -507,7 +509,7 @@ def class_predictive_rule(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariances : tuple of Covariance
         One for each class.
     log_prior : (K,) float
@@ -552,7 +554,7 @@ def pooled_debiased_rule(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariance : Covariance
         Common covariance of the classes.
     log_prior : (K,) float
@@ -592,7 +594,7 @@ def class_debiased_rule(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariances : tuple of Covariance
         One for each class.
     log_prior : (K,) float
@@ -624,7 +626,7 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts of the classes, and the scale of z.
     logdets : (K,) float
         Log-determinants of the covariances in the coordinates of the moments; all equal for a common
         covariance.
@@ -650,7 +652,7 @@ def quadratic_form(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     covariances : tuple of Covariance
         One for each class, or one for all.
     log_prior : (K,) float
@@ -684,7 +686,7 @@ def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: flo
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes.
+        Counts and means of the classes.
     canonical : CanonicalAxes
         Canonical axes with their centre.
     inflate : float
@@ -706,7 +708,7 @@ def _means_on_axes(moments: ClassMoments, canonical: CanonicalAxes, inflate: flo
 
 
 def _logdets(covariances: tuple[Covariance, ...]) -> Floats:
-    """Return the log-determinants of covariances in z, (1,) for one of all classes or (K,) for one of each."""
+    """Return the log-determinants of covariances, (1,) for one of all classes or (K,) for one of each."""
     return np.array([covariance.logdet for covariance in covariances])
 
 
