@@ -263,7 +263,7 @@ def integrate(
     Parameters
     ----------
     f : callable
-        Maps points (m,) to values (m, q).
+        Maps points (m,) to the values (m, q) of q functions.
     breaks : (b,) float
         Ascending; the first and the last are the ends of the line and may be infinite, and at least one
         is finite. They should include kinks, jumps and peaks; a peak between the nodes is missed.

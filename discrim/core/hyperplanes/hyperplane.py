@@ -175,7 +175,7 @@ def _affine_nearest(points: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     points : (p, s) float
-        Points by column.
+        The s points, by column.
 
     Returns
     -------

@@ -114,7 +114,7 @@ class FeatureSums:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRidge:
-    """Ridge regression of the class indicators on features.
+    """Ridge regression of K class indicators on D features.
 
     Attributes
     ----------

@@ -181,7 +181,7 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     kernel : callable
         Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
-        Landmarks.
+        The L landmarks.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     kernel : callable
         Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
-        Landmarks.
+        The L landmarks.
 
     Returns
     -------

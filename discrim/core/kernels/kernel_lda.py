@@ -99,6 +99,8 @@ class FittedIndicators:
 class ScoredIndicators(NoLikelihood):
     """Base class of kernel discriminant analyses: optimal scoring by fitted indicators.
 
+    There are K classes and r retained axes.
+
     Attributes
     ----------
     moments : ClassMoments

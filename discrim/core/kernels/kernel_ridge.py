@@ -243,7 +243,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float
-        Responses.
+        The r responses.
     ridge : float
         Penalty of the regression.
 
@@ -350,7 +350,7 @@ def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> F
     Parameters
     ----------
     coef : (n, r) float
-        Coefficients of the kernels at the rows.
+        Coefficients of the kernels at the rows, for r responses.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     ridge : float
@@ -385,7 +385,7 @@ def one_minus_unit_leverages(full_one_minus_leverages: Floats, s: Floats) -> Flo
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
-    """Eigendecomposition of a centred kernel, from which the regressions at all ridges follow.
+    """Eigendecomposition of a centred kernel, from which the regressions of r responses at all ridges follow.
 
     Attributes
     ----------
@@ -441,7 +441,7 @@ def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectr
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float
-        Responses.
+        The r responses.
 
     Returns
     -------
@@ -465,7 +465,7 @@ def landmark_spectrum(
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float
-        Responses.
+        The r responses.
 
     Returns
     -------
@@ -491,7 +491,7 @@ def landmark_spectrum(
 
 
 def _make_spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Floats) -> Spectrum:
-    """Create a spectrum from eigenvectors (n, m), eigenvalues (m,) and unweighted responses y (n, r)."""
+    """Create a spectrum from eigenvectors (n, m), eigenvalues (m,) and r unweighted responses y (n, r)."""
     s = root_weights(len(basis), weights)
     target = s[:, None] * (y - (s**2 / (s**2).sum()) @ y)
     return Spectrum(basis, np.maximum(values, 0.0), basis.T @ target, target, s)

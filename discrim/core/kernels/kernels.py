@@ -61,7 +61,7 @@ MAX_CATEGORY_VALUES = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
-    """Kernel with its parameters.
+    """Kernel with its parameters, a function of two rows with q coordinates.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Kernel:
         b : (n, q) float
             Coordinates of the second rows.
         coef : (n, r) float
-            Coefficients of the kernels.
+            Coefficients of the kernels, for r linear combinations.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Kernel:
 
 
 def _gaussian_right_factor(b: Floats) -> tuple[Floats, bool]:
-    """Prepare rows b (n, q), divided by the width, for `_fill_gaussian`.
+    """Prepare rows b (n, q) of q coordinates, divided by the width, for `_fill_gaussian`.
 
     Returns
     -------
@@ -486,7 +486,7 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     Parameters
     ----------
     z : (n, q) float
-        Coordinates of the rows.
+        The q coordinates of the rows.
     kernel : str
         Name of the kernel: sums of absolute differences for "laplace", otherwise Euclidean distances.
     weights : (n,) float or None

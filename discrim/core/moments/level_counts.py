@@ -232,7 +232,7 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     moments : ClassMoments
         Sums of weights and means of the K classes are used.
     columns : (J,) int
-        Positions of the columns that contain counts.
+        Positions of the J columns that contain counts.
 
     Returns
     -------

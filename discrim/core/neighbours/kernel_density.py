@@ -351,7 +351,7 @@ def log_mean_kernels(
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
-        Radii for which results are computed, by point, in the units of the distances.
+        L radii for which results are computed, by point, in the units of the distances.
     weights : (n,) or (m, n) float
         Weights of the rows of the class; by point if they differ.
     total : (m,) float
@@ -398,7 +398,7 @@ def _direct_sums(
     rounding : (m,) float
         Bound of their rounding error.
     radii : (L, m) float
-        Radii for which results are computed, by point.
+        L radii for which results are computed, by point.
     weights : (n,) or (m, n) float
         Weights of the rows of the class; by point if they differ.
     log_cutoff : float
@@ -613,7 +613,7 @@ def left_out_kernel_scores(
     fit : KernelDensityFit
         Fit to the rows.
     radii : (L, K) float
-        Bandwidths for which scores are computed.
+        L bandwidths of each class, for each of which scores are computed.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     x : (n, p) float
@@ -676,7 +676,7 @@ def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelS
     fit : KernelDensityFit
         Fit to the rows.
     radii : (L, K) float
-        Radii for which results are computed, by class.
+        L radii for which results are computed, by class.
     n : int
         Number of rows that are scored.
 
@@ -717,7 +717,7 @@ def _left_out_log_density(
     z : (p, m) float
         Coordinates of the points.
     radii : (L, m) float
-        Radii for which results are computed, by point.
+        L radii for which results are computed, by point.
     downdate : _Downdate or None
         Change of the metric without each row; None if the metric does not change.
     own_rows : slice or None

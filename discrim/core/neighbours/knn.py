@@ -345,7 +345,7 @@ def _project_differences(points: Floats, z: Floats, members: Codes, directions: 
     z : (m, p) float
         Coordinates of the m rows.
     members : (m, w) int
-        Positions of the neighbours of each row.
+        Positions of w neighbours of each row.
     directions : (m, p) float
         One direction per row.
 

@@ -379,7 +379,7 @@ class ProductFilter:
         bounds : (m, N) float32
             Bounds of the squared distances to all rows, less |x|^2.
         minima : (m, G) float32
-            Smallest bound of each group.
+            Smallest bound of each of the G groups of rows.
         squares : (m,) float
             Squared lengths of the queries.
         k : int
@@ -419,7 +419,7 @@ def _smallest_groups(minima: SingleFloats, n_examined: int) -> tuple[Codes, Sing
     Parameters
     ----------
     minima : (m, G) float32
-        Smallest bound of each group.
+        Smallest bound of each of G groups, for m queries.
     n_examined : int
         One less than the number of groups to select.
 

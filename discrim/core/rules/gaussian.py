@@ -271,7 +271,7 @@ def _group_close_classes(
     Parameters
     ----------
     whitened : (r, k) float
-        Whitened means relative to the origin.
+        Whitened means of k classes relative to the origin, in r coordinates.
     constant : (k,) float
         Constants of the scores; classes with large ones become centres of groups first.
     best : (b,) int
