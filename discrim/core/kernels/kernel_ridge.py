@@ -301,7 +301,7 @@ class KernelInfluence:
         Parameters
         ----------
         kernels : (m, n) float
-            Kernels of one point for each of the m rows with all n rows of the fit.
+            Kernels of m points, one for each of the m rows, with all n rows of the fit; not modified.
         rows : slice
             Positions of the m rows among the rows of the fit.
 

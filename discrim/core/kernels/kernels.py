@@ -324,7 +324,7 @@ class CategoryColumns:
     length: float
 
     def coordinates(self, u: Floats) -> Floats:
-        """Return the coordinates (m, L + 1) of rows u (m, p); the last one is for unknown levels."""
+        """Return the coordinates (m, L + 1) of standardized rows u (m, p); the last is for unknown levels."""
         distinct, inverse = np.unique(u[:, self.columns] + 0.0, axis=0, return_inverse=True)
         level_by_value = {row.tobytes(): level for level, row in enumerate(self.values)}
         levels = np.array(

@@ -199,13 +199,14 @@ def level_position_moments(tables: tuple[Floats, ...], counts: Floats) -> tuple[
     Parameters
     ----------
     tables : tuple of q (K, L_j) float
-        Counts of levels.
+        For each of q columns, the counts of its L_j levels by class.
     counts : (K,) float
-        Sums of weights.
+        Sums of weights by class.
 
     Returns
     -------
     means : (K, q) float
+        Mean positions, from 0; zero for classes without weight.
     squares : (K, q) float
         Sums of squares about the means.
     """

@@ -338,7 +338,7 @@ class ClassMoments:
         codes : (n,) int
             Classes, from 0.
         weights : (n,) float, optional
-            Not negative.
+            Not negative; ones by default.
         n_classes : int
             Number of classes, of which some may be empty.
         required_moments : ScatterType
@@ -375,7 +375,8 @@ def gather(
     Parameters
     ----------
     blocks : iterable of (x, codes, weights)
-        Finite rows x (m, p), their classes codes (m,), and weights (m,) or None.
+        Finite rows x (m, p), their classes codes (m,), and weights (m,), or None for ones. Rows of weight zero
+        are ignored.
     n_classes, n_columns : int
         Numbers of classes and of columns.
     required_moments : ScatterType

@@ -252,7 +252,7 @@ def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floa
     steps : (m, p) sparse array
         Steps of the rows.
     deviations : (n,) float
-        Deviations of the stored values from the class means.
+        Deviations of the n stored values from the class means.
     means : (K, p) float
         Class means of the steps.
 

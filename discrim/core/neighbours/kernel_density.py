@@ -891,7 +891,10 @@ class KernelDensityFit(NoLikelihood):
         return normal_reference_radii(self.kernel, self.moments.n_columns, self.moments.counts)
 
     def typical_deviation(self) -> float:
-        """Return the root mean square of the within-class standard deviations; one in a scaled metric."""
+        """Return the root mean square of the within-class standard deviations, by which radii are scaled.
+
+        In the metric "euclidean" it is in the units of the data; in the others it is one.
+        """
         if self.metric != "euclidean":
             return 1.0
         df = max(self.moments.total - self.moments.n_classes, 1.0)

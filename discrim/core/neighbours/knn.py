@@ -474,7 +474,7 @@ class KNNFit(NoLikelihood):
 
     @property
     def points(self) -> Floats:
-        """Coordinates (n, q) of the rows."""
+        """Coordinates (n, p) of the rows, whitened for Mahalanobis distance."""
         return self.search.points
 
     @property
@@ -790,7 +790,7 @@ def restore_knn(
         Whether columns were scaled, and whether the prior is the class proportions.
     space : Space
         The metric and its coordinates.
-    points : (n, q) float
+    points : (n, p) float
         Coordinates of the rows.
     codes : (n,) int
         Classes of the rows.
@@ -824,7 +824,7 @@ def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMome
 
     Parameters
     ----------
-    points : (n, q) float
+    points : (n, p) float
         Coordinates of the rows.
     codes : (n,) int
         Classes of the rows.

@@ -38,7 +38,7 @@ def student_log_constants(n: Floats, p: int) -> Floats:
     Parameters
     ----------
     n : (K,) float
-        Above p.
+        Numbers of rows (sums of weights), above p.
     p : int
         Number of columns.
 
