@@ -695,7 +695,7 @@ class FunctionDensity:
 
     @cached_property
     def _cumulative(self) -> tuple[Floats, Floats]:
-        """Tabulated distribution function: ascending points and cumulative probabilities, from zero to one."""
+        """Tabulated distribution function: ascending points, and cumulative probabilities from 0 to 1."""
         points, integrals = cumulative_integral(self.values, EVALUATION_GRID, MAX_TABULATED_MASS)
         return points, integrals / integrals[-1]
 

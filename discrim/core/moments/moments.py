@@ -375,8 +375,8 @@ def gather(
     Parameters
     ----------
     blocks : iterable of (x, codes, weights)
-        Finite rows x (m, p), their classes codes (m,), and weights (m,), or None for ones. Rows of weight zero
-        are ignored.
+        Finite rows x (m, p), their classes codes (m,), and weights (m,) or None for ones. Rows of weight
+        zero are ignored.
     n_classes, n_columns : int
         Numbers of classes and of columns.
     required_moments : ScatterType
