@@ -447,7 +447,10 @@ class Normal(NamedTuple):
 
 
 class StudentTParameters(NamedTuple):
-    """Location-scale t distribution, normal if `df` is infinite, with its log density at the centre."""
+    """Univariate location-scale t distribution, normal if `df` is infinite (`scale` then is its sd).
+
+    `log_peak` is its log density at the centre.
+    """
 
     centre: float
     scale: float

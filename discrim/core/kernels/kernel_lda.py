@@ -190,6 +190,9 @@ class ScoredIndicators(NoLikelihood):
 class KernelLDAFit(ScoredIndicators):
     """Fitted kernel discriminant analysis with the kernel of all rows.
 
+    The class variables `feature_type`, `components` and `features` are those of `FeatureLDAFit`, without
+    features.
+
     Attributes
     ----------
     moments : ClassMoments
