@@ -80,9 +80,9 @@ class Bins:
     Attributes
     ----------
     predicted : (B,) float
-        Mean probability.
+        Mean probability of each of the B bins, ascending.
     observed : (B,) float
-        Proportion of rows that belong to the class.
+        Proportion of rows of the bin that belong to the class.
     low, high : (B,) float
         Limits of Wilson's interval of `observed`.
     rows : (B,) float
@@ -112,15 +112,20 @@ def calibration_bins(
     in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
-        Maximum number of bins; ties reduce it.
+        Maximum number of bins; there are fewer if ties leave a bin empty.
     weights : (n,) float, optional
         Frequency weights.
     level : float
-        Confidence level.
+        Confidence level of the intervals of the observed proportions.
 
     Returns
     -------
     Bins
+
+    Raises
+    ------
+    DataError
+        If `bins` is not a positive integer, or `level` is not between 0 and 1.
 
     Examples
     --------
@@ -143,11 +148,11 @@ class BinAssignment(NamedTuple):
     Attributes
     ----------
     values : (v,) float
-        Distinct probabilities, ascending.
+        Distinct probabilities of rows with positive weight, ascending.
     counts, hits : (v,) float
-        Number of rows with each probability, and number of those rows that belong to the class.
+        Sum of the weights of the rows with each probability, and of those rows that belong to the class.
     bin_ids : (v,) int
-        Bin of each probability.
+        Bin of each probability, from 0 to B - 1.
     rows, predicted, observed : (B,) float
         See `Bins`.
     """
@@ -173,7 +178,7 @@ def assign_bins(
     in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
-        Maximum number of bins.
+        Maximum number of bins; empty bins are dropped.
     weights : (n,) float, optional
         Frequency weights.
 
@@ -212,7 +217,7 @@ def wilson_interval(proportions: Floats, rows: Floats, level: float) -> tuple[Fl
     Parameters
     ----------
     proportions, rows : (B,) float
-        Observed proportions, and the number of rows of each.
+        Observed proportions, and the positive number of rows (or sum of weights) of each.
     level : float
         Confidence level.
 
@@ -251,7 +256,7 @@ class BrierDecomposition(NamedTuple):
     within_variance, within_covariance : float
         Terms due to different probabilities in one bin.
     bins : int
-        Number of bins.
+        Number of nonempty bins.
     """
 
     brier: float
@@ -273,11 +278,12 @@ def probability_residuals(log_odds: Floats, codes: Codes) -> Floats:
     log_odds : (m, K) float
         Log odds of each class against the rest.
     codes : (m,) int
-        Class of each row.
+        Class of each row, a position among the K columns.
 
     Returns
     -------
     (m, K) float
+        Positive or zero except in the column of the class of the row.
 
     Examples
     --------
@@ -305,7 +311,7 @@ def brier_decomposition(
     in_class : (n,) bool
         Whether the row belongs to the class.
     bins : int
-        Maximum number of bins, see `calibration_bins`.
+        Maximum number of bins, see `calibration_bins`. A DataError is raised unless it is a positive integer.
     weights : (n,) float, optional
         Frequency weights.
 
@@ -351,15 +357,16 @@ class EvaluatedRows:
     Attributes
     ----------
     codes : (m,) int
-        Class of each row.
+        Class of each row, from 0 to K - 1.
     weights : (m,) float
         Frequency weights.
     n_classes : int
         Number of classes K.
     prior : (K,) float or None
-        Class proportions; None if they are estimated from the rows.
+        Fixed class proportions to which the classes are reweighted; None if the rows are a sample of the
+        mixture of the classes.
     clusters : (m,) int or None
-        Group of each row; None if the rows are independent.
+        Group of each row, numbered from 0; None if the rows are independent.
     """
 
     codes: Codes
@@ -374,7 +381,7 @@ class EvaluatedRows:
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def row_weights(self) -> Floats:
-        """Weight (m,) of each row in a mean; with a prior, classes are reweighted to it."""
+        """Return the weight (m,) of each row in a mean, not normalized; classes are reweighted to a prior."""
         if self.prior is None:
             return self.weights
         rows = self.rows
@@ -390,26 +397,29 @@ def mean_loss_interval(
     is_zero_one: bool,
     losses_if_wrong: Floats | None = None,
 ) -> tuple[float, float, float, float]:
-    """Return the mean of losses, its standard error and its interval.
+    """Return the mean of losses, its standard error and its interval (see the module docstring).
 
     Parameters
     ----------
     losses : (m,) float
-        Loss of each row.
+        Loss of each row; ignored for rows of weight zero.
     test_rows : EvaluatedRows
-        Classes, weights and groups of the rows.
+        Classes, weights, prior and groups of the rows.
     level : float
         Confidence level.
     is_zero_one : bool
-        Whether losses are 0 or 1, or means of such values. Their interval is exact, otherwise log-normal.
+        Whether losses are 0 or 1, or means of such values. Their interval is exact: Clopper-Pearson for the
+        effective number of rows or, for independent rows under a prior, combined from the classes. The
+        interval of other losses is log-normal, and NaN unless the mean is positive.
     losses_if_wrong : (m,) float, optional
         Losses of the rows if their labels were wrong. They raise the upper limit of a log-normal interval
-        to allow for unobserved errors.
+        to allow for unobserved errors, also for a mean of zero, whose lower limit is then zero.
 
     Returns
     -------
     mean, se, low, high : float
-        All except the mean are NaN if there is a single group.
+        All are NaN if no row has weight; all except the mean are NaN if the mean is infinite or there is a
+        single group.
     """
     row_weights = test_rows.row_weights()
     total_weight = float(row_weights.sum())
@@ -463,12 +473,13 @@ def _class_means_under_prior(
     test_rows : EvaluatedRows
         Classes and weights of the rows.
     prior : (K,) float
-        Prior probabilities of the classes.
+        Prior probabilities of the K classes.
 
     Returns
     -------
     means, pi, rows : (k,) float
-        Mean of the values, normalized prior and number of rows of each class with rows and a positive prior.
+        Mean of the values, prior (with sum one) and number of rows, for the k classes with rows and a
+        positive prior.
     """
     rows = test_rows.rows
     has_weight = (rows > 0) & (prior > 0)
@@ -483,6 +494,8 @@ def _unobserved_loss_limit(
     losses_if_wrong: Floats, test_rows: EvaluatedRows, n_units: float, level: float
 ) -> float:
     """Return an upper limit of the mean loss due to wrong labels when no wrong label is observed.
+
+    The limit is the second term of the formulas in the module docstring (*Intervals of mean losses*).
 
     Parameters
     ----------
@@ -511,12 +524,12 @@ def _unobserved_loss_limit(
 
 
 def second_best_classes(scores: Floats) -> Codes:
-    """Return the class with the second largest score in each row.
+    """Return the class with the second largest score in each row, as the position of its column.
 
     Parameters
     ----------
     scores : (m, K) float
-        Score of each class.
+        Score of each of two or more classes.
 
     Returns
     -------
@@ -533,9 +546,10 @@ def second_best_classes(scores: Floats) -> Codes:
 def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> float:
     """Return the variance of the mean loss of independent rows.
 
-    With pi_k the prior, n_k the counts, and m_k and v_k the means and variances of the losses within classes,
-    the mean is sum pi_k m_k and its variance sum pi_k^2 v_k/n_k. Without a prior, pi_k = n_k/n is estimated,
-    which adds sum pi_k (m_k - mean)^2/n: the sum is the variance of all losses divided by n.
+    With pi_k the prior (normalized over the classes with rows), n_k the counts, and m_k and v_k the means and
+    variances (with divisor n_k) of the losses within classes, the mean is sum pi_k m_k and its variance sum
+    pi_k^2 v_k/n_k. Without a prior, pi_k = n_k/n is estimated, which adds sum pi_k (m_k - mean)^2/n: the sum
+    is the variance of all losses divided by n.
 
     Parameters
     ----------
@@ -563,7 +577,7 @@ def _variance_of_mean(losses: Floats, test_rows: EvaluatedRows, mean: float) -> 
 
 
 def fold_means(values: Floats, weights: Floats, folds: Codes, n_folds: int) -> Floats:
-    """Return the weighted mean of values in each fold.
+    """Return the weighted mean of the values in each fold.
 
     Parameters
     ----------
@@ -590,7 +604,8 @@ MAX_NEWTON_STEPS = 60
 """Maximum number of Newton steps. If a maximum exists, about ten suffice."""
 
 LAST_STEP_DECREMENT = 1e-14
-"""Squared Newton decrement (distance to the maximum in standard errors) below which one more step is made."""
+"""Squared Newton decrement (squared distance to the maximum in standard errors) below which one more step
+is made."""
 
 LLF_ROUNDING = 1e-12
 """Relative decrease of the log-likelihood that counts as rounding."""
@@ -605,10 +620,11 @@ class Recalibration(NamedTuple):
     Attributes
     ----------
     slope : (float, float)
-        Estimate and standard error; NaN if the classes are separated or a probability is zero.
+        Estimate and standard error; NaN if the classes are separated, only one class has rows, a probability
+        is zero, or all classes have equal probabilities in every row.
     intercept : (float, float) or None
-        Estimate and standard error, or NaN. None unless there are two classes and the rows are a sample of
-        the mixture.
+        Estimate and standard error for the second class, NaN together with the slope. None unless there are
+        two classes and the rows are a sample of the mixture.
     """
 
     slope: tuple[float, float]
@@ -624,11 +640,13 @@ def log_odds_against_rest(scores: Floats) -> Floats:
     Parameters
     ----------
     scores : (m, K) float
-        Log posteriors, which need not be normalized.
+        Log posteriors, up to a constant for each row.
 
     Returns
     -------
     (m, K) float
+        Infinite if all other classes (or the class itself) have a log posterior of minus infinity; NaN for
+        -inf in all classes.
 
     Examples
     --------
@@ -663,11 +681,11 @@ def estimate_recalibration(
     log_odds : (m, K) float
         Log odds of each class against the rest.
     codes : (m,) int
-        Class of each row.
+        Class of each row, from 0 to K - 1. Classes without rows are left out of the model.
     weights : (m,) float, optional
         Frequency weights.
     sampled : bool
-        Whether the class proportions of the rows are representative; otherwise there is no intercept.
+        Whether the class proportions of the rows are representative; otherwise no intercept is returned.
 
     Returns
     -------
@@ -708,7 +726,8 @@ def _fit_recalibration(
     Parameters
     ----------
     log_probabilities : (m, K) float
-        Scaled log probabilities relative to the class of each row.
+        Log probabilities minus the log probability of the class of the row, divided by a common scale (R in
+        the module docstring).
     codes : (m,) int
         Class of each row, numbered from 0 to K - 1.
     weights : (m,) float
@@ -717,7 +736,9 @@ def _fit_recalibration(
     Returns
     -------
     (estimates, covariance) or None
-        K - 1 intercepts and the slope (K,), and their covariance (K, K). None if there is no maximum.
+        Intercepts of classes 1 to K - 1 relative to class 0, then the slope in units of the scaled log
+        probabilities (K,); and their covariance (K, K). None if the classes are separated or the search does
+        not converge.
     """
     total = float(weights.sum())
     params: Floats = np.zeros(log_probabilities.shape[1])
@@ -752,14 +773,10 @@ def _llf_and_probabilities(
 
     Parameters
     ----------
-    log_probabilities : (m, K) float
-        Scaled log probabilities relative to the class of each row.
-    codes : (m,) int
-        Class of each row, numbered from 0 to K - 1.
-    weights : (m,) float
-        Frequency weights.
+    log_probabilities, codes, weights
+        See `_fit_recalibration`.
     params : (K,) float
-        K - 1 intercepts and the slope.
+        Intercepts of classes 1 to K - 1, and the slope.
 
     Returns
     -------
@@ -785,12 +802,10 @@ def _score_and_information(
 
     Parameters
     ----------
-    log_probabilities, probabilities : (m, K) float
-        Scaled log probabilities relative to the class of each row, and recalibrated probabilities.
-    codes : (m,) int
-        Class of each row, numbered from 0 to K - 1.
-    weights : (m,) float
-        Frequency weights.
+    log_probabilities, codes, weights
+        See `_fit_recalibration`.
+    probabilities : (m, K) float
+        Recalibrated probability of each class.
 
     Returns
     -------

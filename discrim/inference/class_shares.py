@@ -61,12 +61,13 @@ class ClassProportions:
     proportions : (K,) float
         Estimated proportions, which sum to one; exactly zero on the boundary.
     slope : (K,) float
-        Derivatives of the mean log-likelihood minus 1, g_k - 1: zero for a positive proportion, zero or
-        negative for a proportion of zero.
+        Derivatives of the mean log-likelihood minus 1, g_k - 1. At the maximum they are zero for a positive
+        proportion, and zero or negative for a proportion of zero.
     em_steps, newton_steps : int
         Numbers of EM and Newton steps.
     converged : bool
-        Whether the slopes satisfy the conditions of a maximum up to the tolerance.
+        Whether the slopes satisfy the conditions of a maximum up to the tolerance. There is no warning if
+        they do not.
     """
 
     proportions: Floats
@@ -82,7 +83,7 @@ def densities_relative_to_best(scores: Floats) -> Floats:
     Parameters
     ----------
     scores : (m, K) float
-        Log densities up to a constant for each row.
+        Log densities up to a constant for each row, at least one of them finite.
 
     Returns
     -------
@@ -110,13 +111,14 @@ def estimate_class_proportions(
     densities : (n, K) float
         Nonnegative densities up to a factor for each row; each row has a positive one.
     start : (K,) float
-        Positive starting values.
+        Positive starting values; they are normalized to a sum of one.
     weights : (n,) float, optional
         Frequency weights.
     tol : float
-        Tolerance of the largest violation of the conditions of a maximum.
+        Tolerance of the largest violation of the conditions of a maximum. The mean log-likelihood is then at
+        most `tol` below its maximum.
     maxiter : int
-        Maximum number of EM and Newton steps together.
+        Maximum number of EM and Newton steps together, not counting a last Newton step after convergence.
     progress : callable, optional
         Called with 1 before each step.
 
@@ -188,9 +190,9 @@ class _EvaluatedProportions:
         Parameters
         ----------
         densities : (n, K) float
-            Density of each row in each class.
+            Density of each row in each class, up to a factor for each row.
         proportions : (K,) float
-            Class proportions.
+            Class proportions, which sum to one.
         weights : (n,) float or None
             Frequency weights.
 
@@ -224,7 +226,7 @@ def _newton_step(densities: Floats, point: _EvaluatedProportions, weights: Float
     Returns
     -------
     (K,) float or None
-        New proportions, not yet normalized; None if the likelihood does not increase.
+        New proportions, not normalized; None if no step increases the likelihood or changes the proportions.
     """
     proportions = point.proportions
     mixture = point.mixture
@@ -260,9 +262,9 @@ def _information_matrix(densities: Floats, mixture: Floats, weights: Floats | No
     Parameters
     ----------
     densities : (n, K) float
-        Class densities f_k(x_i).
+        Class densities f_k(x_i), up to a factor for each row.
     mixture : (n,) float
-        Mixture densities sum_j pi_j f_j(x_i).
+        Mixture densities sum_j pi_j f_j(x_i), up to the same factors.
     weights : (n,) float or None
         Frequency weights.
 
@@ -335,6 +337,8 @@ def covariance_of_proportions(
 ) -> tuple[Floats, NDArray[np.bool_]]:
     """Estimate the covariance of estimated proportions, and which of them the rows identify.
 
+    The covariance is the inverse of the observed information (see the module docstring).
+
     Parameters
     ----------
     densities : (n, K) float
@@ -350,7 +354,7 @@ def covariance_of_proportions(
         NaN for proportions of zero, which are treated as fixed, for proportions that are not identified, and
         if only one class has a positive proportion.
     identified : (K,) bool
-        False for classes that the rows do not distinguish.
+        False for classes with positive proportions that the rows do not distinguish; true for all others.
     """
     k = len(proportions)
     positive_index = np.flatnonzero(proportions > 0)
@@ -383,23 +387,24 @@ def covariance_of_proportions(
 def _information_root(
     densities: Floats, proportions: Floats, weights: Floats | None
 ) -> tuple[Floats, Floats]:
-    """Compute a root of the information of the proportions other than the largest one.
+    """Compute a root of the observed information of the proportions other than the largest one.
 
     Parameters
     ----------
     densities : (n, m) float
-        Density of each row in each class, up to a factor for each row.
+        Density of each row in each of m classes, up to a factor for each row.
     proportions : (m,) float
-        Positive estimated proportions.
+        Estimated proportions of these classes, all positive.
     weights : (n,) float or None
         Frequency weights.
 
     Returns
     -------
     root : (r, m - 1) float
-        Triangular root; root'root is the information.
+        Upper triangular root with r <= m - 1 rows; root'root is the information. Columns are in the order of
+        the classes, without the class of the largest proportion.
     norms : (m,) float
-        Norms of the columns b_k, the densities divided by the mixture density.
+        Weighted norms over the rows of the densities divided by the mixture density, b_k.
     """
     largest = int(np.argmax(proportions))
     n, m = densities.shape
@@ -437,6 +442,7 @@ def prior_likelihood_ratio_test(
     Returns
     -------
     TestResult
+        Chi-square with K - 1 degrees of freedom.
     """
     ratios = _log_ratio(densities @ proportions, densities @ prior)
     gain = float(ratios.sum() if weights is None else weights @ ratios)
@@ -483,6 +489,7 @@ def profile_limits(
     Returns
     -------
     low, high : float
+        Limits within [0, 1]; 0 or 1 if the likelihood does not exclude it.
     """
     quantile = float(scipy.special.chdtri(1, 1 - level))
     mixture = densities @ estimated.proportions
@@ -510,9 +517,9 @@ def _bracketed_root(increasing: Callable[[float], float], inner: float, outer: f
     Parameters
     ----------
     increasing : callable
-        Negative at `inner`; it may be infinite at `outer`.
+        The function, negative at `inner`; it may be infinite near `outer`.
     inner, outer : float
-        Ends of the interval, in any order.
+        Ends of the interval; `outer` may be the smaller one.
 
     Returns
     -------

@@ -53,7 +53,7 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
     Parameters
     ----------
     scores : (m, K) float
-        Log posteriors up to a constant for each row; any scores for "margin".
+        Log posteriors up to a constant for each row; for "margin" any scores, larger for more likely classes.
     score : {"lac", "aps", "margin"}
         Kind of nonconformity score.
     class_fractions : (m,) float, optional
@@ -62,7 +62,7 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
     Returns
     -------
     (m, K) float
-        NaN for missing scores; infinite in all classes for a row that is impossible in all.
+        NaN in all classes for a row with a missing score; infinite in all classes for a row with -inf in all.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
 
 
 def _margin_scores(scores: Floats) -> Floats:
-    """Return the best score of the other classes minus the score of each class, (m, K)."""
+    """Return the best score of the other classes minus the score of each class, from and to (m, K)."""
     rows = np.arange(len(scores))
     best = np.argmax(scores, axis=1)
     best_scores = scores[rows, best]
@@ -123,7 +123,7 @@ class CalibrationScores:
     values : (n,) float
         Ascending; may be infinite.
     weight_at_least : (n + 1,) float
-        Total weight of the rows with this score or a larger one; the last element is zero.
+        Total weight of the row at each position of `values` and all later rows; the last element is zero.
     """
 
     values: Floats
@@ -158,6 +158,8 @@ def conformal_pvalues(
 ) -> Floats:
     """Compute the conformal p-values of scores (see the module docstring).
 
+    The row itself counts as one more calibration row of weight 1.
+
     Parameters
     ----------
     reference : CalibrationScores
@@ -165,8 +167,8 @@ def conformal_pvalues(
     scores : (m,) float
         Nonconformity scores of the new rows.
     left_out : tuple of two (m,) float, optional
-        For rows that belong to the reference themselves: their scores and weights in it. Each row is excluded
-        from the counts for its own p-value.
+        For rows that belong to the reference themselves: their scores in it, which may differ from
+        `scores`, and their weights. Each row is excluded from the counts for its own p-value.
     tie_weights : (m,) float, optional
         Weight of tied scores for each row, drawn uniformly from 0 to 1 for exact coverage; by default one.
 
@@ -197,7 +199,8 @@ def conformal_pvalues(
 def miss_probability(level: float) -> float:
     """Return the probability 1 - level that a set may miss the class, for example exactly 0.05 for 0.95.
 
-    It is rounded to its decimal representation. A p-value that equals it is then not treated as larger.
+    It is computed from the decimal representation of the level, without the rounding error of 1 - level. A
+    p-value that equals it is then not treated as larger.
     """
     return float(1 - Fraction(repr(float(level))))
 

@@ -94,6 +94,7 @@ def likelihood_ratio_test(llf_common: float, llf_separate: float, df: float) -> 
     Returns
     -------
     TestResult
+        The statistic is 2 (llf_separate - llf_common), a chi-square.
     """
     assumes = ASSUMPTIONS + " The chi-square is asymptotic and rejects too often in small samples."
     return chi_square_test("Likelihood ratio", 2 * (llf_separate - llf_common), float(df), assumes)
@@ -108,14 +109,20 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     Parameters
     ----------
     covariances : (K, p, p) float
-        Covariances of the classes with divisors n_k - 1, in common coordinates.
+        Nonsingular covariances of the classes with divisors n_k - 1, in common coordinates.
     counts : (K,) float
         Number of rows of each class.
 
     Returns
     -------
     TestResult
-        The statistic is the chi-square; the table has M and both approximations.
+        The statistic, df and p-value are those of the chi-square approximation, (1 - c1) M. The table has M,
+        the chi-square and the F approximation, which is infinite if M is outside its range.
+
+    Raises
+    ------
+    NotSupportedError
+        If there is only one class.
     """
     if len(counts) < 2:
         raise NotSupportedError(
@@ -164,20 +171,21 @@ def log_determinant_table(
     Parameters
     ----------
     logdets : (m,) float
-        Log-determinants of unbiased covariances.
+        Log-determinants ln|S| of m unbiased covariances.
     dfs : (m,) float
-        Their degrees of freedom, at least p.
+        Their degrees of freedom nu, at least p.
     p : int
         Number of columns.
     level : float
-        Confidence level.
+        Confidence level; a DataError is raised if it is not between 0 and 1.
     index : pandas.Index
         Labels of the m rows of the table.
 
     Returns
     -------
     pandas.DataFrame
-        Columns logdet, debiased (minus the bias of ln|S|), se, low, high, df.
+        Columns logdet (ln|S|), debiased (ln|S| minus its bias), se (standard deviation of ln|S|), low and
+        high (limits of ln|Sigma|), and df.
     """
     check_level(level)
     rows = []
@@ -201,7 +209,7 @@ def log_determinant_quantile(probability: float, nu: float, p: int) -> float:
     probability : float
         Probability of a smaller value.
     nu : float
-        Degrees of freedom of S.
+        Degrees of freedom of S, at least p; S has the divisor nu.
     p : int
         Number of columns.
 
@@ -256,7 +264,7 @@ def _cumulant_function(s: NDArray[np.complex128], half_dfs: Floats) -> NDArray[n
     Parameters
     ----------
     s : (m,) complex
-        Arguments.
+        Arguments, with real parts above minus the smallest a_j.
     half_dfs : (p,) float
         Half the degrees of freedom of the p chi-squares, a_j in the module docstring.
 
@@ -283,7 +291,7 @@ N_RANDOM_STARTS = 16
 """Number of random rotations that are used as starting values."""
 
 MAX_STEPS = 300
-"""Maximum number of iterations; then a warning is issued."""
+"""Maximum number of Newton steps of a fit; then a warning is issued."""
 
 MAX_INNER_STEPS = 60
 """Maximum number of conjugate gradient iterations for one Newton step."""
@@ -295,7 +303,7 @@ FINE_GAIN = 1e-14
 """Expected gain in log-likelihood per row at which a fit ends."""
 
 CANDIDATE_ANGLES = np.arange(1, 8) * np.pi / 16
-"""Rotations of a pair of axes that are tried after convergence; a right angle exchanges the two."""
+"""Rotations of a pair of axes, in radians, that are tried after convergence; pi/2 exchanges the two."""
 
 
 def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Floats]:
@@ -318,7 +326,12 @@ def fit_proportional(covariances: Floats, counts: Floats) -> tuple[Floats, Float
     factors : (K,) float
         The factors c_k; the first is one.
     shape : (p, p) float
-        The common matrix Sigma.
+        The common matrix Sigma, which is the covariance of the first class.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If Newton's method does not converge in `MAX_STEPS` steps; the last estimates are returned.
 
     Examples
     --------
@@ -396,9 +409,15 @@ def fit_common_components(roots: Floats, counts: Floats) -> tuple[Floats, Floats
     Returns
     -------
     components : (p, p) float
-        The matrix B; its columns are in decreasing order of their mean variance.
+        The orthogonal matrix B with the axes in columns, in decreasing order of their variance averaged over
+        the classes with weights n_k. Signs are arbitrary.
     variances : (K, p) float
-        The variances l_k.
+        The variances l_k of each class along these axes.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the search does not converge in `MAX_STEPS` steps; the last estimates are returned.
 
     Examples
     --------
@@ -448,7 +467,7 @@ def _minimize_rotation(
     roots : (K, p, p) float
         Roots R_k of the class covariances S_k = R_k'R_k.
     proportions : (K,) float
-        Class proportions pi_k.
+        Class proportions pi_k = n_k/N.
     start : (p, p) float
         Orthogonal matrix at which the search starts.
     tolerance : float
@@ -459,7 +478,8 @@ def _minimize_rotation(
     rotation : (p, p) float
         Columns are the common axes B.
     converged : bool
-        Whether the expected gain of a further step is at most the tolerance.
+        Whether the expected decrease of a further step is at most the tolerance or, if no step decreases the
+        objective, at most `ROUGH_GAIN` squared.
     """
     rotation = start
     for _ in range(MAX_STEPS):
@@ -489,7 +509,8 @@ def _minimize_rotation(
 def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     """Compute the gradient of the objective of common components and Newton's step, as skew matrices.
 
-    Newton's equations are solved by preconditioned conjugate gradients.
+    Newton's equations are solved by preconditioned conjugate gradients, which stop early at a direction of
+    negative curvature.
 
     Parameters
     ----------
@@ -501,8 +522,8 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     gradient, step : (p, p) float
-        The gradient G, and a skew matrix X that decreases the objective (<G, X> > 0); see
-        `fit_common_components`.
+        G of `fit_common_components` with n_k/N instead of n_k, so that rotating B by a skew matrix X changes
+        the objective at the rate -<G, X>; and a step X with <G, X> > 0 and elements of at most 1/2.
     """
     products = np.swapaxes(roots, 1, 2) @ roots
     variances = np.diagonal(products, axis1=1, axis2=2)
@@ -550,7 +571,8 @@ def _newton_step(roots: Floats, proportions: Floats) -> tuple[Floats, Floats]:
 def _pair_rotation(roots: Floats, proportions: Floats) -> Floats:
     """Return the rotation (p, p) that turns disjoint pairs of axes by the angle with the largest gain.
 
-    The angles are `CANDIDATE_ANGLES`; a pair is rotated only if this improves the objective.
+    The angles are `CANDIDATE_ANGLES`. Pairs are chosen in decreasing order of their gain, the decrease of the
+    objective; a pair is rotated only if it exceeds `ROUGH_GAIN`. The rotation multiplies B from the right.
 
     Parameters
     ----------
@@ -596,6 +618,8 @@ def _pair_rotation(roots: Floats, proportions: Floats) -> Floats:
 def _line_search(objective: Callable[[float], float], value: float, slope: float) -> float:
     """Find the largest step size of 1, 1/2, 1/4, ... that decreases a function sufficiently, or 0.
 
+    The decrease has to be at least 1e-4 times the step size times the slope (Armijo's condition).
+
     Parameters
     ----------
     objective : callable
@@ -603,7 +627,7 @@ def _line_search(objective: Callable[[float], float], value: float, slope: float
     value : float
         Its value at zero.
     slope : float
-        Its derivative at zero.
+        Its derivative at zero, which is negative.
 
     Returns
     -------
@@ -678,10 +702,11 @@ def covariance_hierarchy(
 ) -> pd.DataFrame:
     """Fit all models of the hierarchy and return a table of their likelihoods and tests.
 
-    Each model has df (of means, covariances, and the prior if it is estimated), llf (of class and row
-    jointly), aic and bic; LR, LR_df and p against the next model; LR_free, LR_free_df and p_free against the
-    free model. Common principal components are NaN if the variances of the columns differ by a factor of more
-    than 1e14.
+    Each model has df (number of parameters of means, covariances, and the prior if it is estimated), llf (of
+    class and row jointly), aic and bic; LR, LR_df and p (statistic, degrees of freedom and p-value of the
+    likelihood-ratio test) against the next model; LR_free, LR_free_df and p_free against the free model. The
+    likelihood and tests of common principal components are NaN if the variances of the columns differ by a
+    factor of more than 1e14.
 
     Parameters
     ----------
@@ -693,14 +718,20 @@ def covariance_hierarchy(
         Whether the prior was estimated and counts as K - 1 parameters.
     factors : sequence of Factors
         Factor models, which are listed below the hierarchy and have no next model. A column `dimensions` has
-        their numbers of factors as text. They are tested against the free model only if the dimensions were
-        specified, because the statistic of dimensions selected from the rows is not chi-square. The
-        likelihood is NaN if a signal has less variance than the noise.
+        their numbers of factors by class as text, and is empty for the other models. They are tested against
+        the free model only if the dimensions were specified, because the statistic of dimensions selected
+        from the rows is not chi-square. The likelihood is NaN if a signal has less variance than the noise.
 
     Returns
     -------
     pandas.DataFrame
-        One row for each model.
+        One row for each model, indexed by its name ("factor" and the form for a factor model; index name
+        "model"). Tests are NaN if two models coincide.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the proportional model or common principal components do not converge.
 
     Examples
     --------
@@ -788,12 +819,12 @@ def _factor_model_row(
     n_free_parameters : int
         Number of parameters of the free model.
     free_logdets : float
-        Sum over classes of n_k times the log-determinant of the free model.
+        Sum over classes of n_k times the log-determinant of the free model, in coordinates of the moments.
 
     Returns
     -------
     dict
-        Values by column; likelihood or tests are omitted if they are not defined.
+        Values by column of the table; columns of likelihoods or tests that are not defined are omitted.
     """
     counts = moments.counts
     df = n_other_parameters + model.count_free_parameters()
@@ -814,7 +845,9 @@ def _factor_model_row(
 def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
     """Fit the models of the hierarchy, and return the log-determinants (K,) of the class covariances of each.
 
-    Keys are the names of the models; covariances are in the coordinates of the moments.
+    Keys are the names of the models. The determinants are of the maximum-likelihood covariances in the
+    coordinates of the moments (data times `moments.scale`), also for the spherical model and common principal
+    components, which are fitted in units of the data.
     """
     p = moments.n_columns
     counts = moments.counts
@@ -839,7 +872,7 @@ def _log_determinants(moments: ClassMoments) -> dict[str, Floats]:
 
 
 def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_scale: Floats) -> Floats:
-    """Return log-determinants for common principal components in units of the data.
+    """Fit common principal components, and return the log-determinants of the classes, in units of the data.
 
     Parameters
     ----------
@@ -853,7 +886,7 @@ def _component_logdets(covariances: tuple[Covariance, ...], counts: Floats, log_
     Returns
     -------
     (K,) float
-        NaN if the variances differ by more than `MAX_VARIANCE_RATIO`.
+        NaN if two variances, of any column and class, differ by a factor above `MAX_VARIANCE_RATIO`.
     """
     log_sd = np.log([c.sd for c in covariances]) - log_scale
     if 2 * (log_sd.max() - log_sd.min()) > np.log(MAX_VARIANCE_RATIO):

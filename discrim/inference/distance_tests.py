@@ -100,9 +100,11 @@ def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
 def pairwise_distances(x: Floats, metric: Metric) -> Floats:
     """Compute the distances between rows for which `find_undefined_distances` finds no undefined ones.
 
-    The definitions agree with scipy, with three exceptions that follow R's vegan: Canberra's distance is the
-    mean over the columns that are not zero in both rows, Jaccard's is 2 B / (1 + B) with B the Bray-Curtis
-    distance, and Gower's is the mean of the differences divided by the ranges of the columns.
+    The definitions agree with scipy ("manhattan" is "cityblock"), with three exceptions that follow R's
+    vegan: Canberra's distance is the mean over the columns that are not zero in both rows, Jaccard's is 2 B /
+    (1 + B) with B the Bray-Curtis distance, and Gower's is the mean over the columns of the absolute
+    differences divided by the ranges; a constant column contributes zero. Hellinger's distance is the
+    Euclidean distance of the square roots of the proportions of the row sums.
 
     Parameters
     ----------
@@ -114,6 +116,7 @@ def pairwise_distances(x: Floats, metric: Metric) -> Floats:
     Returns
     -------
     (n, n) float
+        Symmetric, with a zero diagonal.
 
     Examples
     --------
@@ -150,7 +153,7 @@ class RowSpace:
     Attributes
     ----------
     values : (n, k) or (n, n) float
-        Centred rows, or G.
+        Rows of k centred columns, or G.
     is_gower_matrix : bool
         Whether `values` is G.
     total : float
@@ -163,7 +166,10 @@ class RowSpace:
 
     @classmethod
     def from_rows(cls, rows: Floats) -> RowSpace:
-        """Build from rows (n, k) with Euclidean distances; the Gower matrix is used if k > n."""
+        """Build from rows (n, k) with Euclidean distances.
+
+        The Gower matrix is used if k > n; a DataError is raised if it does not fit into memory.
+        """
         centred = rows - rows.mean(axis=0)
         total = float((centred**2).sum())
         if centred.shape[1] <= len(rows):
@@ -173,7 +179,7 @@ class RowSpace:
 
     @classmethod
     def from_distances(cls, distances: Floats) -> RowSpace:
-        """Build from a matrix (n, n) of the distances between the rows."""
+        """Build from a symmetric matrix (n, n) of the distances, not squared, between the rows."""
         products = -0.5 * distances**2
         products -= products.mean(axis=0)
         products -= products.mean(axis=1, keepdims=True)
@@ -202,9 +208,9 @@ class RowSpace:
         Returns
         -------
         coordinates : (n, k) float
-            In decreasing order of the eigenvalues.
+            Columns with sum of squares |eigenvalue|, in decreasing order of the eigenvalues.
         eigenvalues : (k,) float
-            Some may be negative.
+            The k nonzero eigenvalues of G, some of which may be negative.
         """
         if self.is_gower_matrix:
             eigenvalues, vectors = scipy.linalg.eigh(self.values)
@@ -241,11 +247,11 @@ class Directions:
     values : (cells, d) float
         The d directions; `values[cells]` are the full columns (n, d).
     model_index : (w,) int
-        Positions of the directions of the whole model among the d directions.
+        Positions among the d directions of the w directions of the whole model, without the constant.
     term_indices : tuple of (q,) int
-        Positions of the directions of each term.
+        Positions among the d directions of the q directions of each term, adjusted for other terms.
     df_resid : int
-        Residual degrees of freedom.
+        Residual degrees of freedom, n - 1 - w.
     """
 
     cells: Codes
@@ -269,9 +275,10 @@ class Directions:
         x : (n, m) float
             Design matrix, the constant first.
         groups : sequence of sequence of int
-            Columns of each term.
+            Positions in `x` of the columns of each term; the constant, column 0, belongs to no term. A term
+            whose columns depend linearly on the terms it is adjusted for has fewer directions than columns.
         factors : sequence of frozenset of str
-            Names of the factors of each term.
+            Names of the factors that each term multiplies.
         test_type : {1, 2, 3}
             Type of the sums of squares, see `adjusting_terms`.
 
@@ -332,7 +339,8 @@ class DesignPermutation:
         cells : (n,) int
             Number of the distinct design row of each row, see `Directions`.
         units : (n,) int or None
-            Unit of each row; all units have the same number of rows. None if each row is a unit.
+            Unit of each row, numbered from 0; all units have the same number of rows, which is not checked.
+            None if each row is a unit.
         blocks : (n,) int or None
             Block of each row; constant within units. None for a single block.
 
@@ -360,7 +368,8 @@ class DesignPermutation:
         """Yield the cells (n,) of the rows after each permutation.
 
         If the number of distinct labellings is at most `n_permutations` + 1, yield each labelling except the
-        observed one once. Otherwise yield `n_permutations` random ones.
+        observed one once; the seed is not used. Otherwise yield `n_permutations` random ones, which may
+        repeat or equal the observed one.
         """
         if self.n_labellings() <= n_permutations + 1:
             labellings = iter(self.label_permutation.iter_labellings())
@@ -376,14 +385,16 @@ class DesignPermutation:
             yield self._cells_from_labels(self.label_permutation.random_codes(rng))
 
     def invariant_term_mask(self, x: Floats, groups: Sequence[Sequence[int]]) -> Mask:
-        """Return a mask of the terms that no permutation changes: their columns are constant in each block.
+        """Return a mask of the terms that no permutation changes.
+
+        Their columns are equal in all units of a block; they may differ within the units.
 
         Parameters
         ----------
         x : (n, c) float
             Design matrix.
         groups : sequence of sequences of int
-            Columns of each term.
+            Positions in `x` of the columns of each of t terms.
 
         Returns
         -------
@@ -405,6 +416,8 @@ class DesignPermutation:
 
 def stack_permutations(orders: Iterator[Codes], n_elements: int, n_permutations: float) -> Iterator[Codes]:
     """Yield permutations (n,) as columns of arrays (n, B), and show the progress.
+
+    All arrays have the same number of columns except the last one, which may have fewer.
 
     Parameters
     ----------
@@ -442,9 +455,9 @@ class TermPermutationTests:
     squares : (t + 1,) float
         Sums of squares of the t terms, and of the residuals.
     f : (t,) float
-        Pseudo-F.
+        Pseudo-F of the terms; NaN or infinite if the residual sum of squares is zero.
     permuted_f : (B, t) float
-        Pseudo-F of the permutations.
+        Pseudo-F of the B permutations.
     """
 
     squares: Floats
@@ -455,12 +468,14 @@ class TermPermutationTests:
 def permutation_pvalues(observed: Floats, permuted: Floats) -> Floats:
     """Permutation p-values (1 + b) / (1 + B), with b the number of statistics at least as large as observed.
 
+    Statistics that are smaller by a relative difference of at most `STATISTIC_TOLERANCE` count as equal.
+
     Parameters
     ----------
     observed : (t,) float
         Observed statistics.
     permuted : (B, t) float
-        Statistics of the permutations.
+        Statistics of the permutations, without the observed order. NaN does not count as large.
 
     Returns
     -------
@@ -529,7 +544,7 @@ def _squares_and_pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> t
     squares : (B, t + 1) float
         The last column has the residual sum of squares.
     f : (B, t) float
-        Pseudo-F of the t terms; NaN if there is no residual variation.
+        Pseudo-F of the t terms; infinite, or NaN for 0/0, if there is no residual variation.
     """
     n, n_permutations = cells.shape
     n_directions = model.values.shape[1]
@@ -560,6 +575,8 @@ def permutation_statistics_pvalues(
 ) -> Floats:
     """Compute permutation p-values of the four multivariate statistics of each term.
 
+    Small values of Wilks' lambda, and large values of the other statistics, are evidence for an effect.
+
     Parameters
     ----------
     y : (n, p) float
@@ -575,7 +592,8 @@ def permutation_statistics_pvalues(
     Returns
     -------
     (t, 4) float
-        One row for each term, with the p-values (1 + b) / (1 + B) in the order of `STATISTICS`.
+        One row for each term, with the p-values (1 + b) / (1 + B) in the order of `STATISTICS`; NaN for a
+        term without directions.
     """
     # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])
@@ -612,17 +630,20 @@ def permutation_statistics_pvalues(
 def _squared_canonical_correlations(products: Floats, model_index: Codes, term_index: Codes) -> Floats:
     """Compute the squared canonical correlations of a term with the responses, for B permutations.
 
+    They are the roots of Z (H + E)^-1 Z' in the module docstring: variation that other terms of the model
+    explain is excluded.
+
     Parameters
     ----------
     products : (B, d, p) float
-        Products of the directions with the whitened responses.
+        Products of the d directions with the p whitened responses, Q'Y.
     model_index, term_index : int arrays
-        Positions of the directions of the model and of the term.
+        Positions of the directions of the whole model and of the term among the d directions.
 
     Returns
     -------
     (B, s) float
-        s is the smaller of the numbers of directions of the term and of responses.
+        In decreasing order; s is the smaller of the numbers of directions of the term and of responses.
     """
     term_products = products[:, term_index]
     model_products = products[:, model_index]
@@ -666,16 +687,17 @@ def distances_to_class_centres(space: RowSpace, codes: Codes, centre: Centre) ->
     space : RowSpace
         Coordinates or Gower matrix of the rows.
     codes : (n,) int
-        Classes, numbered from 0.
+        Classes, numbered from 0, each with rows.
     centre : {"median", "centroid"}
         Spatial median or mean of the rows of the class.
 
     Returns
     -------
     distances : (n,) float
-        Zero for a negative squared distance.
+        Distances, not squared; zero for a negative squared distance.
     n_negative : int
-        Number of rows with a negative squared distance, which is possible if the metric is not Euclidean.
+        Number of rows whose squared distance is negative beyond rounding, which is possible if the metric is
+        not Euclidean.
     """
     if space.is_gower_matrix and centre == "centroid":
         squares = _squared_centroid_distances(space.values, codes)
@@ -722,7 +744,8 @@ def spatial_median(x: Floats) -> Floats:
     """Find the point with the smallest sum of distances to the rows, by Weiszfeld's and then Newton's method.
 
     A row is that point if the sum of the unit vectors to the other rows is at most as long as the number of
-    rows at the point (Vardi & Zhang, 2000, PNAS 97, 1423-1426).
+    rows at the point (Vardi & Zhang, 2000, PNAS 97, 1423-1426). If the point is not unique (an even number of
+    rows on a line), one of the minimizing points is returned.
 
     Parameters
     ----------
@@ -794,13 +817,14 @@ class DispersionTest:
     Attributes
     ----------
     f, p : float
-        F statistic and permutation p-value.
+        F statistic of equal mean distances, and its permutation p-value.
     permuted_f : (B,) float
-        F of the permutations.
+        F of the B permutations.
     pairs : (r, 2) int
-        Pairs of classes.
+        Codes of the two classes of each of the r pairs, the smaller code first.
     t, pair_p : (r,) float
-        t statistic and permutation p-value of each pair.
+        Two-sample t statistic of each pair (first class minus second, variance pooled over the pair) and its
+        two-sided permutation p-value, not adjusted for the number of pairs.
     """
 
     f: float
@@ -815,6 +839,9 @@ def permutation_dispersion_test(
     distances_to_centre: Floats, codes: Codes, orders: Iterator[Codes], n_permutations: float
 ) -> DispersionTest:
     """Test whether the classes have the same mean distance from their centres.
+
+    The permuted F are computed from distances minus their class means, the permuted t of the pairs from the
+    distances of all rows, not only of the pair.
 
     Parameters
     ----------

@@ -52,12 +52,13 @@ def f_noncentrality_limits(f: Any, df1: Any, df2: Any, level: float) -> tuple[Fl
     f, df1, df2 : array_like
         Statistics and degrees of freedom; broadcast.
     level : float
-        Confidence level.
+        Confidence level of the two-sided interval; a DataError is raised if it is not between 0 and 1.
 
     Returns
     -------
     low, high : ndarray of float
-        NaN if F or its degrees of freedom are missing.
+        In the broadcast shape; infinite for an infinite F, NaN if F or its degrees of freedom are missing or
+        not positive.
 
     Examples
     --------
@@ -87,17 +88,17 @@ def t_noncentrality_limits(t: Any, df: float, level: float) -> tuple[Floats, Flo
     df : float
         Degrees of freedom.
     level : float
-        Confidence level.
+        Confidence level of the two-sided interval; a DataError is raised if it is not between 0 and 1.
 
     Returns
     -------
     low, high : ndarray of float
-        In the shape of `t`; NaN if a statistic is missing.
+        In the shape of `t`; t itself if it is infinite, NaN if it is missing or `df` is not positive.
     """
     check_level(level)
 
     def limit(probability: float, t: float) -> float:
-        """Noncentrality for which t is the quantile of `probability`."""
+        """Noncentrality, of any sign, for which t is the quantile of `probability`."""
         if not (np.isfinite(t) and df > 0):
             return t if np.isinf(t) else np.nan
         if t < 0:
@@ -141,9 +142,9 @@ def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, s
     Parameters
     ----------
     decreasing : callable
-        The function.
+        The function, which becomes negative; it is not negative at a finite `lower_bound`.
     lower_bound : float
-        Smallest possible root.
+        Smallest possible root, or minus infinity.
     start : float
         Starting value, near the root.
 
@@ -163,7 +164,7 @@ def _decreasing_root(decreasing: Callable[[float], float], lower_bound: float, s
 
 
 def _noncentral_t_cdf(t: float, df: float, nc: float) -> float:
-    """Return P(T <= t) for the noncentral t distribution and t >= 0."""
+    """Return P(T <= t) for t >= 0 and the noncentral t distribution with noncentrality `nc`."""
     if abs(nc) < np.sqrt(MAX_SCIPY_NONCENTRALITY):
         return float(scipy.special.nctdtr(df, nc, t))
     # The other tail underflows in float64.
@@ -204,7 +205,7 @@ def _noncentral_f_cdf(f: float, df1: float, df2: float, nc: float) -> float:
 
 
 def explained_variance_columns(f: Any, df1: Any, df2: Any, total: float, level: float) -> dict[str, Floats]:
-    """Compute omega squared of F tests, and limits of the explained proportion of variance.
+    """Compute omega squared of F tests, and limits of partial eta squared (see the module docstring).
 
     Parameters
     ----------
@@ -218,7 +219,8 @@ def explained_variance_columns(f: Any, df1: Any, df2: Any, total: float, level: 
     Returns
     -------
     dict of ndarray
-        Keys omega2, low and high.
+        Keys omega2 (negative for F < 1), low and high (limits of lambda/(lambda + N)). All are one for an
+        infinite F.
     """
     low, high = f_noncentrality_limits(f, df1, df2, level)
     excess = np.asarray(df1) * (np.asarray(f) - 1)
@@ -240,23 +242,25 @@ def difference_table(
     Parameters
     ----------
     means : pandas.DataFrame
-        (K, c) class means.
+        (K, c) means of K classes (index) in c columns.
     sd : (c,) float
         Within-class standard deviations, divisor N - K.
     counts : (K,) float
         Number of rows of each class.
     adjust : {"scheffe", "roy", "bonferroni", "sidak"} or None
-        Adjustment of p-values and intervals for several differences.
+        Adjustment of p-values and intervals for several differences. The family of "bonferroni" and "sidak"
+        are all differences of the table; the other families are defined in the module docstring.
     level : float
-        Confidence level.
+        Confidence level; a DataError is raised if it is not between 0 and 1.
     n_combined : int
-        Number of columns whose linear combinations form Roy's family.
+        Number p of columns whose linear combinations form Roy's family; used by "roy" only.
 
     Returns
     -------
     pandas.DataFrame
-        By (class, other, term): difference (class minus other), se, t, df, p, p_adjusted (if adjusted), low,
-        high, d, d_low and d_high.
+        Indexed by (class, other, term), the pair and the column: difference (class minus other), se, t, df
+        (N - K), p (two-sided), p_adjusted (if adjusted), low, high, Cohen's d and its limits d_low and
+        d_high, which are not adjusted.
     """
     check_level(level)
     (k, c), v, classes = means.shape, float(counts.sum()) - len(means), means.index
@@ -292,7 +296,7 @@ def _interval_half_width(
     level : float
         Confidence level.
     m, k, p : int
-        Numbers of differences, of classes and of combined columns (see `difference_table`).
+        Numbers of differences of the table, of classes and of combined columns (see `difference_table`).
     v : float
         Degrees of freedom of the within-class variance.
 
@@ -316,7 +320,7 @@ def _interval_half_width(
 def _adjusted_pvalues(
     t: Floats, unadjusted: Floats, adjust: Simultaneous, k: int, p: int, v: float
 ) -> Floats:
-    """Return adjusted p-values of t statistics of differences of means.
+    """Return adjusted two-sided p-values of t statistics of differences of means.
 
     Parameters
     ----------
@@ -351,7 +355,8 @@ def greatest_root_pvalues(roots: Floats, p: int, k: int, v: float) -> Floats:
     Parameters
     ----------
     roots : (m,) float
-        Observed roots; NaN yields NaN.
+        Observed roots of E^-1 H, with E the within-class and H the between-class scatter on k - 1 degrees of
+        freedom; NaN yields NaN.
     p, k : int
         Numbers of columns and of classes.
     v : float

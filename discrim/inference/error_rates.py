@@ -81,11 +81,11 @@ class ErrorRateEstimate:
     Attributes
     ----------
     by_class : (K,) float
-        Error rates of the classes.
+        Error rates, or mean costs, of the K classes; NaN for a class without rows.
     estimate, se, low, high : float
-        Overall rate, standard error and limits; NaN if the method does not provide them.
+        Overall rate or mean cost, standard error and limits; NaN if the method does not provide them.
     wrong, total : float
-        Sums of the weights of misclassified rows and of all rows, for methods that count.
+        Sums of the weights of misclassified rows and of all rows; NaN if the method does not count rows.
     """
 
     by_class: Floats
@@ -114,7 +114,12 @@ def confusion_counts(
     Returns
     -------
     (K, K) int or float
-        Counts, or sums of weights.
+        Counts, or sums of weights, with actual classes in rows and predicted classes in columns.
+
+    Raises
+    ------
+    DataError
+        If the table does not fit into memory.
     """
     check_memory(
         2.0 * k**2,
@@ -134,7 +139,7 @@ def confusion_table(
     Parameters
     ----------
     actual, predicted : (n,) int
-        Class codes; rows with a negative code are left out.
+        Class codes. Rows with a negative code, or a prediction of K or more, are left out.
     classes : pandas.Index
         Labels of the K classes.
     weights : (n,) float, optional
@@ -143,7 +148,7 @@ def confusion_table(
     Returns
     -------
     pandas.DataFrame
-        K by K counts, or sums of weights.
+        K by K counts, or sums of weights; index name "actual", name of the columns "predicted".
     """
     counts = confusion_counts(actual, predicted, len(classes), weights)
     return pd.DataFrame(counts, index=classes.rename("actual"), columns=classes.rename("predicted"))
@@ -154,22 +159,25 @@ def error_rate_from_counts(
 ) -> ErrorRateEstimate:
     """Return the error rate or mean cost of a confusion table, overall and by class, with an interval.
 
+    The intervals are described in the module docstring (*Counting*).
+
     Parameters
     ----------
     counts : (K, K) float
-        Actual by predicted classes.
+        Actual (rows) by predicted classes.
     prior : (K,) float
         Prior probabilities, which weight the classes unless `sampled`; classes without rows are excluded.
     costs : (K, K) float or None
-        Costs of assigning class k to class j; None to count errors.
+        Costs of assigning a row of class k (rows) to class j (columns); None to count errors.
     level : float
-        Confidence level.
+        Confidence level; a DataError is raised if it is not between 0 and 1.
     sampled : bool
         Whether class proportions are estimated from the rows, which makes the errors binomial.
 
     Returns
     -------
     ErrorRateEstimate
+        `wrong` counts misclassified rows, with or without costs.
     """
     check_level(level)
     rows = counts.sum(axis=1)
@@ -253,10 +261,10 @@ def _rates_from_class_sums(
     Parameters
     ----------
     class_sums : tuple
-        Number of rows (K,), mean cost (K,) and its variance (K,) by class; sums of the weights of
-        misclassified rows and of all rows.
+        Number of rows (K,), mean cost (K,) and the sampling variance of this mean (K,) by class; sums of the
+        weights of misclassified rows and of all rows.
     prior : (K,) float
-        Prior probabilities.
+        Prior probabilities, which weight the classes unless `sampled`.
     level : float
         Confidence level.
     max_cost : float or None
@@ -267,7 +275,8 @@ def _rates_from_class_sums(
     Returns
     -------
     ErrorRateEstimate
-        NaN if there are no rows, or only rows of classes with zero prior probability.
+        The overall rate and its interval are NaN if there are no rows or, unless `sampled`, only rows of
+        classes with zero prior probability.
     """
     rows, by_class, variance, wrong, total = class_sums
     if not total:
@@ -305,7 +314,7 @@ def posterior_error_rate(
     Parameters
     ----------
     posteriors : (n, K) float
-        Rows with a missing posterior are left out.
+        Posterior probabilities. Rows with a missing posterior in the first column are left out.
     actual : (n,) int
         Class codes; rows with a negative code are left out.
     prior : (K,) float
@@ -318,6 +327,8 @@ def posterior_error_rate(
     Returns
     -------
     ErrorRateEstimate
+        `by_class` has e_t, which may be negative, and is not finite for a prior of zero; the overall rate is
+        the sum of q_t e_t. All other values are NaN.
     """
     valid_mask = (actual >= 0) & ~np.isnan(posteriors[:, 0])
     p = posteriors[valid_mask]
@@ -341,9 +352,10 @@ def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> 
     Parameters
     ----------
     counts : (K, K) float
-        Actual by predicted classes; they determine the proportions q_j of the predictions.
+        Actual by predicted classes. The proportions q_j of the predictions are those within classes, weighted
+        by the prior; a class without rows contributes none.
     prior : (K,) float
-        Prior probabilities pi.
+        Prior probabilities pi, with sum one.
     costs : (K, K) float or None
         Costs of assigning class k to class j; None to count errors.
 
@@ -359,12 +371,12 @@ def no_information_rate(counts: Floats, prior: Floats, costs: Floats | None) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutOfBagPredictions:
-    """Predictions for rows outside bootstrap samples drawn within classes.
+    """Predictions for rows outside B bootstrap samples drawn within classes.
 
     Attributes
     ----------
     actual : (n,) int
-        Class of each row.
+        Class of each row, not negative.
     predicted : (n,) int
         Class that the rule fitted to all rows assigns to each row; negative if the row has no prediction.
     sample_counts : (B, n) int
@@ -383,9 +395,10 @@ class OutOfBagPredictions:
 def bootstrap_632_plus(
     predictions: OutOfBagPredictions, prior: Floats, costs: Floats | None, level: float, *, sampled: bool
 ) -> ErrorRateEstimate:
-    """Compute the .632+ bootstrap estimate of the error rate.
+    """Compute the .632+ bootstrap estimate of the error rate or mean cost (see the module docstring).
 
-    The interval is normal on the logit scale, or on the log scale for mean costs.
+    Classes are weighted by the prior. The interval is normal on the logit scale, or on the log scale for mean
+    costs.
 
     Parameters
     ----------
@@ -398,13 +411,14 @@ def bootstrap_632_plus(
     level : float
         Confidence level.
     sampled : bool
-        Whether class proportions are estimated from the rows.
+        Whether the prior is the class proportions of the rows; their sampling variance is then included.
 
     Returns
     -------
     ErrorRateEstimate
-        Standard error and limits are NaN if there are too few samples to separate the variance from
-        Monte Carlo noise.
+        `by_class` has the errors of rows outside the samples (e, not .632+). Standard error and limits are
+        NaN if there are too few samples to separate the variance from Monte Carlo noise; all values are NaN
+        if no row has a prediction outside a sample.
     """
     k = len(prior)
     cost_matrix = 1.0 - np.eye(k) if costs is None else costs
@@ -466,21 +480,22 @@ def _out_of_bag_losses(
     predictions : OutOfBagPredictions
         Classes of the rows and their predictions outside the samples.
     weights : (n,) float
-        Weights of the rows; they sum to one.
+        Weights of the rows in the mean loss; they sum to one and are zero for rows without an
+        out-of-bag prediction.
     n_samples_without : (n,) int
-        Number of samples that do not contain each row.
+        Number of samples in which each row has an out-of-bag prediction.
     cost_matrix : (K, K) float
         Costs of assigning class k to class j.
 
     Returns
     -------
     losses : (n,) float
-        Mean loss of each row in the samples without it.
+        Mean loss of each row in the samples without it; zero if there are none.
     influences : (n,) float
-        Covariance over samples between the number of times a row is drawn and the weighted losses of the
-        other rows.
+        sum_j w_j cov(N_i, Q_j) of the module docstring: covariance over samples between the number of times a
+        row is drawn and the weighted losses of all rows.
     monte_carlo_variance : float
-        Monte Carlo variance of the influences, summed over rows.
+        Variance of the influences due to the finite number of samples, summed over rows.
     """
     n_samples, n = predictions.out_of_bag_predicted.shape
     loss_sums = np.zeros(n)
@@ -527,7 +542,7 @@ def _combine_632_plus(
     rate : float
         The .632+ estimate.
     slopes : (3,) float
-        Derivatives with respect to the three errors.
+        Derivatives with respect to the three errors, in the order of the parameters.
     """
     bounded_error = min(out_of_bag_error, no_information_error)
     if not (bounded_error > resubstitution_error and no_information_error > resubstitution_error):
@@ -555,6 +570,9 @@ def _combine_632_plus(
 def _within_class_variance(contributions: Floats, codes: Codes, k: int) -> float:
     """Estimate the variance of a sum of contributions of rows that are sampled within classes.
 
+    It is the sum over classes of n_k times the variance of the contributions (divisor n_k - 1); a class of a
+    single row contributes zero.
+
     Parameters
     ----------
     contributions : (n,) float
@@ -579,6 +597,8 @@ def _bootstrap_se_and_limits(
 ) -> tuple[float, float, float]:
     """Standard error and limits of a bootstrap error rate.
 
+    The upper limit is at least the exact limit for as many rows without an error.
+
     Parameters
     ----------
     rate, variance : float
@@ -586,14 +606,15 @@ def _bootstrap_se_and_limits(
     weights : (n,) float
         Weights of the rows; they sum to one.
     costs : (K, K) float or None
-        None if errors are counted.
+        Costs, whose maximum multiplies the exact limit; None if errors are counted.
     level : float
         Confidence level.
 
     Returns
     -------
     se, low, high : float
-        NaN if the variance estimate is not positive and the rate is not zero.
+        NaN if the variance estimate is not positive and the rate is not zero; se and `low` are zero if the
+        rate is zero too.
     """
     # Upper limit of the rate if no error is observed in as many rows.
     max_cost = 1.0 if costs is None else float(costs.max())
@@ -647,7 +668,7 @@ def rates_table(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Columns estimate, se, low, high, wrong (number of errors) and total (number of rows), indexed by the
-        names (index level "method").
+        names (index name "method"); a repeated name keeps its last rate.
     """
     columns = ["estimate", "se", "low", "high", "wrong", "total"]
     rows = {name: [getattr(rate, column) for column in columns] for name, rate in rates}
@@ -667,7 +688,7 @@ def log_interval(rate: float, variance: float, level: float) -> tuple[float, flo
     Returns
     -------
     low, high : float
-        NaN for a mean of zero.
+        NaN unless the mean is positive.
     """
     if not rate > 0:
         return np.nan, np.nan
@@ -683,11 +704,12 @@ def exact_interval(wrong: float, total: float, level: float) -> tuple[float, flo
     wrong, total : float
         Number of errors and number of rows; they need not be integers.
     level : float
-        Confidence level.
+        Confidence level, which is not checked.
 
     Returns
     -------
     low, high : float
+        Limits of the proportion; `low` is 0 without errors, `high` is 1 if all rows are wrong.
     """
     # The same as statsmodels' proportion_confint(method="beta"), which is thirty times slower, and whose
     # import loads 200 modules. Tests compare the two.
@@ -729,7 +751,7 @@ def weighted_mean_interval(
     Parameters
     ----------
     pi : (K,) float
-        Weights of the proportions.
+        Weights of the proportions, with sum one.
     proportions : (K,) float
         Proportions observed in independent samples, for example error rates of the classes.
     rows : (K,) float
@@ -760,7 +782,10 @@ def weighted_mean_interval(
 
 
 def check_level(level: float) -> float:
-    """Validate a confidence level; return the half-width of a normal interval in standard errors."""
+    """Return the half-width of a normal interval in standard errors, for example 1.96 for a level of 0.95.
+
+    Raise DataError unless the level is a number between 0 and 1, exclusive.
+    """
     number = isinstance(level, (int, float, np.integer, np.floating))
     if not number or not 0 < level < 1:
         raise DataError(
@@ -778,14 +803,17 @@ def error_rates_of_rules(
 ) -> tuple[Floats, Floats]:
     """Compute the error rates of several rules on the same rows, and their standard errors.
 
+    Standard errors are binomial, or stratified by class unless `sampled`; covariances of the rules are not
+    computed.
+
     Parameters
     ----------
     wrong : (G, K) float
-        Number of misclassified rows of each class, or sums of weights, for each rule; NaN yields NaN.
+        Number of misclassified rows of each class, or sums of weights, for each of G rules; NaN yields NaN.
     rows : (K,) float
         Number of rows of each class.
     prior : (K,) float
-        Prior probabilities, which weight the classes unless `sampled`.
+        Prior probabilities, which weight the classes with rows unless `sampled`.
     sampled : bool
         Whether class proportions are estimated from the rows.
 
@@ -816,9 +844,10 @@ def near_minimum_mask(errors: Floats, standard_errors: Floats | None = None) -> 
     Parameters
     ----------
     errors : (G,) float
-        Error rates of the candidates; NaN is never near the minimum.
+        Error rates of the candidates; NaN is never near the minimum. A ValueError is raised if all are NaN.
     standard_errors : (G,) float, optional
-        Standard errors of the error rates; without them only ties are included.
+        Standard errors of the error rates, of which that of the smallest rate is used; without them only ties
+        (up to `TIE_TOLERANCE`) are included.
 
     Returns
     -------
@@ -870,7 +899,7 @@ def observed_class_prior(counts: Floats, prior: Floats | None) -> Floats:
     Parameters
     ----------
     counts : (K, K) float
-        Actual by predicted classes.
+        Actual (rows) by predicted classes.
     prior : (K,) float or None
         Prior probabilities; None for the proportions of the rows.
 
@@ -907,6 +936,7 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     Returns
     -------
     Estimate
+        One minus the error rate of `error_rate_from_counts`; NaN without rows.
 
     Examples
     --------
@@ -921,7 +951,10 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
 
 
 def balanced_accuracy(counts: Floats, level: float) -> Estimate:
-    """Return the mean of the sensitivities of the classes with rows, from a confusion table (K, K)."""
+    """Return the mean of the sensitivities of the classes with rows, from a confusion table (K, K).
+
+    The interval at confidence `level` is the one of `accuracy` for equal prior probabilities.
+    """
     return accuracy(counts, np.full(len(counts), 1 / len(counts)), level)
 
 
@@ -990,12 +1023,14 @@ def class_measures(counts: Floats, prior: Floats | None, level: float) -> list[t
     """Compute the `MEASURES` of each class against all others.
 
     A class without rows has a missing sensitivity, a class that is never predicted a missing positive
-    predictive value.
+    predictive value. Without a prior all intervals are exact binomial ones; with a prior the interval of the
+    specificity combines the classes (*Counting* in the module docstring), and the intervals of predictive
+    values are normal on the logit scale.
 
     Parameters
     ----------
     counts : (K, K) float
-        Actual by predicted classes.
+        Actual (rows) by predicted classes.
     prior : (K,) float or None
         Prior probabilities that weight the classes; None for the proportions of the rows.
     level : float
@@ -1084,6 +1119,7 @@ def _stratified_estimate(
     Returns
     -------
     Estimate
+        The interval is that of `weighted_mean_interval`; all values are NaN if no weight is positive.
     """
     total = float(pi.sum())
     if not total > 0:
@@ -1120,6 +1156,9 @@ def _predictive_value(
     Returns
     -------
     Estimate
+        All values are NaN if no class has the prediction; standard error and limits are NaN if one of the
+        priors is zero for all classes. For a value of 0 or 1 only the standard error is NaN; see the module
+        docstring for the limits.
     """
     a = float(right_prior @ predicted_proportions)
     b = float(wrong_prior @ predicted_proportions)

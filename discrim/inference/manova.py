@@ -70,7 +70,8 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     Returns
     -------
     TestResult
-        F is NaN if it has no residual degrees of freedom.
+        The statistic is lambda; df and p-value are those of F. F and its p-value are NaN if its second
+        degrees of freedom are not positive.
 
     Examples
     --------
@@ -116,8 +117,9 @@ def manova_table(roots: Floats, n_columns: int, n_classes: int, total: float) ->
     Returns
     -------
     pandas.DataFrame
-        Columns statistic, F, df1, df2, p and F_is ("exact", "approximate" or "upper bound"). F is NaN if
-        there are too few degrees of freedom.
+        Indexed by the names in `STATISTICS`, and `MCKEON` after the Hotelling-Lawley trace. Columns
+        statistic (for Roy the largest root, not root/(1 + root)), F, df1, df2, p and F_is ("exact",
+        "approximate" or "upper bound"). F, df2 and p are NaN if there are too few degrees of freedom.
     """
     p = n_columns
     q = n_classes - 1
@@ -177,6 +179,7 @@ def _mckeon_f(trace: float, p: int, q: int, n: float) -> tuple[float, float, flo
     Returns
     -------
     f, df1, df2 : float
+        f and df2 are NaN if n <= 1, unless the F is exact (one root).
     """
     if min(p, q) == 1:
         # With one root the F is exact.
@@ -195,7 +198,8 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
     Parameters
     ----------
     roots : (r,) float
-        Eigenvalues of W^-1 B, W and B the scatters within and between classes, in decreasing order.
+        Eigenvalues of W^-1 B, W and B the scatters within and between classes, in decreasing order; omitted
+        ones are zero.
     n_columns, n_classes : int
         Numbers of columns and of classes.
     total : float
@@ -204,7 +208,8 @@ def dimension_table(roots: Floats, n_columns: int, n_classes: int, total: float)
     Returns
     -------
     pandas.DataFrame
-        One row for each k: wilks, F, df1, df2, p (Rao), chi2, df, p_chi2 (Bartlett).
+        Indexed by k = 0, ..., r - 1. Columns wilks (lambda of the roots after the first k), F, df1, df2, p
+        (Rao), chi2, df, p_chi2 (Bartlett); NaN if there are too few degrees of freedom.
     """
     p = n_columns
     rows = {}
@@ -234,11 +239,13 @@ def adjusting_terms(term: int, test_type: TestType, factors: Sequence[frozenset[
     test_type : {1, 2, 3}
         Type of the test: I, earlier terms; II, terms that do not contain the term; III, all other terms.
     factors : sequence of frozenset of str
-        Names of the factors that each term multiplies.
+        Names of the factors that each term multiplies. A term contains another one if its names are a proper
+        superset.
 
     Returns
     -------
     list of int
+        Ascending; empty for the first term in type I.
 
     Examples
     --------
@@ -287,15 +294,15 @@ class LeastSquares:
     Attributes
     ----------
     x : (r, m) float
-        Reduced columns of the design, the constant first.
+        The m columns of the design (the constant first) in the reduced rows, an upper triangle.
     y : (r, p) float
-        Reduced responses.
+        The p responses in the reduced rows.
     groups : tuple of tuple of int
         Positions of the columns of each term in `x`; the constant, column 0, belongs to no term.
     factors : tuple of frozenset of str
         Names of the factors that each term multiplies.
     error_root : (p, p) float
-        Triangular root of the residual scatter E.
+        Upper triangular root of the residual scatter E, error_root'error_root.
     df : float
         Residual degrees of freedom v.
     rank : int
@@ -311,21 +318,28 @@ class LeastSquares:
     rank: int
 
     def term_hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
-        """Return the hypothesis that a term has no effect, by a test of type I, II or III."""
+        """Return the hypothesis that a term has no effect, by a test of type I, II or III.
+
+        `term` is its position in `groups`. The hypothesis has no directions (df 0) if the columns of the term
+        depend linearly on the constant and the columns it is adjusted for.
+        """
         adjusted_for = adjusting_terms(term, test_type, self.factors)
         before = [0, *(column for j in adjusted_for for column in self.groups[j])]
         basis = orthonormal_bases(self.x, [before, self.groups[term]])[1]
         return Hypothesis(basis.T @ self.y, len(self.groups[term]))
 
     def contrast_hypothesis(self, combinations: Floats, origin: Floats) -> Hypothesis:
-        """Return the hypothesis that linear combinations of the coefficients are zero; requires full rank.
+        """Return the hypothesis that linear combinations of the coefficients are zero.
+
+        The design must have full rank.
 
         Parameters
         ----------
         combinations : (q, m) float
-            Coefficients of the linear combinations.
+            Coefficients of the linear combinations, in rows; the first column refers to the constant.
         origin : (p,) float
-            Vector that is added to all responses before the test if the combinations include the constant.
+            Vector that is added to all rows of the responses before the test if the combinations include the
+            constant.
 
         Returns
         -------
@@ -341,13 +355,15 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def constant_hypothesis(self, origin: Floats) -> Hypothesis:
-        """Return the hypothesis that the constant coefficients of all responses plus `origin` are zero.
+        """Return the hypothesis that the means of the responses plus `origin` are zero.
+
+        It is the hypothesis about the constant without adjustment for the other columns, as type I tests it.
 
         Parameters
         ----------
         origin : (p,) float
-            Vector that is added to the responses before the test, for example because it was subtracted
-            earlier.
+            Vector that is added to all rows of the responses before the test, for example because it was
+            subtracted earlier.
 
         Returns
         -------
@@ -372,7 +388,7 @@ class LeastSquares:
         Returns
         -------
         roots : (s,) float
-            Eigenvalues of E^-1 H in decreasing order; s is at most p and q.
+            Eigenvalues of E^-1 H in decreasing order; s = min(p, q). E has to be nonsingular.
         axes : (p, s) float
             Eigenvectors a in columns, normalized to a'Ea = 1.
         """
@@ -385,13 +401,17 @@ class LeastSquares:
         return singular**2, raw
 
     def coefficients(self) -> Floats:
-        """Return the least-squares coefficients B (m, p); requires full rank."""
+        """Return the least-squares coefficients B (m, p); the design must have full rank."""
         scale = np.sqrt((self.x**2).sum(axis=0))
         m = self.x.shape[1]
         return np.asarray(scipy.linalg.solve_triangular(self.x[:m] / scale, self.y[:m]) / scale[:, None])
 
     def dependent_responses(self) -> list[Dependency]:
-        """Return responses with residuals that are zero or combinations of earlier responses' residuals."""
+        """Return responses with residuals that are zero or combinations of earlier responses' residuals.
+
+        Zero is relative to the length of the centred response, up to `RANK_TOLERANCE`. Whether the responses
+        separate classes is not determined.
+        """
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
         independent_columns: list[int] = []
@@ -429,7 +449,7 @@ def least_squares(
         Triangular factor R of the QR factorization of [X Y], with X the m columns of the model, the constant
         first, and Y the p responses; r is at least m + p, rows of zeros included.
     total : float
-        Number of rows N of X and Y.
+        Number of rows N of X and Y, or sum of their weights; the residual degrees of freedom are N - rank(X).
     n_model : int
         Number m of columns of the model, including the constant.
     groups : sequence of sequence of int
@@ -471,7 +491,8 @@ def orthonormal_bases(x: Floats, groups: Sequence[Sequence[int] | range]) -> lis
     Returns
     -------
     list of (r, q) float
-        Basis of each group; q is less than its number of columns if they depend on earlier columns.
+        Basis of each group; q is less than its number of columns if they depend linearly on one another or on
+        earlier groups, up to `RANK_TOLERANCE`, and may be zero.
 
     Examples
     --------
@@ -524,7 +545,8 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
     Returns
     -------
     pandas.DataFrame
-        NaN, with F_is "not defined", if there are too few degrees of freedom.
+        NaN, with F_is "not defined", if the hypothesis has no directions or the model fewer residual degrees
+        of freedom than responses.
     """
     q = hypothesis.df
     p = len(model.error_root)
@@ -551,7 +573,7 @@ def partial_etas(model: LeastSquares, hypothesis: Hypothesis) -> dict[Statistic,
     Returns
     -------
     dict of float
-        Keys as in `STATISTICS`; NaN if there are too few degrees of freedom.
+        Keys as in `STATISTICS`; NaN in the cases of `hypothesis_table`.
     """
     s = min(hypothesis.df, len(model.error_root))
     if not s or model.df < len(model.error_root):
@@ -581,7 +603,8 @@ def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic)
     Returns
     -------
     dict
-        df, the columns of `manova_table`, and eta2.
+        df (q, the directions of the hypothesis), the columns of `manova_table`, and eta2 (see
+        `partial_etas`).
     """
     row: dict[Any, Any] = hypothesis_table(model, hypothesis).loc[STATISTICS[test]].to_dict()
     return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
@@ -620,7 +643,7 @@ def roy_critical_value(n_columns: int, n_classes: int, total: float, alpha: floa
 
 
 def between_scatter(means: Floats, counts: Floats) -> Floats:
-    """Return the scatter of class means about their weighted mean.
+    """Return the between-class scatter, sum n_k (m_k - m)(m_k - m)' with m the mean of all rows.
 
     Parameters
     ----------
@@ -647,7 +670,10 @@ MAX_PAIRED_COLUMNS = 60
 
 
 def univariate_wilks(moments: ClassMoments) -> Floats:
-    """Return Wilks' lambda (p,) of each column alone: its within-class over its total sum of squares."""
+    """Return Wilks' lambda (p,) of each column alone: its within-class over its total sum of squares.
+
+    It is 1 for a constant column.
+    """
     nonempty = moments.counts > 0
     within = moments.squares.sum(axis=0)
     means = moments.means[nonempty]
@@ -658,15 +684,18 @@ def univariate_wilks(moments: ClassMoments) -> Floats:
 
 
 def most_separating_columns(moments: ClassMoments, max_columns: int) -> Codes:
-    """Return the positions of the `max_columns` columns with the largest univariate F, ascending."""
+    """Return the positions of the `max_columns` columns with the largest univariate F, in ascending order.
+
+    If there are fewer columns, all are returned.
+    """
     order = np.argsort(univariate_wilks(moments), kind="stable")
     return np.sort(order[:max_columns])
 
 
 def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
-    """Return the positions of the two columns whose joint Wilks' lambda is smallest.
+    """Return the positions, in ascending order, of the two columns whose joint Wilks' lambda is smallest.
 
-    It is also the pair with the largest F, because all pairs have the same degrees of freedom. If the moments
+    Only pairs of the `MAX_PAIRED_COLUMNS` columns with the largest univariate F are compared. The pair is also the pair with the largest F, because all pairs have the same degrees of freedom. If the moments
     do not contain products of columns, the columns are treated as uncorrelated within classes.
 
     Examples
@@ -710,16 +739,16 @@ def t_table(coef: Floats, se: Floats, df: float, index: pd.Index, level: float) 
     coef, se : (m,) float
         Coefficients and standard errors.
     df : float
-        Residual degrees of freedom; tests are NaN unless it is positive.
+        Residual degrees of freedom; p-values and limits are NaN unless it is positive.
     index : pandas.Index
         Labels of the coefficients.
     level : float
-        Confidence level.
+        Confidence level; a DataError is raised if it is not between 0 and 1.
 
     Returns
     -------
     pandas.DataFrame
-        Columns coef, se, t, p, low, high.
+        Columns coef, se, t, p (two-sided), low, high, with the given index.
     """
     check_level(level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -737,12 +766,12 @@ def regression_table(
 
     Parameters
     ----------
-    explained, residual : (K,) float
-        Explained and residual sum of squares of each regression.
+    explained, residual : (r,) float
+        Explained sum of squares (about the mean) and residual sum of squares of each of r regressions.
     n_columns : int
-        Number of columns without the constant.
+        Number of columns without the constant, which are tested jointly.
     df : float
-        Residual degrees of freedom.
+        Residual degrees of freedom; sigma and tests are NaN unless it is positive.
     index : pandas.Index
         Labels of the regressions.
 

@@ -84,9 +84,9 @@ def likelihood_ratio_statistic(logdets: Floats, total_logdet: Floats, counts: Fl
     Parameters
     ----------
     logdets : (..., K) float
-        Log-determinants of the class scatters.
+        Log-determinants of the class scatters, sums of squares and products about the class means.
     total_logdet : (...) float
-        Log-determinants of the sums of the class scatters.
+        Log-determinants of the sums of the K class scatters.
     counts : (K,) float
         Number of rows of each class.
     p : int
@@ -143,18 +143,18 @@ def bootstrap_likelihood_ratios(counts: Floats, p: int, replicates: int, seed: i
     Parameters
     ----------
     counts : (K,) float
-        Number of rows of each class.
+        Number of rows of each class, more than p.
     p : int
         Number of columns.
     replicates : int
         Number of bootstrap samples.
     seed : int or None
-        Seed of the random numbers.
+        Seed of the random numbers; None for different numbers in each call.
 
     Returns
     -------
     (replicates,) float
-        Likelihood-ratio statistics.
+        Statistics of `likelihood_ratio_statistic`.
     """
     rng = np.random.default_rng(seed)
 
@@ -178,18 +178,18 @@ def permutation_likelihood_ratios(
     Parameters
     ----------
     deviations : (N, p) float
-        Deviations of rows from their class means; whitened for accuracy.
+        Deviations of rows from their class means, in any order. Whitened deviations are the most accurate.
     counts : (K,) int
-        Number of rows of each class.
+        Number of rows of each class, more than p.
     replicates : int
         Number of permutations.
     seed : int or None
-        Seed of the random numbers.
+        Seed of the random numbers; None for different numbers in each call.
 
     Returns
     -------
     (replicates,) float
-        Likelihood-ratio statistics.
+        Statistics of `likelihood_ratio_statistic`; permuted deviations are centred again within classes.
     """
     rng = np.random.default_rng(seed)
     n, p = deviations.shape
@@ -222,11 +222,11 @@ class RunningInterval:
     Parameters
     ----------
     shape : tuple of int
-        Shape of a replicate.
+        Shape of a replicate, of at least one dimension.
     replicates : int
         Number of replicates that will be added, at least 2.
     level : float
-        Proportion of replicates between the limits.
+        Proportion of replicates between the limits, for example 0.95.
 
     Examples
     --------
@@ -269,7 +269,11 @@ class RunningInterval:
         self._n_buffered = 0
 
     def limits(self) -> tuple[Floats, Floats]:
-        """Return lower and upper limits, quantiles with linear interpolation; NaN if a replicate is NaN."""
+        """Return lower and upper limits, each of the shape of a replicate.
+
+        They are quantiles with linear interpolation, and require all replicates. An element is NaN if it is
+        NaN in any replicate.
+        """
         if self._n_buffered:
             self._merge_buffer()
         fraction = self._position - int(self._position)
@@ -288,11 +292,11 @@ class McNemar(NamedTuple):
     Attributes
     ----------
     exact : float
-        Exact p-value.
+        Exact two-sided p-value.
     statistic : float
         Chi-square statistic with continuity correction, on one degree of freedom.
     pvalue : float
-        P-value of this statistic.
+        P-value of this chi-square.
     """
 
     exact: float
@@ -331,7 +335,7 @@ def mcnemar(b: float, c: float) -> McNemar:
     Parameters
     ----------
     b, c : float
-        Number of rows on which only the first rule is wrong, and number for the second rule.
+        Number of rows on which only the first rule is wrong, and number for the second rule; whole numbers.
 
     Returns
     -------
@@ -355,7 +359,7 @@ MAX_EXACT_ADDITIONS = 10**9
 
 
 def grouped_mcnemar(differences: Floats) -> McNemar:
-    """Compute McNemar's test of two rules for rows in groups, which may be dependent.
+    """Compute McNemar's test of two rules for rows in groups; rows of a group may be dependent.
 
     Parameters
     ----------
@@ -366,7 +370,8 @@ def grouped_mcnemar(differences: Floats) -> McNemar:
     Returns
     -------
     McNemar
-        The exact p-value is NaN if it would need more than `MAX_EXACT_ADDITIONS` additions.
+        Both p-values are 1 if all differences are zero. The exact p-value is NaN if it would need more than
+        `MAX_EXACT_ADDITIONS` additions.
 
     Examples
     --------
@@ -398,14 +403,15 @@ def fold_mean_standard_errors(values: Floats, folds: int) -> tuple[float, float]
     Parameters
     ----------
     values : (J,) float
-        Values of all folds of all repeats.
+        Values of all J folds of all repeats.
     folds : int
         Number of folds of a repeat; the test rows are 1/(folds - 1) of the training rows.
 
     Returns
     -------
     uncorrected, corrected : float
-        NaN for fewer than two values or infinite values.
+        s/sqrt(J), and Nadeau and Bengio's standard error (see the module docstring). Both are NaN if there
+        are fewer than two values or any of them is not finite.
     """
     if len(values) < 2 or not np.isfinite(values).all():
         return np.nan, np.nan
@@ -417,12 +423,13 @@ def fold_mean_standard_errors(values: Floats, folds: int) -> tuple[float, float]
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
     """Compute the corrected resampled t test that the mean of differences by fold is zero.
 
-    If all differences are zero, t is 0 and the p-value 1.
+    If all differences are zero, t is 0, the p-value 1, and both limits are 0. With a single difference all
+    values except the mean and df are NaN.
 
     Parameters
     ----------
     differences : (J,) float
-        Difference of the errors of two rules in each fold of each repeat.
+        Error of the first rule minus error of the second in each of the J folds of all repeats.
     folds : int
         Number of folds of a repeat.
     level : float
@@ -457,9 +464,9 @@ class LabelPermutation:
     Attributes
     ----------
     units : (m,) int
-        Unit of each row, numbered from 0. The rows of a unit have the same label.
+        Unit of each of the m rows, numbered from 0. The rows of a unit have the same label.
     labels, blocks : (U,) int
-        Class and block of each unit, numbered from 0.
+        Label (class) and block of each of the U units; blocks are numbered from 0.
     """
 
     units: Codes
@@ -473,11 +480,11 @@ class LabelPermutation:
         Parameters
         ----------
         codes : (m,) int
-            Class of each row, constant within units.
+            Class of each row, constant within units (not checked, see `find_mixed_unit`).
         units : (m,) int or None
-            Unit of each row; None if each row is a unit.
+            Unit of each row, any integers; None if each row is a unit.
         blocks : (m,) int or None
-            Block of each row, constant within units; None for a single block.
+            Block of each row, any integers, constant within units; None for a single block.
 
         Returns
         -------
@@ -498,7 +505,7 @@ class LabelPermutation:
         return np.asarray(shuffled[self.units])
 
     def iter_labellings(self) -> Iterator[Codes]:
-        """Yield the classes (m,) of the rows for each distinct labelling."""
+        """Yield the classes (m,) of the rows for each distinct labelling, including the observed one."""
         members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
         orders_by_block = [list(_distinct_permutations(self.labels[rows].tolist())) for rows in members]
         labels = np.empty_like(self.labels)
@@ -508,7 +515,7 @@ class LabelPermutation:
             yield labels[self.units]
 
     def log_n_labellings(self) -> float:
-        """Return the logarithm of the number of distinct labellings."""
+        """Return the natural logarithm of the number of distinct labellings, including the observed one."""
         label_counts = np.unique(np.stack([self.blocks, self.labels]), axis=1, return_counts=True)[1]
         log_orders = scipy.special.gammaln(np.bincount(self.blocks) + 1.0).sum()
         return float(log_orders - scipy.special.gammaln(label_counts + 1.0).sum())
@@ -535,7 +542,11 @@ def _distinct_permutations(labels: list[int]) -> Iterator[list[int]]:
 
 
 def find_mixed_unit(codes: Codes, units: Codes) -> tuple[int, int, int] | None:
-    """Find the first unit whose rows have different codes; return the unit and two of its codes, or None."""
+    """Find a unit whose rows have different codes; return the unit and two of its codes, or None.
+
+    `codes` and `units` (n,) are numbered from 0. The unit is the one of the first row that differs from the
+    first row of its unit.
+    """
     first_codes = np.zeros(int(units.max()) + 1, dtype=np.intp)
     first_codes[units[::-1]] = codes[::-1]
     differing_rows = np.flatnonzero(first_codes[units] != codes)
@@ -553,7 +564,7 @@ def permutation_pvalue(observed: float, permuted: Floats, unit: float = 1.0) -> 
     observed : float
         Statistic of the observed labels.
     permuted : (P,) float
-        Statistics of the permutations.
+        Statistics of the permutations, without the observed labels.
     unit : float
         Magnitude of the statistics; differences up to `TIE_TOLERANCE` times the unit count as ties.
 
@@ -587,7 +598,7 @@ def assign_folds(codes: Codes, folds: int, repeats: int, rng: np.random.Generato
     Returns
     -------
     (R, n) int
-        Fold of each row in each repeat; -1 for a row without a class.
+        Fold of each row in each repeat, from 0 to folds - 1; -1 for a row without a class.
     """
     positions = np.flatnonzero(codes >= 0)
     fold_ids = np.full((repeats, len(codes)), -1, dtype=np.intp)
@@ -625,7 +636,8 @@ def assign_group_folds(
     Returns
     -------
     (R, n) int
-        Fold of each row in each repeat; -1 for a row without a class.
+        Fold of each row in each repeat, the same for all rows of a group; -1 for a row without a class. A
+        fold is empty if there are fewer groups than folds.
     """
     labelled_mask = codes >= 0
     groups = groups[labelled_mask]
@@ -678,9 +690,10 @@ def stratified_fold_ids(codes: Codes, folds: int, seed: int | None) -> Codes:
     codes : (n,) int
         Classes; -1 for unused rows.
     folds : int
-        Number of folds; a DataError is raised if it is invalid.
+        Number of folds; a DataError is raised unless it is an integer from 2 to the number of used rows.
     seed : int or None
-        Seed of the assignment.
+        Seed of the assignment; None for a different assignment in each call. A DataError is raised if it is
+        invalid.
 
     Returns
     -------
@@ -692,7 +705,7 @@ def stratified_fold_ids(codes: Codes, folds: int, seed: int | None) -> Codes:
 
 
 def random_generator(seed: int | None) -> np.random.Generator:
-    """Return a random generator; raise a DataError for an invalid seed."""
+    """Return NumPy's random generator for a seed, unseeded for None; raise a DataError if it is invalid."""
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):

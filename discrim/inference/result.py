@@ -28,18 +28,20 @@ class TestResult:
         chi-square; for Wilks' test lambda.
     df : float or tuple of float
         Degrees of freedom of the reference distribution: a number for a chi-square, a pair for an F, and an
-        empty tuple for permutations.
+        empty tuple for other distributions (normal, Gumbel or permutations). The constructor requires a
+        tuple.
     pvalue : float
-        Probability of a statistic at least as large under the hypothesis.
+        Probability, under the hypothesis, of a statistic at least as extreme: as large or, for Wilks' lambda,
+        as small.
     assumes : str
-        Assumptions of the p-value.
+        Assumptions of the p-value, as sentences.
     approximations : dict of str to tuple
-        Rows of `table`: the label of each approximation, and the values of the columns.
+        Rows of `table`: the label of each approximation, and the values of the columns, NaN if there is none.
     labelled_values : tuple of (str, float)
         Labels and values in the printed line, before the degrees of freedom. A label is empty if the name of
         the test is the label. By default the statistic, labelled as a chi-square.
     columns : tuple of str
-        Names of the columns of the table.
+        Names of the columns of the table. A column "p" is printed as p-values.
     """
 
     # Keep pytest from collecting the class, whose name begins with "Test".
@@ -56,12 +58,12 @@ class TestResult:
 
     @property
     def df(self) -> float | tuple[float, ...]:
-        """Degrees of freedom: a number for a chi-square, a pair for an F, an empty tuple for permutations."""
+        """Degrees of freedom; see the class."""
         return float(self._df[0]) if len(self._df) == 1 else self._df
 
     @property
     def table(self) -> pd.DataFrame:
-        """Table with one row for each approximation."""
+        """Table with one row for each approximation, by label, and the columns `columns`."""
         values = np.array(list(self.approximations.values()), dtype=np.float64)
         return pd.DataFrame(values, index=list(self.approximations), columns=list(self.columns))
 
@@ -81,7 +83,10 @@ class TestResult:
         return "\n".join([*lines, *textwrap.wrap(self.assumes, 100)])
 
     def _repr_html_(self) -> str:
-        """HTML table of the approximations, with the summary line as caption and the assumptions below."""
+        """HTML table of the approximations, with the summary line as caption and the assumptions below.
+
+        All texts are escaped.
+        """
         head, *rows = self._table_texts()
         right = 'align="right" style="text-align: right; padding: 0.1em 0.7em"'
         heads = "".join(f'<th scope="col" {right}>{escape(text)}</th>' for text in head[1:])
@@ -100,14 +105,17 @@ class TestResult:
         )
 
     def _summary_line(self) -> str:
-        """Return the one-line summary of the test."""
+        """Return the one-line summary of the test: name, labelled values, degrees of freedom and p-value."""
         df = ", df " + ", ".join(f"{d:.6g}" for d in self._df) if self._df else ""
         labelled_values = self.labelled_values or (("chi-square", self.statistic),)
         text = ", ".join(f"{word} {number:.6g}".lstrip() for word, number in labelled_values)
         return f"{self.name}: {text}{df}, p {_format_pvalue(self.pvalue) or 'nan'}"
 
     def _table_texts(self) -> list[list[str]]:
-        """Return the formatted texts of the table, the header first; missing values are blank."""
+        """Return the formatted texts of the table by row, the header first; missing values are blank.
+
+        The first text of each row is the label of the approximation. The texts are not escaped.
+        """
         rows = [
             [
                 label,
@@ -122,7 +130,7 @@ class TestResult:
 
 
 def _format_pvalue(p: float) -> str:
-    """Format a p-value with three digits; one below 1e-300 as "<1e-300"."""
+    """Format a p-value with three significant digits; one below 1e-300 as "<1e-300", NaN as ""."""
     return "<1e-300" if p < 1e-300 else _format_number(p, 3)
 
 
@@ -134,7 +142,9 @@ def _format_number(x: Any, digits: int = 6) -> str:
 
 
 def chi_square_test(name: str, statistic: float, df: float, assumes: str) -> TestResult:
-    """Return the result of a test whose statistic has a chi-square distribution under the hypothesis.
+    """Return the result of a test that rejects for large values of a chi-square statistic.
+
+    Its only approximation has the name of the test as label.
 
     Parameters
     ----------
