@@ -94,9 +94,9 @@ class ScatterTraces(NamedTuple):
     Attributes
     ----------
     traces : (G,) float
-        tr W_k of each class, or of the pooled scatter (G = 1).
+        tr W_k of each of G = K classes, or tr W of the pooled scatter (G = 1).
     product_traces : (G, G) float
-        tr W_k W_l.
+        tr W_k W_l of two classes, or tr W^2.
     """
 
     traces: Floats
@@ -104,7 +104,7 @@ class ScatterTraces(NamedTuple):
 
     @property
     def pooled(self) -> tuple[float, float]:
-        """Traces of W and of W^2, with W the sum of the scatters."""
+        """Traces of W and of W^2, with W the sum of the scatters W_k."""
         return float(self.traces.sum()), float(self.product_traces.sum())
 
 
@@ -116,7 +116,8 @@ def trace_products(moments: ClassMoments, unit: Floats | None = None) -> Scatter
     moments : ClassMoments
         Moments with scatters or their roots, by class or pooled.
     unit : (p,) float, optional
-        Factors of the columns; by default one common unit.
+        Factors by which the columns of the moments are multiplied; by default `moments.common_unit`, which
+        restores the relative sizes of the columns of the data.
 
     Returns
     -------
@@ -166,6 +167,7 @@ def trace_square_of_normal_rows(trace: float | Floats, product: float | Floats, 
     Returns
     -------
     () or (K,) float
+        May be negative.
     """
     return np.asarray((product - np.square(trace) / df) / ((df + 2) * (df - 1)))
 
@@ -178,13 +180,15 @@ def trace_square_of_any_rows(traces: ScatterTraces, fourth_powers: Floats, count
     traces : ScatterTraces
         Traces of the class scatters.
     fourth_powers : (K,) float
-        Sum over the rows of a class of the fourth power of their distance from the class mean.
+        Sum over the rows of a class of the fourth power of their distance from the class mean, with columns
+        in the units of the traces.
     counts : (K,) float
-        Number of rows of each class.
+        Number of rows of each class, at least four.
 
     Returns
     -------
     (K,) float
+        A_k of the module docstring; may be negative.
     """
     n = counts
     squared_scatters = np.diagonal(traces.product_traces)
@@ -201,12 +205,15 @@ def _normal_test(name: str, z: float, assumes: str) -> TestResult:
 
 
 def _sum_over_pairs(values: Floats) -> float:
-    """Return the sum of the elements above the diagonal of a (K, K) array."""
+    """Return the sum of the elements above the diagonal of an array (K, K)."""
     return float(values[np.triu_indices(len(values), 1)].sum())
 
 
 def schott_test(moments: ClassMoments) -> TestResult:
-    """Compute Schott's test of equal covariances, from moments by class with three or more rows each."""
+    """Compute Schott's test of equal covariances, from moments by class with three or more rows each.
+
+    The statistic is one-sided and standard normal in the limit.
+    """
     dfs = moments.counts - 1
     traces = trace_products(moments)
     class_squares = trace_square_of_normal_rows(traces.traces, np.diagonal(traces.product_traces), dfs)
@@ -225,10 +232,12 @@ def schott_test(moments: ClassMoments) -> TestResult:
 def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """Compute Li and Chen's test of equal covariances of two classes with at least four rows each.
 
+    The statistic is one-sided and standard normal in the limit.
+
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class.
+        Moments by class, with scatters or their roots.
     fourth_powers : (2,) float
         Sum over the rows of a class of the fourth power of their distance from the class mean, with
         columns multiplied by `moments.common_unit`.
@@ -255,9 +264,9 @@ class LargestDifference(NamedTuple):
     Attributes
     ----------
     statistic : float
-        Squared difference divided by its variance.
+        Squared difference divided by its estimated variance, Cai, Liu and Xia's statistic.
     columns : (int, int)
-        Positions of the two columns of the element.
+        Positions of the two columns of the element, equal for a variance.
     """
 
     statistic: float
@@ -274,13 +283,13 @@ def largest_covariance_difference(
     deviations : list of two (n_k, p) float
         Deviations of the rows from their class mean.
     weights : list of two (n_k,) float or None
-        Frequency weights.
+        Frequency weights of the rows.
 
     Returns
     -------
     LargestDifference
-        The statistic is infinite if the products of two columns differ between the classes but are constant
-        within them.
+        The first one if tied. The statistic is infinite if the products of two columns differ between the
+        classes but are constant within them.
 
     Examples
     --------
@@ -327,7 +336,7 @@ def _product_moments(x: Floats, y: Floats, weights: Floats | None) -> tuple[Floa
     Returns
     -------
     mean, variance : (a, b) float
-        Moments of x_i y_j, with divisor n.
+        Mean and variance (with divisor `total`) of the product of columns i of x and j of y.
     total : float
         Number of rows, or sum of their weights.
     """
@@ -351,11 +360,11 @@ def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: st
     Parameters
     ----------
     statistic : float
-        Largest relative squared difference, see `LargestDifference`.
+        Largest relative squared difference, see `LargestDifference`. It is the statistic of the result.
     n_columns : int
-        Number of columns.
+        Number of columns p, two or more.
     pair_label : str
-        Names of the two columns with the largest difference, for the title.
+        Names of the two columns with the largest difference, which are part of the name of the test.
 
     Returns
     -------
@@ -376,7 +385,10 @@ def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: st
 
 
 def dempster_test(moments: ClassMoments) -> TestResult:
-    """Compute Dempster's test of equal class means, from pooled moments."""
+    """Compute Dempster's test of equal class means.
+
+    The moments, by class or pooled, must contain scatters or roots.
+    """
     unit = moments.common_unit
     nu = moments.total - moments.n_classes
     q = float(moments.n_classes - 1)
@@ -399,7 +411,11 @@ def dempster_test(moments: ClassMoments) -> TestResult:
 
 
 def srivastava_mean_test(moments: ClassMoments) -> TestResult:
-    """Compute Srivastava's test of equal class means, from pooled moments of columns that vary in classes."""
+    """Compute Srivastava's test of equal class means.
+
+    The statistic is one-sided and standard normal in the limit. The moments, by class or pooled, must contain
+    scatters or roots, N - K > 2, and all columns must vary within classes.
+    """
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns
@@ -417,12 +433,14 @@ def srivastava_mean_test(moments: ClassMoments) -> TestResult:
 
 
 def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
-    """Compute Chen and Qin's test of equal class means.
+    """Compute Chen and Qin's test of equal means of classes with at least four rows each.
+
+    The statistic is one-sided and standard normal in the limit.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class.
+        Moments by class, with scatters or their roots.
     fourth_powers : (K,) float
         Sum over the rows of a class of the fourth power of their distance from the class mean, with
         columns multiplied by `moments.common_unit`.
@@ -451,7 +469,11 @@ def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
 
 
 def john_test(moments: ClassMoments) -> TestResult:
-    """Compute John's test of sphericity within classes, from pooled moments of two or more columns."""
+    """Compute John's test of sphericity within classes, from moments of two or more columns.
+
+    The moments, by class or pooled, must contain scatters or roots. The result is the chi-square
+    approximation; its table also has the one-sided normal one.
+    """
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
@@ -475,7 +497,10 @@ def john_test(moments: ClassMoments) -> TestResult:
 
 
 def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
-    """Compute Srivastava's test of sphericity within classes, from pooled moments."""
+    """Compute Srivastava's test of sphericity within classes, one-sided and normal in the limit.
+
+    The moments, by class or pooled, must contain scatters or roots.
+    """
     nu = moments.total - moments.n_classes
     p = moments.n_columns
     trace, product = trace_products(moments).pooled
@@ -486,12 +511,14 @@ def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
 
 
 def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
-    """Compute Chen, Zhang and Zhong's test of sphericity within classes.
+    """Compute Chen, Zhang and Zhong's test of sphericity within classes of at least four rows each.
+
+    The statistic is one-sided and standard normal in the limit.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments by class.
+        Moments by class, with scatters or their roots.
     fourth_powers : (K,) float
         Sum over the rows of a class of the fourth power of their distance from the class mean, with
         columns multiplied by `moments.common_unit`.
@@ -515,7 +542,11 @@ def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestR
 
 
 def cai_liu_xia_mean_test(moments: ClassMoments) -> TestResult:
-    """Compute Cai, Liu and Xia's test of equal class means, from moments of columns that vary in classes."""
+    """Compute Cai, Liu and Xia's test of equal class means, for two or more columns that vary within classes.
+
+    The statistic is the largest B_jj/s_jj: (K - 1) times the largest univariate F. Moments of any type
+    suffice.
+    """
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
     p = moments.n_columns

@@ -60,9 +60,10 @@ class LogOdds:
         Log odds of the priors, which are one term of the intercepts, and their sampling variances. The log
         odds of a prior of zero are infinite; the variances are zero unless the prior is estimated.
     cutoffs, cutoff_variances : (q,) float
-        The other term of the intercepts, -b'c with c the midpoint of the two means, and its variances.
+        The other term of the intercepts, -b'c with b the slopes and c the midpoint of the means of the class
+        and the reference class, and its variances.
     slopes, slopes_se : (q, p) float
-        Slopes and their standard errors.
+        Slopes of the p columns and their standard errors.
     """
 
     prior_odds: Floats
@@ -90,13 +91,13 @@ def log_odds(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariance : Covariance
-        Within-class covariance.
+        Within-class covariance in the coordinates of the moments, full or diagonal.
     divisor : float
         Divisor of the covariance, used as nu in the variances.
     prior : (K,) float
         Prior probabilities of the classes.
     others : (q,) int
-        Codes of the classes that are compared with the reference class.
+        Codes of the classes that are compared with the reference class, in the order of the results.
     reference : int
         Code of the reference class.
     estimated_prior : bool
@@ -143,7 +144,8 @@ def log_odds_covariance(
 ) -> Floats:
     """Compute the covariance matrix of the intercepts and slopes of all classes, in units of the data.
 
-    For rows (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0. The
+    It is the matrix V for which (1, x) V_kl (1, y)' is the covariance of log odds k at x and l at y. For rows
+    (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0. The
     covariance of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l
     d_k'C_l)/nu.
 
@@ -152,7 +154,7 @@ def log_odds_covariance(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariance : Covariance
-        Within-class covariance.
+        Within-class covariance in the coordinates of the moments, full or diagonal.
     divisor : float
         Divisor of the covariance, used as nu.
     reference : int
@@ -163,7 +165,8 @@ def log_odds_covariance(
     Returns
     -------
     (q (p + 1), q (p + 1)) float
-        Ordered by class, then intercept and slopes, for the q = K - 1 classes other than the reference.
+        Ordered by class, then intercept and slopes, for the q = K - 1 classes other than the reference, in
+        ascending order of their codes.
     """
     counts = moments.counts
     k0 = reference
@@ -206,15 +209,16 @@ def wald_columns(odds: LogOdds, shrinkage_factor: float, level: float) -> dict[s
     odds : LogOdds
         Coefficients and their standard errors.
     shrinkage_factor : float
-        Factor by which slopes and `cutoffs` are multiplied; the prior odds are not.
+        Factor by which slopes and `cutoffs`, and their standard errors, are multiplied; the prior odds are
+        not.
     level : float
-        Confidence level.
+        Confidence level; a DataError is raised if it is not between 0 and 1.
 
     Returns
     -------
     dict of (q (p + 1),) float
-        Keys coef, se, z, p, low, high; elements are ordered by class, then intercept and slopes. Tests of an
-        infinite or missing intercept are NaN.
+        Keys coef, se, z, p (two-sided), low, high; elements are ordered by class, then intercept and slopes.
+        For an infinite or missing intercept se, z and p are NaN, and both limits equal the coefficient.
     """
     check_level(level)
     coef = np.column_stack(
@@ -237,14 +241,18 @@ DEPENDENCE_TOLERANCE = 1e-10
 
 
 def column_norms(columns: Floats) -> Floats:
-    """Return the Euclidean norms (r,) of columns (m, r) without overflow or underflow of squares."""
+    """Return the Euclidean norms (r,) of the columns of (m, r) without overflow or underflow of squares."""
     max_abs = np.abs(columns).max(axis=0, initial=0.0)
     scale = np.where((max_abs > 0) & np.isfinite(max_abs), max_abs, 1.0)
     return np.asarray(scale * np.sqrt(((columns / scale) ** 2).sum(axis=0)))
 
 
 def find_dependent_row(rows: Floats) -> int | None:
-    """Return the position of the first row of (r, k) that depends linearly on earlier rows, or None."""
+    """Return the position of a row of (r, k) that depends linearly on earlier rows, or None.
+
+    It is the first row of zeros if there is one, otherwise the first dependent row, up to
+    `DEPENDENCE_TOLERANCE`.
+    """
     norms = column_norms(rows.T)
     if not (norms > 0).all():
         return int(np.argmin(norms > 0))
@@ -269,7 +277,7 @@ def wald_statistic(
     Parameters
     ----------
     root : (m, k) float
-        Root of the covariance root'root of the estimates.
+        Root of the covariance root'root of the estimates, not necessarily triangular.
     estimates : (k,) float
         Estimated parameters.
     contrasts : (r, k) float
@@ -283,7 +291,8 @@ def wald_statistic(
     Returns
     -------
     float
-        NaN if the covariance of the contrasts is singular.
+        Chi-square with r degrees of freedom under the hypothesis. NaN if a value is not finite or the
+        covariance of the contrasts and restrictions is singular.
     """
     n_restrictions = 0 if restrictions is None else len(restrictions)
     if restrictions is not None:
@@ -321,7 +330,7 @@ def slope_covariance(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariance : Covariance
-        Within-class covariance.
+        Full within-class covariance in the coordinates of the moments.
     nu : float
         Degrees of freedom of the covariance.
     reference : int
@@ -330,7 +339,7 @@ def slope_covariance(
     Returns
     -------
     slopes : (K - 1, p) float
-        Slopes of each class against the reference class.
+        Slopes of each other class against the reference class, in ascending order of the codes.
     covariance_of_slopes : ((K - 1) p, (K - 1) p) float
         Ordered by class, then column.
     """
@@ -349,18 +358,26 @@ def slope_covariance(
 
 
 def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robust_cov: Floats) -> TestResult:
-    """Compute Hausman's test of two estimates of the same parameters.
+    """Compute Hausman's test of LDA against the logistic model, from estimates of the same slopes.
 
     Parameters
     ----------
     efficient, robust : (m,) float
-        Estimates; the first is efficient under the hypothesis, the second consistent in general.
+        Estimates; those of LDA are efficient under the hypothesis, those of the logistic model consistent in
+        general.
     efficient_cov, robust_cov : (m, m) float
         Covariance matrices of the estimates.
 
     Returns
     -------
     TestResult
+        Chi-square with degrees of freedom equal to the number of directions in which `robust_cov` exceeds
+        `efficient_cov`; other directions are left out, which the assumptions state.
+
+    Raises
+    ------
+    NotSupportedError
+        If there are no such directions.
     """
     # Scale by the standard errors of the robust estimates, to be independent of units.
     robust_se = np.sqrt(np.diagonal(robust_cov))

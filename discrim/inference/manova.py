@@ -355,9 +355,9 @@ class LeastSquares:
         return Hypothesis(basis.T @ y, len(combinations))
 
     def constant_hypothesis(self, origin: Floats) -> Hypothesis:
-        """Return the hypothesis that the means of the responses plus `origin` are zero.
+        """Return the hypothesis that the means of the responses over all rows, plus `origin`, are zero.
 
-        It is the hypothesis about the constant without adjustment for the other columns, as type I tests it.
+        It is the hypothesis about the constant without adjustment for the other columns, as in type I.
 
         Parameters
         ----------
@@ -695,8 +695,9 @@ def most_separating_columns(moments: ClassMoments, max_columns: int) -> Codes:
 def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
     """Return the positions, in ascending order, of the two columns whose joint Wilks' lambda is smallest.
 
-    Only pairs of the `MAX_PAIRED_COLUMNS` columns with the largest univariate F are compared. The pair is also the pair with the largest F, because all pairs have the same degrees of freedom. If the moments
-    do not contain products of columns, the columns are treated as uncorrelated within classes.
+    Only pairs of the `MAX_PAIRED_COLUMNS` columns with the largest univariate F are compared. It is also the
+    pair with the largest F, because all pairs have the same degrees of freedom. If the moments do not contain
+    products of columns, the columns are treated as uncorrelated within classes.
 
     Examples
     --------

@@ -49,7 +49,10 @@ from discrim.inference.effect_sizes import explained_variance_columns, f_noncent
 
 
 def between_squares(moments: ClassMoments) -> Floats:
-    """Return the between-class sum of squares (p,) of each column, in the coordinates of the moments."""
+    """Return the between-class sum of squares (p,) of each column, in the coordinates of the moments.
+
+    It is the sum over classes of n_k (m_k - m)^2, with m the mean of all rows.
+    """
     means = moments.means
     return np.asarray(moments.counts @ (means - weighted_centre(means, moments.counts)) ** 2)
 
@@ -57,7 +60,7 @@ def between_squares(moments: ClassMoments) -> Floats:
 def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = None) -> pd.DataFrame:
     """Return a table with the one-way analysis of variance of each column.
 
-    A column that is constant within classes has an infinite F.
+    A column that is constant within classes has an infinite F, or NaN if it is constant over all rows.
 
     Parameters
     ----------
@@ -71,9 +74,10 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     Returns
     -------
     pandas.DataFrame
-        One row per term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, and with a level omega2, low
-        and high of the explained proportion. The divisors follow SAS: N - 1 for sd_total, N - K for
-        sd_within, and N (K - 1)/K for sd_between.
+        One row per term: sd_total, sd_within and sd_between in the units of the data, R2 (between over total
+        sum of squares), F, df1, df2, p, and with a level omega2, and limits low and high of partial eta
+        squared. The divisors follow SAS: N - 1 for sd_total, N - K for sd_within, and N (K - 1)/K for
+        sd_between. sd_within and F are NaN without residual degrees of freedom.
     """
     within = moments.squares.sum(axis=0)
     between = between_squares(moments)
@@ -116,7 +120,7 @@ def distance_table(
     moments : ClassMoments
         Counts, means and scatters of the classes in all p + q columns.
     covariance : Covariance
-        Pooled, unbiased within-class covariance.
+        Pooled, unbiased within-class covariance of all p + q columns, in the coordinates of the moments.
     nu : float
         Degrees of freedom of the covariance: N - K, or N - K - q for means adjusted for q covariates.
     classes : pandas.Index
@@ -131,7 +135,7 @@ def distance_table(
     -------
     pandas.DataFrame
         One row for each pair, indexed by (class, other): D2, F, df1, df2, p (the p-value), and with a level
-        also D, low and high.
+        also D (not squared) and its limits low and high.
     """
     squared_distances = squared_distances_between_means(covariance.whiten(moments.means.T).T)
     q, covariate_distances = adjusted
@@ -170,7 +174,7 @@ def generalized_distances(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariances : tuple of Covariance
-        One common covariance, or one for each class.
+        One common covariance, or one for each class, in the coordinates of the moments.
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     classes : pandas.Index
@@ -179,7 +183,8 @@ def generalized_distances(
     Returns
     -------
     pandas.DataFrame
-        (K, K), from the mean of a class (rows) to a class (columns).
+        (K, K), from the mean of class i in the rows (index name "from") to class j in the columns ("to"),
+        with determinants in the units of the data; not symmetric in general. Infinite for a prior of zero.
     """
     means = moments.means
     distances_to_classes = []
@@ -212,7 +217,7 @@ def partial_table(
     axes : CanonicalAxes
         Canonical axes, whose squared singular values are the roots of W^-1 B.
     covariance : Covariance
-        Pooled, unbiased within-class covariance.
+        Pooled, unbiased within-class covariance, in the coordinates of the axes.
     n_classes : int
         Number of classes K.
     nu : float
@@ -223,8 +228,9 @@ def partial_table(
     Returns
     -------
     pandas.DataFrame
-        One row per term: partial_wilks, partial_R2, F, df1, df2, p, tolerance, and for two classes t. The
-        tolerance is 1 - R2 of the column on the others within classes.
+        One row per term: partial_wilks, partial_R2 (1 - partial_wilks), F, df1, df2, p, tolerance, and for
+        two classes t, positive for a column that favours the second class. The tolerance is 1 - R2 of the
+        column on the others within classes.
     """
     precision = (covariance.inverse**2).sum(axis=1)
     roots = axes.singular_values**2
@@ -286,9 +292,10 @@ def distance_quantiles(
     Returns
     -------
     DataFrame
-        position (of the row in `squared`), quantile, squared, low and high. It is empty if no degrees of
-        freedom are left. Of more than 4,000 rows it has the 2,000 largest and 2,000 of the others at even
-        steps of their rank, with the quantiles and limits of their ranks.
+        In ascending order of the squared distances: position (of the row in `squared`), quantile (of the
+        distribution of a squared distance, at (rank - 1/2)/n), squared, low and high (limits of the squared
+        distance of this rank). It is empty if no degrees of freedom are left. Of more than 4,000 rows it has
+        the 2,000 largest and 2,000 of the others at even steps of their rank.
 
     Examples
     --------
@@ -329,15 +336,16 @@ def _distance_distribution(n: int, p: int, df: float | None, n_fitted: float | N
     Parameters
     ----------
     n, p : int
-        Number of rows whose distances are compared, and number of columns.
+        Number of rows of the class whose distances are compared, and number of columns.
     df : float or None
-        Degrees of freedom of the covariance; None for a known covariance.
+        Degrees of freedom of the covariance; None for a known mean and covariance (chi-square).
     n_fitted : float or None
         Number of rows of the class in the fit, if the compared rows are not in the fit; otherwise None.
 
     Returns
     -------
     frozen distribution of scipy, or None
+        A scaled beta distribution for rows of the fit, a scaled F for other rows (see the module docstring).
         None if no degrees of freedom are left.
     """
     if df is None:

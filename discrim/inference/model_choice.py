@@ -48,7 +48,8 @@ class ComparedLosses:
     means, errors : (C,) float
         Mean losses and their standard errors.
     differences, difference_errors : (C,) float
-        Mean losses minus the smallest one, and the standard errors of these differences.
+        Mean losses minus the smallest one, and the standard errors of these differences, computed from the
+        differences of each row.
     best, chosen : int
         Positions of the candidate with the smallest mean (the first one if tied), and of the chosen
         candidate.
@@ -79,9 +80,10 @@ def compare_losses(
     test_rows : EvaluatedRows
         Classes, weights and groups of the m rows.
     select : {"1se", "min"}
-        "min" chooses the smallest mean loss, "1se" the simplest candidate within one standard error of it.
+        "min" chooses the smallest mean loss (the simplest one if tied), "1se" the simplest candidate whose
+        difference from it is at most one standard error of the difference.
     null_losses : (m,) float, optional
-        Losses of the class proportions alone.
+        Losses of the class proportions alone; by default no candidate is excluded.
 
     Returns
     -------
@@ -121,7 +123,8 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
     Returns
     -------
     means, errors : (C,) float
-        The standard error of an infinite mean is NaN.
+        Rows without weight are ignored. Standard errors are those of independent rows of a mixture, of
+        independent rows within classes (with a prior), or of groups; NaN for an infinite mean or one group.
     """
     row_weights = test_rows.row_weights()
     positive_mask = row_weights > 0
@@ -170,14 +173,14 @@ class CorrectedLosses:
         return np.asarray(self.draws.mean(axis=0))
 
     def interval(self, level: float, rates: Sequence[tuple[float, float, float, float]]) -> Floats:
-        """Return the intervals of the corrected losses.
+        """Return the intervals of the corrected losses, described in the module docstring.
 
         Parameters
         ----------
         level : float
-            Confidence level.
+            Confidence level, which is not checked.
         rates : L tuples (mean, standard error, low, high)
-            Results of `mean_loss_interval` for the chosen model.
+            Results of `mean_loss_interval` at the same level for each loss of the chosen model.
 
         Returns
         -------
@@ -213,15 +216,15 @@ def bias_corrected_losses(
     losses : (L, C, m) float
         L kinds of losses of C candidates on m rows.
     choice_loss : int
-        Position of the kind of loss that determines the choice.
+        Position among the L kinds of the loss that determines the choice.
     test_rows : EvaluatedRows
         Classes, weights and groups of the m rows. Groups, if any, are drawn as a whole.
     select : {"1se", "min"}
         Rule of the choice, see `compare_losses`.
     replicates : int
-        Number of draws.
+        Number of draws B. A draw that contains all rows is repeated.
     seed : int
-        Seed of the random draws.
+        Seed of the random draws; a DataError is raised if it is invalid.
     null_losses : (m,) float, optional
         See `compare_losses`.
 

@@ -81,7 +81,7 @@ def two_class_errors(
     Parameters
     ----------
     d2 : float
-        Squared distance of the means under the unbiased covariance.
+        Squared Mahalanobis distance of the means under the unbiased covariance.
     counts : (2,) float
         Number of rows of each class.
     nu : float
@@ -89,7 +89,8 @@ def two_class_errors(
     p : int
         Number of columns.
     cut : float
-        Threshold of the log odds of the first class, above which a row is assigned to it.
+        Threshold t of the log density ratio ln f_1/f_2, above which a row is assigned to the first class. If
+        it is infinite, one rate is 0 and the other 1.
     shrunk : bool
         Whether to shrink the distance (DS and OS).
     expected : bool
@@ -98,6 +99,13 @@ def two_class_errors(
     Returns
     -------
     (2,) float
+        Probabilities of misclassifying rows of the first and of the second class. Expected errors are
+        expansions and may lie outside [0, 1].
+
+    Raises
+    ------
+    NotSupportedError
+        If the distance is zero, or if it is to be shrunk and nu <= p + 1.
 
     Examples
     --------
@@ -155,9 +163,10 @@ def two_class_error_rate(
     d2, counts, nu, p
         Squared distance, class counts, degrees of freedom and number of columns, see `two_class_errors`.
     log_prior : (2,) float
-        Logarithms of the prior probabilities.
+        Logarithms of the prior probabilities, which sum to one.
     costs : (2, 2) float or None
-        Any costs; if one class is always cheaper, the rule assigns all rows to it. None to count errors.
+        Costs of assigning a row of class k (rows) to class j (columns), any numbers; if one class is always
+        cheaper, the rule assigns all rows to it. None to count errors.
     level : float
         Confidence level.
     shrunk, expected : bool
@@ -168,6 +177,7 @@ def two_class_error_rate(
     Returns
     -------
     ErrorRateEstimate
+        Without numbers of rows. Errors are raised as in `two_class_errors`.
     """
     cost_matrix = 1.0 - np.eye(2) if costs is None else costs
     regret = np.array([cost_matrix[0, 1] - cost_matrix[0, 0], cost_matrix[1, 0] - cost_matrix[1, 1]])
@@ -205,7 +215,8 @@ def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
     Returns
     -------
     float
-        Infinite if one of the classes is always cheaper.
+        -inf if predicting the first class is always at least as cheap, otherwise +inf if predicting the
+        second class is.
     """
     # The first class is cheaper if pi_1 f_1 regret_1 exceeds pi_2 f_2 regret_2, and is preferred in a tie.
     gains = np.where(np.isneginf(log_prior), 0.0, np.sign(regret))
@@ -217,7 +228,7 @@ def _log_odds_threshold(log_prior: Floats, regret: Floats) -> float:
 def _rates_with_interval(
     by_class: Floats, estimate: float, se: float, costs: Floats | None, level: float
 ) -> ErrorRateEstimate:
-    """Add the interval to an estimated error rate, or to a mean cost, which may exceed one.
+    """Add the interval to an estimated error rate (logit scale) or mean cost (log scale).
 
     Parameters
     ----------
@@ -240,7 +251,7 @@ def _rates_with_interval(
 
 
 def _normal_density(x: Floats | float) -> Floats:
-    """Return the density of the standard normal distribution."""
+    """Return the density of the standard normal distribution at each element of x."""
     return np.asarray(np.exp(-0.5 * np.square(x)) / np.sqrt(2 * np.pi))
 
 
@@ -262,7 +273,7 @@ def multiclass_error_rate(
     Parameters
     ----------
     means : (K, p) float
-        Class means whitened by the unbiased covariance.
+        Class means whitened by the unbiased covariance, about any origin.
     counts : (K,) float
         Number of rows of each class.
     nu : float
@@ -281,6 +292,12 @@ def multiclass_error_rate(
     Returns
     -------
     ErrorRateEstimate
+        Without numbers of rows.
+
+    Raises
+    ------
+    NotSupportedError
+        If the distances are to be shrunk and nu <= p + 1.
     """
     p = means.shape[1]
     factor = (nu - p - 1) / nu if shrunk else 1.0
@@ -314,7 +331,7 @@ def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: fl
     Parameters
     ----------
     means : (K, r) float
-        Means of the classes, whose covariance is the identity.
+        Means of the classes, whose covariance is the identity, in r coordinates.
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     density_factor : float
@@ -323,7 +340,7 @@ def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: fl
     Returns
     -------
     rates : (K,) float
-        Error rate of each class.
+        Error rate of each class; one for a class with prior zero.
     slopes : (K, r) float
         Derivative of the overall rate with respect to each class mean, divided by the class prior.
     """
@@ -361,13 +378,13 @@ def _mean_costs(
     Parameters
     ----------
     means : (K, r) float
-        Means of classes with unit covariance.
+        Means of the classes, whose covariance is the identity, in r coordinates.
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     costs : (K, K) float
         Costs of assigning class k to class j.
     density_factor : float
-        Factor of the log densities in the rule.
+        Factor of the log densities in the rule, see `multiclass_error_rate`.
 
     Returns
     -------
@@ -391,7 +408,11 @@ def _mean_costs(
 
 
 def _rays(k: int, r: int) -> Floats:
-    """Return unit vectors (m, r) that cover all directions evenly; their number depends on the k classes."""
+    """Return unit vectors (m, r) that cover all directions of r dimensions evenly.
+
+    Their number is 2 on a line and `N_RAYS` in a plane; otherwise it depends on r and the number k of classes
+    (see `_quasi_random_points`).
+    """
     if r == 1:
         return np.array([[1.0], [-1.0]])
     if r == 2:
@@ -428,7 +449,7 @@ def typicality_pvalues(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Float
     Parameters
     ----------
     d2 : (K, m) float
-        Squared distances under unbiased covariances.
+        Squared Mahalanobis distances of m rows from the means of K classes under unbiased covariances.
     counts, dfs : (K, m) or (K, 1) float
         Class counts n_k and degrees of freedom nu of the covariance, without the row.
     p : int
@@ -437,7 +458,7 @@ def typicality_pvalues(d2: Floats, counts: Floats, dfs: Floats, p: int) -> Float
     Returns
     -------
     (K, m) float
-        NaN for nu < p.
+        Probability that a new row of the class is farther from its mean than the row; NaN for nu < p.
     """
     denominator = np.where(dfs >= p, dfs - p + 1, np.nan)
     f = counts / (counts + 1) * d2 * denominator / (dfs * p)
@@ -453,7 +474,8 @@ class ScoreCovariance:
     variances : (m, K) float
         Variance of each score.
     multiply : callable
-        Multiplies the covariance of each row by a vector: (m, K) to (m, K).
+        Multiplies the (K, K) covariance of each row by the vector in the same row of its argument: (m, K) to
+        (m, K).
     """
 
     variances: Floats
@@ -473,9 +495,9 @@ def common_score_covariance(
     Parameters
     ----------
     d2 : (m, K) float
-        Squared Mahalanobis distance of each row from each class mean.
+        Squared Mahalanobis distance of each row from each class mean, under the unbiased covariance.
     mean_distances : (K, K) float
-        Squared Mahalanobis distances between the class means.
+        Squared Mahalanobis distances between the class means, under the same covariance.
     counts : (K,) float
         Number of rows of each class.
     nu : float
@@ -541,15 +563,16 @@ def posterior_intervals(
     Parameters
     ----------
     posteriors : (m, K) float
-        Posterior probabilities of the rows.
+        Posterior probabilities of the rows; each row sums to one.
     covariance : ScoreCovariance
         Covariances of the scores of the rows.
     level : float
-        Confidence level.
+        Confidence level, which is not checked.
 
     Returns
     -------
     low, high : (m, K) float
+        Limits between 0 and 1 for each class separately.
     """
     others = 1 - posteriors
     rows = np.arange(len(posteriors))

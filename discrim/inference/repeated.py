@@ -46,15 +46,20 @@ MAX_COSINE = 1e-9
 def interaction_contrasts(codes: Sequence[Codes]) -> Floats | None:
     """Compute orthonormal contrasts of the interaction of within-subject factors.
 
+    The contrasts span the products of sum-coded columns of the factors. They sum to zero over the responses
+    if all combinations of levels occur equally often.
+
     Parameters
     ----------
     codes : sequence of (p,) int
-        For each factor of the interaction, the level code of each of the p responses.
+        For each factor of the interaction (one for a main effect), the level code, from 0, of each of the p
+        responses.
 
     Returns
     -------
     (p, d) float or None
-        None if empty cells make the contrasts linearly dependent.
+        d is the product over the factors of the number of levels minus one. None if empty cells make the
+        contrasts linearly dependent, or d >= p.
 
     Examples
     --------
@@ -72,7 +77,10 @@ def interaction_contrasts(codes: Sequence[Codes]) -> Floats | None:
 
 
 def find_nonorthogonal(contrasts: Sequence[Floats]) -> tuple[int, int] | None:
-    """Return the positions of the first two groups of contrasts (p, d) that are not orthogonal, or None."""
+    """Return the positions, the smaller one first, of two groups of contrasts (p, d) that are not orthogonal.
+
+    Return None if all groups are orthogonal to one another, up to `MAX_COSINE`. Contrasts have unit length.
+    """
     for j, later in enumerate(contrasts):
         for i, earlier in enumerate(contrasts[:j]):
             if np.abs(earlier.T @ later).max() > MAX_COSINE:
@@ -87,9 +95,10 @@ class Sphericity:
     Attributes
     ----------
     mauchly, p : float
-        W and its p-value; NaN for a single contrast or too few degrees of freedom.
+        W and its p-value; NaN for a single contrast, or if there are fewer residual degrees of freedom than
+        contrasts.
     gg, hf : float
-        Greenhouse-Geisser and Huynh-Feldt estimates of eps.
+        Greenhouse-Geisser and Huynh-Feldt estimates of eps. The second is not bounded by one.
     """
 
     mauchly: float
@@ -104,9 +113,9 @@ def sphericity(model: LeastSquares, total: float, huynh_feldt: HuynhFeldt) -> Sp
     Parameters
     ----------
     model : LeastSquares
-        Linear model of the contrasts.
+        Linear model with the d contrasts of the responses, Y C, as responses.
     total : float
-        Number of rows N.
+        Number of rows N, used by "1976" only.
     huynh_feldt : {"lecoutre", "1976"}
         Variant of the Huynh-Feldt estimate.
 
@@ -142,7 +151,7 @@ def univariate_row(
     Parameters
     ----------
     model : LeastSquares
-        Linear model of the contrasts.
+        Linear model with the d contrasts of the responses, Y C, as responses.
     hypothesis : Hypothesis
         A hypothesis of this model.
     total : float
@@ -153,7 +162,9 @@ def univariate_row(
     Returns
     -------
     dict of float
-        SS, df1, SS_error, df2, F; p-values p, p_GG and p_HF (the last with eps at most 1); GG, HF and eta2.
+        SS and SS_error (traces of C'HC and C'EC), df1 and df2 (q d and v d, not multiplied by eps), F;
+        p-values p, p_GG and p_HF (the last with eps at most 1); GG and HF, the estimates of eps; and eta2,
+        SS/(SS + SS_error). df1, F and the p-values are NaN for a hypothesis without directions.
     """
     d = len(model.error_root)
     sphericity_test = sphericity(model, total, huynh_feldt)

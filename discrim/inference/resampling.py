@@ -423,8 +423,8 @@ def fold_mean_standard_errors(values: Floats, folds: int) -> tuple[float, float]
 def corrected_t(differences: Floats, folds: int, level: float = 0.95) -> CorrectedT:
     """Compute the corrected resampled t test that the mean of differences by fold is zero.
 
-    If all differences are zero, t is 0, the p-value 1, and both limits are 0. With a single difference all
-    values except the mean and df are NaN.
+    If all differences are zero, t is 0, the p-value 1, and both limits are 0. With a single nonzero
+    difference all values except the mean and df are NaN.
 
     Parameters
     ----------

@@ -77,9 +77,10 @@ class Area:
     Attributes
     ----------
     auc, se : float
-        Area and its standard error; the standard error is NaN if one side has a single row.
+        Area and its standard error; the standard error is NaN if the class or the others have a single row.
     low, high : float
-        Confidence limits; NaN if all scores are tied.
+        Confidence limits; NaN if the standard error is zero or NaN and the area is neither 0 nor 1, for
+        example if all scores are tied.
     """
 
     auc: float
@@ -141,7 +142,7 @@ def extreme_limits(auc: float, m: float, n: float, level: float) -> tuple[float,
     mean = (m + n) / 2 - 1
 
     def limit_equation(area: float) -> float:
-        """Function of the area that is zero at the lower limit for an area of 1."""
+        """Function of t, a candidate of the lower limit for an area of 1, that is zero at this limit."""
         # (1 - t)^2 = z^2 var(t), divided by 1 - t.
         inner = 1 + mean * (1 - area) / (2 - area) + mean * area / (1 + area)
         return (1 - area) - z**2 * area * inner / (m * n)
@@ -165,6 +166,8 @@ def roc_curve(scores: Floats, positive: NDArray[np.bool_], weights: Floats | Non
     Returns
     -------
     Curve
+        One point for each distinct score, after the point (0, 0). Proportions of rows that do not exist are
+        NaN.
 
     Examples
     --------
@@ -229,9 +232,9 @@ def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Fl
     proportions : (T,) float
         Observed proportions.
     rows : float
-        Number of rows of each proportion.
+        Number of rows from which every proportion was computed.
     level : float
-        Joint confidence level of two such intervals.
+        Joint confidence level of two such intervals; each is a Clopper-Pearson interval at its square root.
 
     Returns
     -------
@@ -252,7 +255,11 @@ def rectangle_limits(proportions: Floats, rows: float, level: float) -> tuple[Fl
 
 
 def thin_curve(curve: Curve, max_points: int = 400) -> Curve:
-    """Reduce a curve to at most about `max_points` of its corners, for plots; straight parts are kept."""
+    """Reduce a curve to at most `max_points` points, for plots.
+
+    Points within straight parts are dropped, which does not change the curve. If more corners remain, corners
+    at about even distances along the curve are kept.
+    """
     false = curve.false_positive
     true = curve.true_positive
     is_corner = np.ones(len(false), dtype=bool)
@@ -283,7 +290,7 @@ def _class_weights_by_score(
     Returns
     -------
     values, in_class, others : (v,) float
-        Scores in ascending order; sums of weights of rows of the class and of other rows.
+        Distinct scores in ascending order; for each, sums of weights of rows of the class and of other rows.
     """
     values, positions = np.unique(scores, return_inverse=True)
     weights = np.ones(len(scores)) if weights is None else weights
@@ -299,16 +306,16 @@ SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 @dataclass(frozen=True, slots=True)
 class PairAreas:
-    """Areas A(i,j) of all pairs of classes, i < j, and their mean M.
+    """Areas A(i,j) of all pairs of classes, i < j, and their mean M (see the module docstring).
 
     Attributes
     ----------
     pairs : list of (int, int)
-        Class codes i and j.
+        Class codes i < j of all pairs, including classes without rows.
     areas : list of Area
         Area of each pair; NaN if one of its classes has no rows.
     mean : Area
-        M, the mean of the areas that are not NaN.
+        M, the unweighted mean of the areas that are not NaN; NaN if there are none.
     """
 
     pairs: list[tuple[int, int]]
@@ -340,7 +347,10 @@ class _SortedScores(NamedTuple):
         return cls(scores[positions], positions, np.append(0.0, np.cumsum(weights[positions])))
 
     def placements(self, others: _SortedScores) -> Floats:
-        """Return the proportion (n,) of the other rows with a smaller score; ties count one half."""
+        """Return for each row (n,), in the original order, the proportion of `others` with a smaller score.
+
+        Ties count one half, and rows of `others` by their weights.
+        """
         # Count rows twice: ties are then whole numbers and the sums exact.
         doubled_counts = sum(
             others.cumulative_weights[np.searchsorted(others.values, self.values, side)] for side in SIDES
@@ -358,7 +368,7 @@ def pair_areas(scores: Floats, codes: Codes, weights: Floats | None = None, leve
     scores : (m, K) float
         Score of each row for each class; larger scores indicate the class.
     codes : (m,) int
-        Class of each row.
+        Class of each row, from 0 to K - 1.
     weights : (m,) float, optional
         Frequency weights.
     level : float
@@ -427,14 +437,16 @@ def _area_from_placements(
 ) -> Area:
     """Compute an area and its interval from the placements of the rows of each class.
 
+    The limits of an area of 0 or 1 are those of `extreme_limits` for two classes, and NaN for more.
+
     Parameters
     ----------
     classes : list of ((n_c,) float, (n_c,) float)
-        Placements and weights of the rows of each class.
+        Placements and weights of the rows of each class; for a mean of areas, sums of placements.
     level : float
         Confidence level.
     auc : float, optional
-        The area; by default the mean placement of the first class.
+        The area; by default the mean placement of the first class, which is the area of two classes.
 
     Returns
     -------

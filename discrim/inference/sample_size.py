@@ -51,7 +51,7 @@ MAX_NUMBERS_PER_CHUNK = 2**22
 """Maximum number of random numbers that are drawn at once."""
 
 CANDIDATE_EXPONENTS: Floats = np.geomspace(0.05, 4.0, 121)
-"""Candidate exponents of a learning curve."""
+"""Candidate exponents c of a learning curve a + b n^-c."""
 
 MAX_ROWS = 10**7
 """Maximum number of rows of a class, and of test rows."""
@@ -69,9 +69,9 @@ class Setting(NamedTuple):
     distance : float
         Mahalanobis distance between any two means.
     p, classes : int
-        Numbers of columns and classes.
+        Numbers of columns and of classes K; p is at least K - 1.
     draws : int
-        Number of simulated samples.
+        Number of simulated training samples, each with one new row of the first class.
     seed : int
         Seed of the random numbers.
     """
@@ -84,7 +84,9 @@ class Setting(NamedTuple):
 
 
 def bayes_error(setting: Setting) -> float:
-    """Return the error rate of the Bayes rule, with known parameters.
+    """Return the error rate of the Bayes rule, which knows the parameters, for equal class proportions.
+
+    It depends on the distance and the number of classes only.
 
     Examples
     --------
@@ -101,7 +103,10 @@ def bayes_error(setting: Setting) -> float:
 
 
 def min_rows_per_class(rule: SampledRule, setting: Setting) -> int:
-    """Return the minimum number of rows of each class for which the covariances of a rule are nonsingular."""
+    """Return the minimum number of rows of each class for which the covariances of a rule are nonsingular.
+
+    `rule` is one of `RULES`. For "diagonal" the variances have to be positive.
+    """
     if rule == "qda":
         return setting.p + 1
     # nu = K (n - 1) has to be at least p, or 1 for the diagonal rule.
@@ -130,7 +135,8 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
     Returns
     -------
     error, se : float
-        The expected error and its Monte Carlo standard error.
+        The expected error, an estimate that may be slightly below the Bayes error, and its Monte Carlo
+        standard error. Every call starts from `setting.seed`.
     """
     rng = np.random.default_rng(setting.seed)
     k = setting.classes
@@ -150,7 +156,10 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
 
 
 def _class_means(setting: Setting) -> Floats:
-    """Return class means (K, K - 1) in the space that they span, minus the mean of the first class."""
+    """Return class means (K, K - 1) in the space that they span, minus the mean of the first class.
+
+    All distances between two means are `setting.distance`.
+    """
     points = setting.distance * simplex_means(setting.classes)
     return np.asarray(points - points[0])
 
@@ -161,7 +170,8 @@ def _excess_error_indicators(bayes_distances: Floats, estimated_distances: Float
     Parameters
     ----------
     bayes_distances, estimated_distances : (m, K) float
-        Distances of the Bayes rule and of the estimated rule; the true class is the first.
+        Discriminant values of m rows, the smallest of which determines the predicted class; the true class is
+        the first.
 
     Returns
     -------
@@ -190,9 +200,9 @@ def _draw_product_roots(rng: np.random.Generator, n: int, setting: Setting, m: i
     Returns
     -------
     root : (m, q, K) float
-        R with R'R = U'U; q is at most K.
+        R with R'R = U'U; q = min(p, K).
     bayes_distances : (m, K) float
-        Squared distances of the Bayes rule.
+        Squared distances of the new rows from the true class means, up to a constant for each row.
     """
     k = setting.classes
     means = _class_means(setting)
@@ -320,7 +330,10 @@ def _draw_diagonal_excess(rng: np.random.Generator, n: int, setting: Setting, m:
 
 
 def _spread_means(setting: Setting) -> Floats:
-    """Return class means (K, p) minus the mean of the first class, with each axis spread over the columns."""
+    """Return class means (K, p) minus the mean of the first class, with each axis spread over the columns.
+
+    Column j belongs to axis j mod (K - 1) of `_class_means`; distances between the means are unchanged.
+    """
     means = _class_means(setting)
     k = setting.classes
     column = np.arange(setting.p) % (k - 1)
@@ -338,8 +351,8 @@ _EXCESS_SIMULATIONS: dict[SampledRule, Callable[[np.random.Generator, int, Setti
 def required_training_rows(rule: SampledRule, error: float, setting: Setting) -> int | None:
     """Find the smallest number of training rows of each class for an expected error of at most `error`.
 
-    Expected errors are simulated. The search ends if the result exceeds an insufficient number of rows by at
-    most one row or 1%.
+    Expected errors are simulated. The result suffices, and exceeds a number of rows that does not suffice by
+    at most one row or 1% of the rows; it is at least 2 and `min_rows_per_class`.
 
     Parameters
     ----------
@@ -380,11 +393,11 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
     Parameters
     ----------
     error : float
-        Expected error rate.
+        Expected error rate, from 0 to 1.
     width : float
-        Maximum width of the interval.
+        Maximum width of the interval, high minus low.
     level : float
-        Confidence level.
+        Confidence level, which is not checked.
 
     Returns
     -------
@@ -406,9 +419,9 @@ def required_test_rows(error: float, width: float, level: float) -> int | None:
 
 
 def _smallest_integer(condition: Callable[[int], bool], minimum: int) -> int | None:
-    """Find the smallest integer >= `minimum` that satisfies a monotone condition.
+    """Find the smallest integer >= `minimum` that satisfies a condition which, once true, remains true.
 
-    The result is None if the condition is false for all candidates up to `MAX_ROWS`.
+    Candidates are doubled, then bisected. The result is None if all doubled candidates up to `MAX_ROWS` fail.
     """
     low, high = minimum - 1, minimum
     while not condition(high):
@@ -440,16 +453,18 @@ class PowerLaw(NamedTuple):
 
 
 def fit_power_law(n: Floats, errors: Floats, weights: Floats) -> PowerLaw:
-    """Fit power laws a + b n^-c by weighted least squares, with nonnegative a and b; c is one of a grid.
+    """Fit power laws a + b n^-c by weighted least squares, with nonnegative a and b.
+
+    c is the best of the `CANDIDATE_EXPONENTS`. A curve with missing errors has a = b = c = 0.
 
     Parameters
     ----------
     n : (S,) float
-        Numbers of rows.
+        Numbers of training rows, positive and not all equal.
     errors : (B, S) float
-        Error rates; a power law is fitted to each row.
+        Error rates of B learning curves at these numbers of rows; a power law is fitted to each curve.
     weights : (S,) float
-        Weights of the columns of `errors`.
+        Weights of the squared residuals, for all curves.
 
     Returns
     -------
@@ -491,15 +506,17 @@ def bootstrap_error_rates(
     Parameters
     ----------
     n_errors, n_predictions : (S, n) float
-        How often each row was misclassified, and how often it was predicted, for each training size.
+        How often each of n rows was misclassified, and how often it was predicted, for each of S training
+        sizes.
     draw : callable
-        Returns weights (n,) of the rows in a sample.
+        Returns weights (n,) of the rows in a new sample, see `bootstrap_weights`.
     draws : int
         Number of samples B.
 
     Returns
     -------
     (B, S) float
+        NaN if no row of the sample was predicted.
     """
     error_rates = np.empty((draws, len(n_errors)))
     for i in range(draws):
@@ -521,7 +538,7 @@ def bootstrap_weights(
     weights : (n,) float
         Row weights, multiplied by the number of times that a row is drawn.
     groups : (n,) int, optional
-        Group of each row, numbered from 0.
+        Group of each row, numbered from 0; groups are drawn as a whole. By default each row is a group.
 
     Returns
     -------

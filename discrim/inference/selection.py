@@ -50,9 +50,9 @@ class PartialTest:
     Attributes
     ----------
     wilks : float
-        Partial Wilks' lambda.
+        Partial Wilks' lambda, from 0 to 1.
     F, df1, df2, pvalue : float
-        Rao's F, its degrees of freedom and p-value.
+        Rao's F, its degrees of freedom and p-value. They are not valid unless `df2` is positive.
     """
 
     wilks: float
@@ -70,7 +70,8 @@ class CriterionValue(NamedTuple):
     value : float
         The value.
     pair : (int, int) or None
-        Codes of the two classes that determine the value, for the `PAIR_CRITERIA`.
+        Codes, the smaller one first, of the two classes that determine the value of the `PAIR_CRITERIA`; None
+        for other criteria.
     """
 
     value: float
@@ -88,12 +89,18 @@ class SelectedColumns:
     """Columns chosen in a stepwise selection, with the statistics of adding or removing terms.
 
     Roots of the within-class and total scatters are kept triangular in the chosen columns. A term is an array
-    of the positions of its columns.
+    of the positions of its columns. The object changes with `add_or_remove` only. In the docstrings of the
+    methods m is the number of chosen columns, K the number of classes, and N the number of rows.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments of all candidate columns.
+        Moments of all p candidate columns, with scatters or their roots.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes K.
     """
 
     def __init__(self, moments: ClassMoments) -> None:
@@ -166,7 +173,11 @@ class SelectedColumns:
         return False
 
     def _clearly_independent_mask(self) -> NDArray[np.bool_]:
-        """Return a mask (p,) of columns whose residual exceeds rounding errors for any coefficients."""
+        """Return a mask (p,) of columns whose residual exceeds rounding errors for any coefficients.
+
+        A column outside the mask has to be examined by itself. The mask is cached until columns are added or
+        removed.
+        """
         if self._clearly_independent is None:
             # The norm of the inverse triangle bounds the coefficients of unit-norm columns.
             inverse_norm = float(np.linalg.norm(self._inverse_triangles()[0])) if self.pivots else 0.0
@@ -176,7 +187,7 @@ class SelectedColumns:
         return self._clearly_independent
 
     def _inverse_triangles(self) -> tuple[Floats, Floats]:
-        """Return the inverses of the triangular roots of the scatters of the m chosen columns.
+        """Return the inverses of the triangular roots of the scatters of the m chosen columns, cached.
 
         Returns
         -------
@@ -210,7 +221,7 @@ class SelectedColumns:
         )
 
     def overall_test(self) -> PartialTest:
-        """Test all chosen columns together."""
+        """Test all chosen columns together, by Wilks' lambda of equal class means in these columns."""
         log = np.array([min(self._log_wilks(), 0.0)])
         return self._rao_f_tests(log, np.array([float(len(self.pivots))]), np.array([self._nu]))[0]
 
@@ -229,7 +240,7 @@ class SelectedColumns:
         g : (t,) float
             Number of columns of each term.
         v : (t,) float
-            Within-class degrees of freedom.
+            Within-class degrees of freedom, N - K minus the number of columns for which the term is adjusted.
 
         Returns
         -------
@@ -258,6 +269,8 @@ class SelectedColumns:
         Returns
         -------
         (t,) float
+            Given all chosen columns, or, for chosen terms, all other chosen columns. May exceed zero by
+            rounding.
         """
         single = np.array([columns[0] for columns in terms])
         if are_chosen:
@@ -284,12 +297,12 @@ class SelectedColumns:
         return np.asarray(log_lambdas)
 
     def criterion_with_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Return the value that a criterion would have after adding a term.
+        """Return the value that a criterion would have after adding a term, without adding it.
 
         Parameters
         ----------
         columns : (g,) int
-            Positions of the columns of the term.
+            Positions of the columns of the term, none of them chosen and none dependent (`is_dependent`).
         criterion : str
             Name of the criterion, see `criterion_value`.
 
@@ -308,12 +321,12 @@ class SelectedColumns:
         return self._criterion_value(np.concatenate([scores, added_scores]), criterion)
 
     def criterion_without_term(self, columns: Codes, criterion: str) -> CriterionValue:
-        """Return the value that a criterion would have after removing a chosen term.
+        """Return the value that a criterion would have after removing a chosen term, without removing it.
 
         Parameters
         ----------
         columns : (g,) int
-            Positions of the columns of the term.
+            Positions of the columns of the term, all of them chosen.
         criterion : str
             Name of the criterion, see `criterion_value`.
 
@@ -336,7 +349,8 @@ class SelectedColumns:
         Parameters
         ----------
         criterion : {"wilks", "mahalanobis", "maxminf", "minresid", "rao"}
-            Wilks' lambda, smallest squared distance or F of two classes, unexplained variation, or Rao's V.
+            Wilks' lambda; smallest squared Mahalanobis distance, or smallest F, of two classes; unexplained
+            variation, summed over the pairs of classes; or Rao's V. Covariances have the divisor N - K.
 
         Returns
         -------
@@ -350,17 +364,17 @@ class SelectedColumns:
         """Return the tolerances (m,) of the chosen columns.
 
         The tolerance of a column is the proportion of its within-class variance that the other chosen columns
-        do not explain.
+        do not explain. The order is that of `pivots`.
         """
         return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 
     def tolerances_with(self, columns: Codes) -> tuple[float, float]:
-        """Return the smallest tolerances after adding a term.
+        """Return the smallest tolerances that columns would have after adding a term, without adding it.
 
         Parameters
         ----------
         columns : (g,) int
-            Positions of the columns of the term.
+            Positions of the columns of the term, none of them chosen.
 
         Returns
         -------
@@ -387,9 +401,10 @@ class SelectedColumns:
         Returns
         -------
         d2, f : (K, K) float
-            Squared distances and F statistics.
+            Squared Mahalanobis distances under the pooled covariance with divisor N - K, and Hotelling's F
+            statistics of equal means.
         df1, df2 : float
-            Degrees of freedom of the F statistics.
+            Degrees of freedom of the F statistics, m and N - K - m + 1.
         """
         d2 = self._nu * squared_distances_between_means(self._whitened_means(self._within).T)
         p = len(self.pivots)
@@ -401,7 +416,7 @@ class SelectedColumns:
         Parameters
         ----------
         columns : (g,) int
-            Positions of the columns of the term.
+            Positions of the columns of the term; either all are chosen or none is.
         """
         self._inverses = self._clearly_independent = None
         for root in (self._within, self._total):
@@ -413,11 +428,17 @@ class SelectedColumns:
 
     @property
     def pillai(self) -> float:
-        """Pillai's trace of the chosen columns, (K - 1) times SAS's average squared canonical correlation."""
+        """Pillai's trace of equal means in the chosen columns.
+
+        It is (K - 1) times SAS's average squared canonical correlation.
+        """
         return float(self._counts @ (self._whitened_means(self._total) ** 2).sum(axis=0))
 
     def _whitened_means(self, root: UpdatedRoot) -> Floats:
-        """Return class means (m, K) in the chosen columns, whitened by the scatter root'root."""
+        """Return class means (m, K) in the chosen columns, minus the overall mean, whitened by root'root.
+
+        `root` is the root of the within-class or of the total scatter, not of a covariance.
+        """
         return root.solve(self._centred[:, root.pivots].T, transposed=True)
 
     def _criterion_value(self, scores: Floats, criterion: str) -> CriterionValue:
@@ -447,13 +468,17 @@ class SelectedColumns:
         )
 
     def _pair_f(self, d2: Floats, p: int) -> Floats:
-        """Return F statistics (K, K) for squared distances (K, K) of the classes in p columns."""
+        """Return Hotelling's F (K, K) for squared Mahalanobis distances (K, K) of classes in p columns."""
         n = self._counts
         return d2 * (n[:, None] * n / (n[:, None] + n)) * (self._nu - p + 1) / (self._nu * max(p, 1))
 
 
 def _pooled_root(pooled: ClassMoments, is_constant: NDArray[np.bool_]) -> Floats:
-    """Return a root (p, p) of the pooled scatter, with zeros for constant columns (mask `is_constant`)."""
+    """Return an upper triangular root (p, p) of the pooled scatter, R'R.
+
+    Columns that are constant within classes (mask `is_constant` (p,)) are zero. Thin roots are returned with
+    fewer rows than columns.
+    """
     if pooled.roots is not None:
         return np.asarray(np.where(is_constant, 0.0, pooled.roots[0]))
     varies = np.flatnonzero(~is_constant)
@@ -464,5 +489,8 @@ def _pooled_root(pooled: ClassMoments, is_constant: NDArray[np.bool_]) -> Floats
 
 
 def _gram_logdet(block: Floats) -> float:
-    """Return the log-determinant of block'block (g, g) for a block (n, g) of full column rank."""
+    """Return the log-determinant of block'block (g, g) for a block (n, g) of full column rank, n >= g.
+
+    The rank is not checked; a block of zeros yields -inf.
+    """
     return 2.0 * float(np.log(np.abs(np.diagonal(np.linalg.qr(block, mode="r")))).sum())

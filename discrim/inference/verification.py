@@ -38,9 +38,9 @@ class Costs(NamedTuple):
     Attributes
     ----------
     probability : float
-        Probability of a same-class pair.
+        Probability pi of a same-class pair, between 0 and 1.
     miss, false_alarm : float
-        Cost of rejecting a same-class pair, and of accepting a different-class pair.
+        Positive costs of rejecting a same-class pair, and of accepting a different-class pair.
     """
 
     probability: float = 0.01
@@ -61,7 +61,7 @@ class Costs(NamedTuple):
 
     @property
     def threshold(self) -> float:
-        """Bayes threshold of log likelihood ratios; pairs at or above it are accepted as same-class."""
+        """Bayes threshold of natural log likelihood ratios; pairs at or above it are accepted."""
         miss_cost, false_alarm_cost = self.relative_costs
         return float(np.log(false_alarm_cost / miss_cost))
 
@@ -74,9 +74,10 @@ class VerificationErrors(NamedTuple):
     eer : float
         Equal error rate.
     min_cost, actual_cost : float
-        Minimum detection cost over all thresholds, and cost at the Bayes threshold.
+        Minimum detection cost over all thresholds, and cost at the Bayes threshold, both relative to the cost
+        of a decision without a score.
     cllr : float
-        Mean cost C_llr of the log likelihood ratios.
+        Mean cost C_llr of the log likelihood ratios; 1 for uninformative scores.
     """
 
     eer: float
@@ -92,15 +93,16 @@ class PairScores:
     Attributes
     ----------
     same, other : (S,) and (O,) float
-        Scores of same-class and of different-class pairs.
+        Scores of same-class and of different-class pairs, larger for more similar rows. The actual cost and
+        C_llr require natural log likelihood ratios.
     same_codes : (S,) int
         Class of a same-class pair.
     first_codes, second_codes : (O,) int
         Classes of a different-class pair.
     same_logs, other_logs : (S,) and (O,) float
-        Contributions to C_llr.
+        Contributions to C_llr in bits, log2(1 + e^-s) and log2(1 + e^s).
     n_classes : int
-        Number of classes K.
+        Largest class code plus one, K.
     """
 
     same: Floats
@@ -114,7 +116,10 @@ class PairScores:
 
     @staticmethod
     def from_scores(scores: Floats, codes: Codes) -> PairScores:
-        """Build from symmetric scores (m, m) of pairs of rows and the classes (m,) of the rows."""
+        """Build from symmetric scores (m, m) of pairs of rows and the classes (m,) of the rows, from 0.
+
+        Each pair counts once; the diagonal is ignored.
+        """
         pair_index = np.triu_indices(len(codes), 1)
         values = scores[pair_index]
         first_codes = codes[pair_index[0]]
@@ -148,7 +153,8 @@ class PairScores:
         costs : Costs
             Costs of wrong decisions.
         class_weights : (K,) float, optional
-            Frequency weights of the classes, for example in a bootstrap sample; by default one.
+            Frequency weights of the classes, for example in a bootstrap sample; by default one. A same-class
+            pair has the weight of its class, a different-class pair the product of two weights.
 
         Returns
         -------
@@ -201,8 +207,9 @@ class PairScores:
         Returns
         -------
         (2, 4) float
-            Lower and upper limits of the four `VerificationErrors`; NaN if no replicate has pairs of both
-            kinds.
+            Lower and upper limits of the four `VerificationErrors`, quantiles of the replicates with pairs of
+            both kinds; NaN if there are none. If the equal error rate is zero, its upper limit is the exact
+            limit of a proportion for as many trials as there are classes with same-class pairs.
         """
         rng = np.random.default_rng(seed)
         replicate_errors = []
@@ -228,7 +235,8 @@ def _equal_error_rate(missed: Floats, false_alarms: Floats) -> float:
     Parameters
     ----------
     missed, false_alarms : (T,) float
-        Proportions at T thresholds; misses increase from 0 to 1, false alarms decrease from 1 to 0.
+        Proportions at T thresholds in ascending order; misses increase from 0 to 1, false alarms decrease
+        from 1 to 0.
 
     Returns
     -------
