@@ -381,7 +381,10 @@ class EvaluatedRows:
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def row_weights(self) -> Floats:
-        """Return the weight (m,) of each row in a mean, not normalized; classes are reweighted to a prior."""
+        """Return the weight (m,) of each row in a mean, not normalized.
+
+        With a prior it is the frequency weight times prior_k N / n_k, with N rows of which n_k are of class k.
+        """
         if self.prior is None:
             return self.weights
         rows = self.rows

@@ -287,7 +287,8 @@ def _maximize_quadratic(information: Floats, proportions: Floats, slope: Floats)
 
     The objective is slope'(y - x) - (y - x)'H (y - x) / 2. Active sets start at the current proportions x: a
     class whose value would become negative is fixed at zero, and a class enters if the objective increases
-    (Lawson & Hanson, 1974, Solving Least Squares Problems, chapter 23).
+    (Lawson & Hanson, 1974, Solving Least Squares Problems, chapter 23). `RIDGE` is added to the diagonal of
+    the scaled H.
 
     Parameters
     ----------
@@ -476,9 +477,9 @@ def profile_limits(
     densities : (n, K) float
         Density of each row in each class, up to a factor for each row.
     estimated : ClassProportions
-        Maximum likelihood estimates.
+        Maximum likelihood estimates from the same densities and weights.
     class_index : int
-        Position of the class.
+        Position of the class, k.
     level : float
         Confidence level.
     weights : (n,) float, optional

@@ -80,9 +80,10 @@ def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
     Returns
     -------
     reason : str
-        Why the distances are undefined, for example "a row is all zero"; empty if all are defined.
+        Why distances may be undefined for this metric, for example "a row is all zero"; empty for a metric
+        that is always defined. It applies only if the mask contains a true value.
     mask : (n, p) bool
-        True for the values of `x` that cause this.
+        True for the values of `x` that make distances undefined.
     """
     no_values = np.zeros(x.shape, dtype=bool)
     if metric in ("euclidean", "manhattan", "gower"):
@@ -157,7 +158,7 @@ class RowSpace:
     is_gower_matrix : bool
         Whether `values` is G.
     total : float
-        Total sum of squares tr(G).
+        Total sum of squares tr(G), also for centred rows.
     """
 
     values: Floats
@@ -187,14 +188,20 @@ class RowSpace:
 
     @classmethod
     def from_metric(cls, x: Floats, metric: Metric) -> RowSpace:
-        """Build from rows x (n, p) and a metric; raise DataError if the distances do not fit into memory."""
+        """Build from rows x (n, p) and a metric; raise DataError if the distances do not fit into memory.
+
+        Euclidean and Hellinger distances are represented by centred coordinates, unless p > n.
+        """
         if metric in ("euclidean", "hellinger"):
             return cls.from_rows(x if metric == "euclidean" else _row_profiles(x))
         check_distance_memory(len(x))
         return cls.from_distances(pairwise_distances(x, metric))
 
     def sums_of_squares(self, directions: Floats) -> Floats:
-        """Return the sum of squares (d,) of the rows in each of the orthonormal directions (n, d)."""
+        """Return the sum of squares (d,) of the rows in each of the orthonormal directions (n, d).
+
+        It is q'Gq for a direction q, which may be negative if the distances are not Euclidean.
+        """
         if self.is_gower_matrix:
             return np.asarray(np.einsum("ij,ij->j", self.values @ directions, directions))
         return np.asarray(((self.values.T @ directions) ** 2).sum(axis=0))
@@ -453,7 +460,7 @@ class TermPermutationTests:
     Attributes
     ----------
     squares : (t + 1,) float
-        Sums of squares of the t terms, and of the residuals.
+        Sums of squares of the t terms, each adjusted for other terms, and of the residuals.
     f : (t,) float
         Pseudo-F of the terms; NaN or infinite if the residual sum of squares is zero.
     permuted_f : (B, t) float
@@ -817,7 +824,7 @@ class DispersionTest:
     Attributes
     ----------
     f, p : float
-        F statistic of equal mean distances, and its permutation p-value.
+        F statistic of equal mean distances, and its permutation p-value; NaN if all distances are equal.
     permuted_f : (B,) float
         F of the B permutations.
     pairs : (r, 2) int

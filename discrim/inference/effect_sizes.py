@@ -258,7 +258,8 @@ def difference_table(
     Returns
     -------
     pandas.DataFrame
-        Indexed by (class, other, term), the pair and the column: difference (class minus other), se, t, df
+        Indexed by (class, other, term), each pair of classes once and the column: difference (class minus
+        other; the class that comes first in `means` is "class"), se, t, df
         (N - K), p (two-sided), p_adjusted (if adjusted), low, high, Cohen's d and its limits d_low and
         d_high, which are not adjusted.
     """

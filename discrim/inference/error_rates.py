@@ -311,6 +311,8 @@ def posterior_error_rate(
 ) -> ErrorRateEstimate:
     """Estimate the error rate from posterior probabilities (see the module docstring), without an interval.
 
+    Rows are assigned to the class with the largest posterior.
+
     Parameters
     ----------
     posteriors : (n, K) float
@@ -936,7 +938,7 @@ def accuracy(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     Returns
     -------
     Estimate
-        One minus the error rate of `error_rate_from_counts`; NaN without rows.
+        One minus the error rate of `error_rate_from_counts` and its limits; NaN without rows.
 
     Examples
     --------
@@ -975,8 +977,8 @@ def kappa(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     Returns
     -------
     Estimate
-        All values are NaN if chance agreement is 1; the limits are NaN if the standard error is zero and
-        kappa is not 1.
+        All values are NaN if chance agreement is 1 or there are no rows; the limits are NaN if the standard
+        error is zero and kappa is not 1.
 
     Examples
     --------

@@ -199,7 +199,7 @@ def trace_square_of_any_rows(traces: ScatterTraces, fourth_powers: Floats, count
 
 
 def _normal_test(name: str, z: float, assumes: str) -> TestResult:
-    """Return a one-sided test with a standard normal statistic that is large under the alternative."""
+    """Return a one-sided test with a standard normal statistic `z` that is large under the alternative."""
     p = float(normal_sf(z))
     return TestResult(name, z, (), p, assumes, {"normal": (z, np.nan, np.nan, p)}, (("z", z),))
 
@@ -277,6 +277,8 @@ def largest_covariance_difference(
     deviations: list[Floats], weights: list[Floats | None]
 ) -> LargestDifference:
     """Find the covariance element that differs most between two classes, relative to its variance.
+
+    Covariances have the divisor n_k (the sum of the weights), see the module docstring.
 
     Parameters
     ----------
@@ -369,6 +371,7 @@ def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: st
     Returns
     -------
     TestResult
+        The p-value is the upper tail of the Gumbel limit in the module docstring.
     """
     p = n_columns
     x = statistic - 4 * np.log(p) + np.log(np.log(p))
@@ -387,7 +390,8 @@ def cai_liu_xia_covariance_test(statistic: float, n_columns: int, pair_label: st
 def dempster_test(moments: ClassMoments) -> TestResult:
     """Compute Dempster's test of equal class means.
 
-    The moments, by class or pooled, must contain scatters or roots.
+    The moments, by class or pooled, must contain scatters or roots. The statistic is the F of the module
+    docstring, with estimated degrees of freedom q r and nu r.
     """
     unit = moments.common_unit
     nu = moments.total - moments.n_classes
@@ -544,8 +548,8 @@ def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestR
 def cai_liu_xia_mean_test(moments: ClassMoments) -> TestResult:
     """Compute Cai, Liu and Xia's test of equal class means, for two or more columns that vary within classes.
 
-    The statistic is the largest B_jj/s_jj: (K - 1) times the largest univariate F. Moments of any type
-    suffice.
+    The statistic is the largest B_jj/s_jj: (K - 1) times the largest univariate F. The p-value is the upper
+    tail of the Gumbel limit in the module docstring. Moments of any type suffice.
     """
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1

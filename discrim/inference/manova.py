@@ -273,7 +273,8 @@ class Hypothesis:
         Projection Z of the responses on the directions that are excluded under the hypothesis. Z'Z is the
         scatter H.
     columns : int
-        Number of columns of the tested term; more than q if some are linearly dependent.
+        Number of columns of the tested term, or of linear combinations; more than q if some are linearly
+        dependent.
     """
 
     projection: Floats
@@ -336,7 +337,8 @@ class LeastSquares:
         Parameters
         ----------
         combinations : (q, m) float
-            Coefficients of the linear combinations, in rows; the first column refers to the constant.
+            Coefficients of the linear combinations, in rows, for the columns of `x`; the first column refers
+            to the constant.
         origin : (p,) float
             Vector that is added to all rows of the responses before the test if the combinations include the
             constant.
@@ -373,7 +375,7 @@ class LeastSquares:
         return Hypothesis(self.y[:1] + self.x[:1, :1] * origin, 1)
 
     def for_response_combinations(self, weights: Floats) -> LeastSquares:
-        """Return the model for d linear combinations of the responses, with coefficients (p, d)."""
+        """Return the model for d linear combinations of the responses, with coefficients `weights` (p, d)."""
         error = scipy.linalg.qr(self.error_root @ weights, mode="r", check_finite=False)[0]
         return replace(self, y=self.y @ weights, error_root=error[: weights.shape[1]])
 
@@ -409,8 +411,8 @@ class LeastSquares:
     def dependent_responses(self) -> list[Dependency]:
         """Return responses with residuals that are zero or combinations of earlier responses' residuals.
 
-        Zero is relative to the length of the centred response, up to `RANK_TOLERANCE`. Whether the responses
-        separate classes is not determined.
+        They are in the order of the responses. Zero is relative to the length of the centred response, up to
+        `RANK_TOLERANCE`. `separates_classes` is not determined.
         """
         column_norms = np.sqrt((self.y[1:] ** 2).sum(axis=0))
         dependencies: list[Dependency] = []
@@ -519,6 +521,7 @@ def orthonormal_bases(x: Floats, groups: Sequence[Sequence[int] | range]) -> lis
 
 
 Statistic = Literal["pillai", "wilks", "hotelling-lawley", "roy"]
+"""Options of the multivariate statistic, see `STATISTICS`."""
 
 STATISTICS: dict[Statistic, str] = {
     "pillai": "Pillai's trace",

@@ -118,9 +118,11 @@ def distance_table(
     Parameters
     ----------
     moments : ClassMoments
-        Counts, means and scatters of the classes in all p + q columns.
+        Counts, means and scatters of the classes in all columns, the q covariates first.
     covariance : Covariance
-        Pooled, unbiased within-class covariance of all p + q columns, in the coordinates of the moments.
+        Pooled, unbiased within-class covariance in the coordinates of the moments; with covariates a
+        `ConditionalCovariance`, of the other columns given the covariates, which yields the distances of
+        adjusted means.
     nu : float
         Degrees of freedom of the covariance: N - K, or N - K - q for means adjusted for q covariates.
     classes : pandas.Index
@@ -284,7 +286,8 @@ def distance_quantiles(
         Degrees of freedom v of the covariance, whose divisor is v. None stands for the chi-square
         distribution of distances under a known mean and covariance.
     n_fitted : float, optional
-        For rows that are not in the fit: number m of rows of the class in the fit.
+        For rows that are not in the fit: number m of rows of the class in the fit; ignored if `df` is None.
+        By default the rows are all n rows of the class in the fit.
     level : float
         Probability that one ordered distance lies within its limits. The limits are pointwise: all distances
         together lie within them with a smaller probability.

@@ -54,7 +54,8 @@ class ComparedLosses:
         Positions of the candidate with the smallest mean (the first one if tied), and of the chosen
         candidate.
     worse_than_prior : bool
-        Whether every candidate has a larger loss than the class proportions alone.
+        Whether every candidate has a larger loss than the class proportions alone; false if their losses are
+        not known.
     """
 
     means: Floats
@@ -78,7 +79,7 @@ def compare_losses(
     losses : (C, m) float
         Losses of the candidates on m rows, the simplest candidate first.
     test_rows : EvaluatedRows
-        Classes, weights and groups of the m rows.
+        Classes, weights, prior and groups of the m rows.
     select : {"1se", "min"}
         "min" chooses the smallest mean loss (the simplest one if tied), "1se" the simplest candidate whose
         difference from it is at most one standard error of the difference.

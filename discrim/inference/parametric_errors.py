@@ -177,7 +177,8 @@ def two_class_error_rate(
     Returns
     -------
     ErrorRateEstimate
-        Without numbers of rows. Errors are raised as in `two_class_errors`.
+        `wrong` and `total` are NaN. The standard error reflects the sampling variation of the distance only.
+        Errors are raised as in `two_class_errors`.
     """
     cost_matrix = 1.0 - np.eye(2) if costs is None else costs
     regret = np.array([cost_matrix[0, 1] - cost_matrix[0, 0], cost_matrix[1, 0] - cost_matrix[1, 1]])
@@ -292,7 +293,7 @@ def multiclass_error_rate(
     Returns
     -------
     ErrorRateEstimate
-        Without numbers of rows.
+        `wrong` and `total` are NaN.
 
     Raises
     ------

@@ -505,7 +505,10 @@ class LabelPermutation:
         return np.asarray(shuffled[self.units])
 
     def iter_labellings(self) -> Iterator[Codes]:
-        """Yield the classes (m,) of the rows for each distinct labelling, including the observed one."""
+        """Yield the classes (m,) of the rows for each distinct labelling, including the observed one.
+
+        Check `log_n_labellings` first; the labellings within each block are stored.
+        """
         members = [np.flatnonzero(self.blocks == block) for block in range(int(self.blocks.max()) + 1)]
         orders_by_block = [list(_distinct_permutations(self.labels[rows].tolist())) for rows in members]
         labels = np.empty_like(self.labels)

@@ -44,6 +44,8 @@ from discrim.core.numerics.arrays import Codes, Floats
 from discrim.inference.error_rates import exact_interval
 
 SampledRule = Literal["lda", "diagonal", "qda"]
+"""Rule with a pooled covariance, with pooled variances only, or with a covariance for each class."""
+
 RULES: tuple[SampledRule, ...] = get_args(SampledRule)
 """Rules whose expected error can be simulated."""
 
@@ -128,7 +130,7 @@ def expected_error(rule: SampledRule, n: int, setting: Setting) -> tuple[float, 
     rule : {"lda", "diagonal", "qda"}
         The rule.
     n : int
-        Number of rows of each class.
+        Number of rows of each class, at least `min_rows_per_class`.
     setting : Setting
         Distribution of the classes and size of the simulation.
 

@@ -140,11 +140,12 @@ class SelectedColumns:
         Parameters
         ----------
         columns : (g,) int
-            Positions of the columns of the term.
+            Positions of the columns of the term, none of them chosen.
 
         Returns
         -------
         bool
+            True also if a column is constant within classes.
         """
         if self._is_constant[columns].any():
             return True
@@ -210,6 +211,7 @@ class SelectedColumns:
         Returns
         -------
         list of PartialTest
+            In the order of the terms.
         """
         if not terms:
             return []
