@@ -383,7 +383,7 @@ class EvaluatedRows:
     def row_weights(self) -> Floats:
         """Return the weight (m,) of each row in a mean, not normalized.
 
-        With a prior it is the frequency weight times prior_k N / n_k, with N rows of which n_k are of class k.
+        With a prior it is the frequency weight times prior_k N / n_k, with n_k of the N rows in class k.
         """
         if self.prior is None:
             return self.weights

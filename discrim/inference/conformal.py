@@ -62,7 +62,8 @@ def nonconformity_scores(scores: Floats, score: SetScore, class_fractions: Float
     Returns
     -------
     (m, K) float
-        NaN in all classes for a row with a missing score; infinite in all classes for a row with -inf in all.
+        NaN in all classes for a row with a missing score; infinite in all classes for a row with -inf in all,
+        and infinite for "aps" where s is 1, for example for the least probable class by default.
 
     Examples
     --------

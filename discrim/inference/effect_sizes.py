@@ -57,8 +57,8 @@ def f_noncentrality_limits(f: Any, df1: Any, df2: Any, level: float) -> tuple[Fl
     Returns
     -------
     low, high : ndarray of float
-        In the broadcast shape; infinite for an infinite F, NaN if F or its degrees of freedom are missing or
-        not positive.
+        In the broadcast shape; infinite for an infinite F, otherwise NaN if F or its degrees of freedom are
+        missing or degrees of freedom are not positive.
 
     Examples
     --------
@@ -93,7 +93,8 @@ def t_noncentrality_limits(t: Any, df: float, level: float) -> tuple[Floats, Flo
     Returns
     -------
     low, high : ndarray of float
-        In the shape of `t`; t itself if it is infinite, NaN if it is missing or `df` is not positive.
+        In the shape of `t`; t itself if it is infinite, otherwise NaN if it is missing or `df` is not
+        positive.
     """
     check_level(level)
 
