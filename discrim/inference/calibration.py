@@ -347,7 +347,7 @@ def brier_decomposition(
 
 
 MAX_SQUARED_LOSS = 1e100
-"""Loss above which losses are divided by the largest one before they are squared."""
+"""Largest absolute loss that is squared as it is; larger losses are first divided by the largest one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

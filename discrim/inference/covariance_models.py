@@ -78,7 +78,7 @@ MIN_SERIES_HALF_DF = 1e7
 """Half the degrees of freedom above which the cumulant function is computed by a series."""
 
 MIN_POSITIVE = 1e-300
-"""Smallest tail probability of which a logarithm is taken."""
+"""Smallest tail probability of which a logarithm is taken; it replaces smaller ones."""
 
 
 def likelihood_ratio_test(llf_common: float, llf_separate: float, df: float) -> TestResult:
@@ -297,10 +297,14 @@ MAX_INNER_STEPS = 60
 """Maximum number of conjugate gradient iterations for one Newton step."""
 
 ROUGH_GAIN = 1e-5
-"""Expected gain in log-likelihood per row at which searches from different starts are compared."""
+"""Decrease of the objective, twice the gain in log-likelihood per row, that counts in rough searches.
+
+Searches from different starts are compared if the next step is expected to gain less, and a pair of axes is
+rotated only if it gains more.
+"""
 
 FINE_GAIN = 1e-14
-"""Expected gain in log-likelihood per row at which a fit ends."""
+"""Expected decrease of the objective, twice the gain in log-likelihood per row, at which a fit ends."""
 
 CANDIDATE_ANGLES = np.arange(1, 8) * np.pi / 16
 """Rotations of a pair of axes, in radians, that are tried after convergence; pi/2 exchanges the two."""

@@ -54,10 +54,10 @@ Metric = Literal[
 """Metrics, see `pairwise_distances`."""
 
 STATISTIC_TOLERANCE = 1e-8
-"""Relative difference up to which two statistics count as equal, the value of R's vegan."""
+"""Relative difference up to which two statistics, or squared distances, count as equal; R's vegan's value."""
 
 ZERO_TOLERANCE = 1e-12
-"""Eigenvalue, relative to the largest one, that counts as zero."""
+"""Relative size of eigenvalues, sums of squares and scaled distances that counts as zero."""
 
 N_SQUARE_ARRAYS = 5
 """Number of n by n arrays in memory while distances are converted to products."""

@@ -147,7 +147,8 @@ def log_odds_covariance(
     It is the matrix V for which (1, x) V_kl (1, y)' is the covariance of log odds k at x and l at y. For rows
     (1, x) let M_k = x - m_k and C_k = x - (m_0 + m_k)/2 in whitened columns and d_k = m_k - m_0. The
     covariance of log odds k and l is [k = l] M_k'M_k/n_k + M_0'M_0/n_0 + (d_k'd_l C_k'C_l + C_k'd_l
-    d_k'C_l)/nu.
+    d_k'C_l)/nu; for a diagonal covariance the last term is 2 C_k' diag(d_k d_l) C_l/nu. An estimated prior
+    adds [k = l]/n_k + 1/n_0 to the covariances of the intercepts.
 
     Parameters
     ----------

@@ -348,6 +348,7 @@ _EXCESS_SIMULATIONS: dict[SampledRule, Callable[[np.random.Generator, int, Setti
     "diagonal": _draw_diagonal_excess,
     "qda": _draw_qda_excess,
 }
+"""Functions that draw differences of error indicators, by rule; see `_draw_lda_excess`."""
 
 
 def required_training_rows(rule: SampledRule, error: float, setting: Setting) -> int | None:

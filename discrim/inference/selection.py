@@ -79,7 +79,7 @@ class CriterionValue(NamedTuple):
 
 
 PAIR_CRITERIA = ("mahalanobis", "maxminf")
-"""Criteria that are determined by one pair of classes."""
+"""Criteria whose value is that of one pair of classes, the closest one."""
 
 MINIMIZED_CRITERIA = ("wilks", "minresid")
 """Criteria for which smaller values are better."""
