@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -683,7 +684,7 @@ class DesignRows:
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
         """Iterate over the blocks of one chunk; errors name its file."""
-        with add_path_to_errors(chunk.path):
+        with nullcontext() if chunk.path is None else add_path_to_errors(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
@@ -901,11 +902,17 @@ def design_without_rows(
     )
 
 
+@dataclass(slots=True)
 class _RowBuffer:
-    """Buffer for the used rows of a block with dropped rows, which is reused for the next block."""
+    """Buffer for the used rows of a block with dropped rows, which is reused for the next block.
 
-    def __init__(self) -> None:
-        self._values = np.empty(0)
+    Attributes
+    ----------
+    values : (m,) float64 array
+        The memory, replaced by a larger one if a block needs more.
+    """
+
+    values: NDArray[np.float64] = field(default_factory=partial(np.empty, 0))
 
     def select(self, columns: NDArray[np.float64], used_mask: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Copy the used rows of a block into the buffer.
@@ -923,9 +930,9 @@ class _RowBuffer:
         """
         stops = np.flatnonzero(~used_mask).tolist()
         shape = len(columns), len(used_mask) - len(stops)
-        if self._values.size < math.prod(shape):
-            self._values = np.empty(columns.size)
-        out = self._values[: math.prod(shape)].reshape(shape)
+        if self.values.size < math.prod(shape):
+            self.values = np.empty(columns.size)
+        out = self.values[: math.prod(shape)].reshape(shape)
         if len(stops) * MIN_ROWS_PER_DROPPED_ROW > len(used_mask):
             return np.compress(used_mask, columns, axis=1, out=out)
         start = 0
