@@ -26,20 +26,23 @@ def tally_available_values(design_rows: DesignRows, plan: ColumnPlan) -> tuple[C
     """Compute diagonal moments and the tally, each column from the rows with a class and a value in it.
 
     One pass finds groups of columns that are missing in the same rows, and one pass is made for each group.
+    Rows with a missing weight are not used.
 
     Parameters
     ----------
     design_rows : DesignRows
-        Rows with p columns, some of which may be missing.
+        Rows with p columns and K classes; values, classes and weights may be missing.
     plan : ColumnPlan
-        The families of the p columns.
+        The families of the p columns, none of which may be a count.
 
     Returns
     -------
     moments : ClassMoments
-        Means and sums of squares (K, p); its counts include all rows with a class.
+        Moments of scatter type "diagonal" (K, p), each column from its own rows; `counts` and `rows` (K,) are
+        of all rows with a class.
     tally : Tally
-        Its `available` (K, p) has the count of each class and column.
+        Statistics of the other families. `available` (K, p) is the weight of the rows that have a value, by
+        class and column.
     """
     design_rows = design_rows.with_classes()
     k = len(design_rows.design.levels)
@@ -70,7 +73,10 @@ def tally_available_values(design_rows: DesignRows, plan: ColumnPlan) -> tuple[C
 
 
 def _group_by_missing_rows(design_rows: DesignRows) -> list[Codes]:
-    """Group columns that are missing in the same rows; return the positions (q,) of each group."""
+    """Group columns that are missing in the same rows; return an array of positions for each group.
+
+    Columns without missing values form a group. One pass reads all rows, also those without a class.
+    """
     hashes: list[Any] = [hashlib.blake2b() for _ in design_rows.terms]
     for row_slice, x, missing in design_rows.iter_all_rows():
         if missing is None or not missing.any():
@@ -85,16 +91,18 @@ def _group_by_missing_rows(design_rows: DesignRows) -> list[Codes]:
 
 
 def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
-    """Copy the tally of some columns into the tally of all columns.
+    """Copy the level counts and the values of some columns into the tally of all columns.
+
+    `sums` and `available` are not copied.
 
     Parameters
     ----------
     tally : Tally
         Tally of all columns, which is changed.
     group_tally : Tally
-        Tally of the columns at `columns`.
+        Tally of the columns at `columns`, in this order.
     columns : (q,) int
-        Positions of these columns.
+        Increasing positions of these q columns in `tally`.
     """
     for i, j in enumerate(columns[group_tally.plan.categorical_positions].tolist()):
         tally.tables[tally.plan.categorical_positions.tolist().index(j)] = group_tally.tables[i]
@@ -103,7 +111,10 @@ def _copy_group_tally(tally: Tally, group_tally: Tally, columns: Codes) -> None:
 
 
 def select_present_classes(tally: Tally, classes: Sequence[Any], design_rows: DesignRows) -> Tally:
-    """Return the part of a tally of `classes` for the classes that remain in the design of the rows."""
+    """Return the part of a tally of `classes` for the classes that remain in the design of the rows.
+
+    `classes` are the labels of the rows of the tally. If all of them remain, the tally itself is returned.
+    """
     present = design_rows.design.levels
     return tally if len(present) == len(classes) else tally.classes(np.array([*map(classes.index, present)]))
 
@@ -111,32 +122,38 @@ def select_present_classes(tally: Tally, classes: Sequence[Any], design_rows: De
 def usable_available_rows(
     design_rows: DesignRows, plan: ColumnPlan, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Return all rows with a class, without constant columns, and their moments and tally.
+    """Return rows that a fit uses with missing="available", and the moments and tally of these rows.
+
+    Empty classes and columns that are constant over all rows are dropped with a warning.
 
     Parameters
     ----------
     design_rows : DesignRows
-        The rows.
+        The rows; its design is a `level_design`.
     plan : ColumnPlan
         The families of the columns.
     na_action : {"drop", "raise"}
-        Only "drop" is supported.
+        "raise" is a DataError, because rows with missing values are used.
 
     Returns
     -------
     design_rows : DesignRows
-        Rows without empty classes and constant columns.
+        Rows without empty classes and constant columns, which include rows with missing values; `dropped` is
+        the number of rows without a class.
     moments : ClassMoments
-        Diagonal moments of the columns from the rows that have a value.
+        Diagonal moments of the remaining columns, each from the rows that have a value.
     tally : Tally
-        Tally of the columns from the rows that have a value.
+        Tally of the remaining columns, each from the rows that have a value.
 
     Raises
     ------
     NotSupportedError
         There are columns of counts.
     DataError
-        There are no rows with a class, or a column has no value in a class.
+        `na_action` is "raise", there are no rows with a class and a weight or only one class, or a column has
+        no value in a class.
+    CollinearError
+        Every column is constant.
     """
     reading.check_word("na_action", na_action, NaAction)
     if na_action == "raise":

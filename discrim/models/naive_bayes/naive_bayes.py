@@ -54,9 +54,12 @@ AVAILABLE_NEEDS_ROWS = NeedsRows(
     "observed.",
     "Leave out missing=",
 )
+"""Message and hint of the error for `missing="available"` with `moments=`."""
+
 KERNELS_NEED_ROWS = NeedsRows(
     "Kernel densities require the rows; moments do not determine them.", "Leave out kernel="
 )
+"""Message and hint of the error for `kernel=` with `moments=`."""
 
 SUGGESTED_SMOOTHING = 1e-9
 """Value of `smoothing` that hints suggest: the default of scikit-learn's `var_smoothing`."""
@@ -65,11 +68,14 @@ N_DENSITY_VALUES = 512
 """Number of values at which `density` evaluates a column by default."""
 
 DENSITY_GRID_MARGIN = 3.0
-"""Distance from the extreme rows or means to the ends of the default grid, in bandwidths or SDs."""
+"""Distance of the ends of the default grid of `density` from the extreme values of each class.
+
+In bandwidths from the extreme rows for kernel densities, in standard deviations from the mean for normal.
+"""
 
 
 def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
-    """Return the levels of each categorical column, by term; a boolean column has (False, True)."""
+    """Return the tuple of levels of each categorical column, by term; a boolean column has (False, True)."""
     levels_by_position = term_levels(fit.design_rows.design)
     return {
         fit.terms[j]: levels_by_position[j] or (False, True)
@@ -78,7 +84,11 @@ def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
 
 
 def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
-    """Refit to rows and return the rule; None if a density does not exist or no column varies."""
+    """Return the rule of a refit to rows, under the prior of the fit; None if a density does not exist.
+
+    If `design_rows.uses_incomplete_rows`, constant columns are left out of the refit, and the result is also
+    None if no column varies. The rule accepts all columns of `design_rows` in any case.
+    """
     moments, tally = _tally_rows(fit, design_rows)
     keep = np.arange(moments.n_columns)
     if design_rows.uses_incomplete_rows:
@@ -94,21 +104,21 @@ def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rul
 
 
 def _tally_rows(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> tuple[ClassMoments, Tally]:
-    """Compute the moments and the tally of rows, which may lack columns of the fit.
+    """Compute the moments and the tally of rows, with the families and options of a fit.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
     design_rows : DesignRows
-        The rows.
+        Rows with the classes of the fit and all or some of its columns.
 
     Returns
     -------
     moments : ClassMoments
-        Diagonal class moments of the columns.
+        Diagonal class moments of the columns of `design_rows`.
     tally : Tally
-        Tally of the columns that are not normal.
+        Tally of the same columns; it has `available` only if `design_rows.uses_incomplete_rows`.
     """
     positions = np.array([fit.terms.get_loc(term) for term in design_rows.terms], dtype=np.intp)
     plan = fit.estimates.plan.columns(positions)
@@ -124,9 +134,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     Attributes
     ----------
     covs : dict of class to DataFrame
-        Diagonal covariance of each class, if every column is normal.
+        Diagonal covariance of each class; NotSupportedError unless every column is normal.
     logdet : Series by class
-        Log-determinants of the covariances.
+        Natural log-determinants of `covs`, under the same condition.
     smoothing, laplace : float
         Options of the fit.
     llf, aic, bic : float
@@ -134,7 +144,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         evaluated at the probabilities of the fit and at variances with divisor n_k, smoothed if the fit is
         smoothed. Not defined for fits with kernel densities.
     df_model : int
-        Number of free parameters.
+        Number of free parameters of the densities and, if the prior is the class proportions, of the prior.
+        Not defined for fits with kernel densities.
     """
 
     _fit: FittedModel[NaiveBayesFit]
@@ -156,9 +167,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     @property
     @with_display_formats(every="count")
     def available(self) -> pd.DataFrame:
-        """Number of rows, or their weight, that have a value of each column, by class.
+        """Number of rows, or their weight, to which each column is fitted, by class.
 
-        Shape: classes by columns. Each column is fitted to these rows.
+        Shape: classes by columns; integers if all are whole. With missing="available" these are the rows with
+        a value of the column; otherwise every column has the class counts.
         """
         available = self._fit.estimates.available
         counts = self._fit.counts[:, None] if available is None else available
@@ -178,7 +190,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def sds(self) -> pd.DataFrame:
         """Standard deviations of the normal columns within classes, smoothing included.
 
-        Shape: classes by normal columns.
+        Shape: classes by normal columns. The divisor of the variances follows `method=`.
         """
         normal = self._fit.estimates.normal
         sds = None if normal is None else [c.sd / normal.moments.scale for c in normal.covariances]
@@ -188,7 +200,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def tables(self) -> dict[str, pd.DataFrame]:
         """P(level | class) of each categorical column, Laplace's correction included.
 
-        Dict of column to DataFrame, classes by levels.
+        Dict of column to DataFrame, classes by levels; empty without categorical columns.
         """
         tables = self._fit.estimates.tables
         probabilities = () if tables is None else tables.probabilities()
@@ -201,7 +213,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def bandwidths(self) -> pd.DataFrame:
         """Bandwidths of the kernel densities, classes by columns with kernel densities.
 
-        Standard deviations of the kernels.
+        They are the standard deviations of the kernels, in the units of the columns.
         """
         terms = self.terms[self._fit.estimates.plan.kernel_positions]
         kernels = self._fit.estimates.kernels
@@ -209,7 +221,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @property
     def multinomial(self) -> pd.DataFrame:
-        """Probabilities of the columns of counts by class; they sum to one.
+        """Probabilities of the columns of counts, Laplace's correction included; each class sums to one.
 
         Shape: classes by columns of counts.
         """
@@ -237,11 +249,12 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Returns
         -------
         DataFrame, values by classes
+            Densities, not multiplied by the prior. The index has the values and the name of the column.
 
         Raises
         ------
         DataError
-            The column is unknown or has no density, or a value is not a number.
+            The column is unknown, categorical or a count, or a value is not a number.
         """
         plan = self._fit.estimates.plan
         numeric = self.terms[np.sort(np.concatenate([plan.normal_positions, plan.kernel_positions]))]
@@ -269,12 +282,15 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernel_densities(self, term: str) -> tuple[Any, ...]:
-        """Return the kernel densities of a column, one for each class; empty if no column has one."""
+        """Return the kernel densities of a column, one for each class; empty if the fit has none at all.
+
+        KeyError is raised if only other columns have kernel densities.
+        """
         kernels = self._fit.estimates.kernels
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
 
     def _density_grid(self, term: str) -> Floats:
-        """Return evenly spaced values (m,) that cover the densities of a column in all classes."""
+        """Return `N_DENSITY_VALUES` evenly spaced values that cover a column's densities in all classes."""
         if term in self.normal_terms:
             low = high = self.means[term].to_numpy()
             width = self.sds[term].to_numpy()
@@ -289,7 +305,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         )
 
     def _require_complete_numbers(self) -> None:
-        """Raise NotSupportedError if a column is categorical or fitted to some of the rows."""
+        """Raise NotSupportedError for `group_summary()` unless all columns are numeric and the rows complete.
+
+        It is also raised if the fit does not have its rows.
+        """
         if len(self._levels_by_term):
             raise NotSupportedError(
                 f"group_summary() requires numeric columns, but {reading.join_labels(self._levels_by_term)} "
@@ -306,7 +325,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         super()._require_complete_numbers()
 
     def _require_covariances(self, method: str) -> None:
-        """Raise NotSupportedError for a method that requires all columns to be normal."""
+        """Raise NotSupportedError with the name `method`, which starts the message, unless all are normal."""
         if not self._fit.estimates.is_normal:
             non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(
@@ -325,9 +344,9 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Returns
         -------
         DataFrame
-            class, term, and the parameters of the term: mean and sd (including the smoothing) for normal
-            columns, level and probability for categorical columns and counts, and bandwidth for kernel
-            densities.
+            Columns class, term, and the parameters of the term: mean and sd (including the smoothing) for
+            normal columns, bandwidth for kernel densities, probability for counts, and level and probability
+            for categorical columns. Columns of parameters that a term does not have are NaN.
         """
         tables = []
         for names, frames in (
@@ -356,7 +375,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         ----------
         columns : Index
             Columns of the tables.
-        label_name : str
+        label_name : {"term", "level"}
             Name of the result's column with the labels in `columns`.
         value_names : tuple of str
             Names of the result's columns with the values, one for each table.
@@ -366,7 +385,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         Returns
         -------
         DataFrame
-            One row for each class and column: "class", the label, and the value in each table.
+            One row for each class and column, the columns of a class together: "class", `label_name`, and the
+            value in each table.
         """
         index = pd.MultiIndex.from_product([self.classes, columns], names=["class", label_name])
         values = {
@@ -377,16 +397,19 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, smoothing and laplace."""
+        """One-row table of the fit: sizes, criteria (NaN if not defined), smoothing and laplace."""
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
     def _is_plane(self) -> bool:
-        """Return whether the rule can be drawn over pairs of columns, which have to be numeric."""
+        """Return whether the formula reads exactly two columns, both numeric: a plane then shows the rule."""
         return super()._is_plane() and not self._levels_by_term
 
 
 class NaiveBayesOptions(NamedTuple):
-    """Options of `naive_bayes` before their validation."""
+    """Options of `naive_bayes` as the user passed them, before they are validated.
+
+    Only `missing` has been validated; it is "available", or None for "drop".
+    """
 
     kernel: Any
     bandwidth: Any
@@ -568,28 +591,34 @@ def naive_bayes(
 def _tally_usable_rows(
     design_rows: DesignRows, options: NaiveBayesOptions, na_action: NaAction
 ) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Compute the statistics of the rows that naive Bayes requires.
+    """Validate the options and compute the statistics of the rows that naive Bayes requires.
 
-    Rows with missing values are dropped (unless the option `missing` keeps them), and so are empty classes
-    and constant columns.
+    Rows with missing values are dropped (unless the option `missing` is "available"), and, with a warning,
+    empty classes and columns that are constant over all rows. Constant counts are kept.
 
     Parameters
     ----------
     design_rows : DesignRows
-        The rows. In the result a categorical predictor is one column of level positions.
+        The rows.
     options : NaiveBayesOptions
         Options of `naive_bayes`.
     na_action : {"drop", "raise"}
-        Treatment of rows with a missing value.
+        Treatment of rows with a missing value; "raise" is a DataError if there is one.
 
     Returns
     -------
     design_rows : DesignRows
-        Rows without empty classes and constant columns.
+        Rows without empty classes and dropped columns; a categorical predictor is one column of level
+        positions 0, 1, ...
     moments : ClassMoments
-        Diagonal class moments of the columns.
+        Diagonal class moments of all remaining columns, whatever their family.
     tally : Tally
-        Counts of levels, sums and values of the columns that are not normal.
+        Counts of levels, sums and values of the remaining columns that are not normal, and their plan.
+
+    Raises
+    ------
+    DataError, CollinearError, NotSupportedError
+        For the reasons that `naive_bayes` documents, except densities that do not exist.
     """
     design_rows = replace(design_rows, design=level_design(design_rows.design))
     plan = _read_plan(design_rows, options)
@@ -612,7 +641,9 @@ def _tally_usable_rows(
 
 
 def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[DesignRows, ClassMoments, Tally]:
-    """Return the design, the class moments and the tally that `moments=` of the user contains.
+    """Return the design, the class moments and the tally that the user passed as `moments=`.
+
+    Empty classes and constant columns except counts are dropped with a warning.
 
     Parameters
     ----------
@@ -624,7 +655,7 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
     Returns
     -------
     design_rows : DesignRows
-        The design, without rows.
+        The design, without rows; a categorical predictor is one column of level positions.
     moments : ClassMoments
         Diagonal class moments of its columns.
     tally : Tally
@@ -633,7 +664,9 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
     Raises
     ------
     NotSupportedError
-        The options require rows, or the moments lack counts of levels.
+        The options require rows, or the moments lack variances or counts of levels.
+    DataError
+        An option is not valid, or a column of counts has negative values.
     """
     kernel = options.kernel
     has_kernels = bool(kernel) if isinstance(kernel, bool | np.bool_ | str | list | tuple) else True
@@ -679,22 +712,22 @@ def _tally_from_moments(sample: Sample, options: NaiveBayesOptions) -> tuple[Des
 def _moments_with_level_columns(
     user_moments: Moments, terms: tuple[str, ...], categorical_terms: tuple[str, ...]
 ) -> ClassMoments:
-    """Return diagonal moments in which each category is one column of level positions.
+    """Return diagonal moments in which each category is one column of level positions 0, 1, ...
 
     Parameters
     ----------
     user_moments : Moments
         Moments with numeric columns and counts of levels.
     terms : tuple of str
-        Columns of the result, p.
+        Columns of the result, in order.
     categorical_terms : tuple of str
-        The categorical columns among them.
+        The categorical columns among them, in the order of the tables of level counts.
 
     Returns
     -------
     ClassMoments
         Numeric columns are copied from `user_moments`; categorical ones are computed from the counts of
-        levels.
+        levels, with scale 1.
     """
     moments = reduce_moments(user_moments._moments, "diagonal")
     user_terms = user_moments._design.terms
@@ -724,13 +757,14 @@ def _raise_if_negative_counts(
     Parameters
     ----------
     user_moments : Moments
-        The moments, with a flag for each column with negative values.
+        The moments, with a flag for each column with negative values. Moments of published statistics have
+        no flags; their class means are checked.
     plan : ColumnPlan
-        The families of the columns.
+        The families of the columns of `design_rows`.
     design_rows : DesignRows
         The design, for names.
     moments : ClassMoments
-        Diagonal moments of the columns of `design_rows`.
+        Diagonal moments of the columns of `design_rows`, whose means select the class in the message.
     """
     has_negative_mean = user_moments._moments.class_means < 0
     for j in plan.count_positions.tolist():
@@ -753,7 +787,8 @@ def _raise_if_negative_counts(
 def _read_plan(design_rows: DesignRows, options: NaiveBayesOptions) -> ColumnPlan:
     """Validate the options and assign each column to its family: normal, categorical, kernel or count.
 
-    The design of the rows is a `level_design`, in which a categorical column has positions of levels.
+    The design of the rows is a `level_design`, in which a categorical column has positions of levels. Boolean
+    columns are categorical with two levels. DataError is raised if an option is not valid.
     """
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
@@ -790,23 +825,24 @@ def _option_positions(option: str, requested: Any, terms: list[str], families: C
 
     Parameters
     ----------
-    option : str
+    option : {"kernel", "counts"}
         Name of the option.
-    requested : bool or sequence of str
-        Its value; True stands for all columns that are still normal.
+    requested : bool, str or sequence of str
+        Its value; True stands for all columns that are still normal, False for none, a str for one name.
     terms : list of str
-        Names of the columns.
+        Names of the p columns.
     families : (p,) int
-        Families assigned so far.
+        Families assigned so far: `NORMAL`, `TABLE` or `COUNT`.
 
     Returns
     -------
     list of int, or (q,) int
+        Positions in `terms`: of names in the order of the names, for True in increasing order.
 
     Raises
     ------
     DataError
-        The value is invalid, or a name is not a numeric column.
+        The value is invalid, or a name is not a numeric column or was assigned to another option.
     """
     if isinstance(requested, bool | np.bool_):
         return np.flatnonzero((families == NORMAL) & bool(requested))
@@ -842,16 +878,22 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
     bandwidth : str, float or mapping
         The option.
     terms : list of str
-        Names of the columns.
+        Names of the p columns.
     families : (p,) int
         Families of the columns.
 
     Returns
     -------
-    rule : str
-        Rule for the bandwidths that are not fixed.
+    rule : {"nrd0", "nrd"}
+        Rule for the bandwidths that are not fixed; "nrd0" if `bandwidth` is a number or a mapping.
     bandwidths : (p,) float64
-        Fixed bandwidth of each column; 0 for columns that follow the rule.
+        Fixed bandwidth of each column; 0 for columns that follow the rule or have no kernel density.
+
+    Raises
+    ------
+    DataError
+        `bandwidth` is not valid, names a column without a kernel density, or is not the default although no
+        column has a kernel density.
     """
     fixed_bandwidths = np.zeros(len(terms))
     kernels = [terms[j] for j in np.flatnonzero(families == KERNEL)]
@@ -886,9 +928,9 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
     Parameters
     ----------
     moments : ClassMoments
-        Diagonal class moments of the columns.
+        Diagonal class moments of all columns.
     tally : Tally
-        Counts of levels, sums and values of the columns that are not normal.
+        Sums of counts, observed weights of columns if values are missing, and the plan of the columns.
     design_rows : DesignRows
         The design, for names.
     """
@@ -923,7 +965,10 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
 
 
 def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
-    """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density."""
+    """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density.
+
+    The reason is one row, one value, or weights of at most one in total.
+    """
     lacking = fit.without_bandwidth()
     if not lacking.any():
         return
@@ -964,7 +1009,10 @@ def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
 def _raise_if_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
-    """Raise CollinearError if a normal column has no variance in some class.
+    """Raise CollinearError if a normal column has no positive variance in some class.
+
+    With smoothing, it is raised if a class is too small for the divisor, or if a smoothed variance is zero or
+    infinite.
 
     Parameters
     ----------
@@ -1104,8 +1152,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         data : table or None
             New data.
         missing_policy : MissingPolicy
-            Options for missing values and unseen levels. By default missing columns are integrated out and
-            unseen levels are treated as in the fit.
+            Options for missing values and unseen levels. None means: missing columns are integrated out, and
+            unseen levels are treated according to the option `unseen` of the fit.
 
         Returns
         -------
@@ -1114,7 +1162,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         Raises
         ------
         DataError
-            A boolean column or a column of counts has other values.
+            A boolean column of the new data has other values, or a column of counts has negative values.
         """
         unseen: Unseen = (
             "missing" if (missing_policy.unseen or fit.estimates.unseen) == "missing" else "raise"
@@ -1139,17 +1187,16 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return "diagonal" if needs_only_moments else None
 
     def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; None if a density does not exist."""
+        """Return the rule of a refit to rows under the prior of the fit; None if a density does not exist."""
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeaveOneOutScorer | Floats:
-        """Return the leave-one-out scorer.
+        """Return the function that scores each row by the rule fitted without it.
 
-        With missing values and smoothing there is no closed form, and the scorer returns missing scores,
-        which
-        make the caller refit without each row.
+        With missing="available", smoothing and normal columns there is no closed form, and all scores are
+        NaN, so that the caller refits without each row; see `scores_by_refits`.
         """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
@@ -1163,7 +1210,10 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return positions
 
     def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:
-        """Return the error that explains why a refit to these rows fails; None if the reason is unknown."""
+        """Return the error that explains why a refit to these rows fails.
+
+        None if all normal and multinomial densities exist, for example if a bandwidth does not.
+        """
         try:
             _raise_if_no_density(*_tally_rows(fit, rows), rows)
         except CollinearError as error:
@@ -1187,9 +1237,10 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         Returns
         -------
         fit : FittedModel
-            The fit with the table sizes of the rows.
+            The fit with the columns and the numbers of levels of the rows. Its other estimates are those of
+            the original fit and have to be refitted.
         rows : DesignRows
-            The rows with a level design.
+            The rows with a level design, without columns that the fit does not have.
         """
         rows = replace(rows, design=level_design(rows.design))
         rows = rows.select_columns([j for j, term in enumerate(rows.terms) if term in fit.terms])
@@ -1201,5 +1252,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name.
+
+        Only fits with missing="available" store `available`.
+        """
         return {"available": (k, p)}

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    They are the sections of the short summary, the header, standard deviations of normal columns and, with
+    missing="available", the numbers of observed values.
+    """
     brief_sections = naive_bayes_brief(results, fit)
     section_functions: Sections = {"header": _header_section, "classes": brief_sections.pop("classes")}
     if "means" in brief_sections:
@@ -34,7 +38,10 @@ def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayes
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the section functions of the short summary: classes, and densities of each family of columns."""
+    """Return the functions that create the sections of the short summary, by name, in their order.
+
+    They are the classes and one section for each family of columns that the fit has.
+    """
     plan = fit.estimates.plan
     densities: dict[str, Any] = {
         "means": (plan.normal_positions, _means_section),
@@ -115,7 +122,7 @@ def _classes_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]
 
 
 def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the means of the columns by class."""
+    """Return the section of the means of the normal columns by class."""
     if (moments := _normal_moments(fit)) is not None:
         return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
@@ -124,7 +131,7 @@ def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) 
 
 
 def _standard_deviations_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the standard deviations within classes."""
+    """Return the section of the standard deviations of the normal columns within classes."""
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
@@ -141,7 +148,7 @@ def _normal_moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
 
 
 def _tables_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the level probabilities of the categorical columns."""
+    """Return the section of the level probabilities, with a row for each categorical column and level."""
     table = pd.concat({term: probabilities.T for term, probabilities in results.tables.items()})
     note = (
         "A probability of 0 excludes the class for any other values; see laplace=."

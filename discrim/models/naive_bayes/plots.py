@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 @plot("density", "density of a column in each class, with the rows below", used_options=("columns",))
 def density(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the density of a column in each class, with a mark for each row below zero.
+    """Plot the density of one column in each class, with marks of the rows below the horizontal axis.
 
     Parameters
     ----------
-    results : FittedResults
+    results : NaiveBayesResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `columns` is a normal column or a column with kernel densities; by
+        default the first normal column, or the first with kernel densities if none is normal. `data` has the
+        rows to mark; by default the rows of the fit, if it has them.
 
     Returns
     -------
@@ -62,16 +64,18 @@ MAX_RUG_MARKS = 400
 
 
 def _draw_rug(axes: Axes, x: Floats, codes: Codes, n_classes: int, signs: Signs) -> None:
-    """Draw a mark for each row below the horizontal axis, in a strip for each class.
+    """Draw the values of the rows as marks below the horizontal axis, in a strip for each class.
+
+    The lower limit of the vertical axis is extended, and its ticks below zero are removed.
 
     Parameters
     ----------
     axes : Axes
-        The axes to draw into.
+        The axes of the densities, with a lower limit of zero.
     x : (n,) float64
-        Values of the rows.
+        Values of the rows; rows with a value that is not finite are not drawn.
     codes : (n,) int
-        Classes of the rows.
+        Classes of the rows; rows without a class (-1) are not drawn.
     n_classes : int
         Number of classes.
     signs : Signs
@@ -92,16 +96,16 @@ def _draw_rug(axes: Axes, x: Floats, codes: Codes, n_classes: int, signs: Signs)
 
 @plot("table", "shares of the levels of a column in each class", used_options=("columns",), data=False)
 def level_shares(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the shares of the levels in each class: for each level a dot per class.
+    """Plot P(level | class) of one categorical column: for each level a dot per class.
 
     Parameters
     ----------
-    results : FittedResults
+    results : NaiveBayesResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `columns` is a categorical column, by default the first.
 
     Returns
     -------
@@ -141,12 +145,14 @@ MAX_BARS = 50
 def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the cross-validated error by threshold with its standard error, and the number of columns above.
 
+    NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : ShrunkenCentroidsResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -175,12 +181,14 @@ def threshold_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
 def centroids(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot shrunken standardized differences as bars, the largest first, in a strip for each class.
 
+    At most `MAX_BARS` columns are drawn, and empty axes with a title if no column survives.
+
     Parameters
     ----------
-    results : FittedResults
+    results : ShrunkenCentroidsResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -209,4 +217,7 @@ NAIVE_BAYES_PLOTS = (
     spaces.ellipses,
     density,
 )
+"""Plots of `NaiveBayesResults.plot`; the first that is suitable for a fit is its default."""
+
 SHRUNKEN_CENTROIDS_PLOTS = (centroids, threshold_path, *WITH_POSTERIORS)
+"""Plots of `ShrunkenCentroidsResults.plot`; the first that is suitable for a fit is its default."""

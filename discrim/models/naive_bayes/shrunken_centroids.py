@@ -63,17 +63,24 @@ def _choose_threshold(
     design_rows : DesignRows
         The rows.
     fit : ShrunkenFit
-        A fit to these rows; its threshold is not used.
+        A fit to these rows, whose prior weights the errors of the classes; its threshold is not used.
     search : GridSearch
-        Candidate thresholds, folds and rule of the choice.
+        Candidate thresholds, or their number if there are none; folds, and rule of the choice.
 
     Returns
     -------
     threshold : float
-        The chosen threshold.
+        The largest threshold that the rule accepts: of smallest error, or within one standard error of it.
     path : DataFrame
-        A row for each threshold: threshold, error, se, genes (number of columns that survive in the fit to
-        all rows).
+        A row for each threshold. Columns: threshold, error, se, genes (number of columns that survive in the
+        fit to all rows).
+
+    Raises
+    ------
+    DataError
+        A class has one row, a fold leaves no test rows, or the candidates are not valid.
+    CollinearError
+        The model cannot be fitted without some fold.
     """
     k = fit.moments.n_classes
     raise_if_single_row_classes(fit.moments, design_rows.design.levels, "threshold=")
@@ -142,6 +149,7 @@ def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, 
 
 
 CHOICE_NEEDS_ROWS = NeedsRows("The choice of a threshold requires the rows.", "Pass threshold=")
+"""Message and hint of the error for a choice of the threshold with `moments=`."""
 
 
 @reading.with_public_errors
@@ -327,9 +335,10 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the candidate thresholds.
+        """Cross-validated errors of the candidate thresholds, one row for each.
 
-        Columns: threshold, error, se, genes (the number of columns that survive).
+        Columns: threshold, error (a proportion, classes weighted by the prior), se (its standard error) and
+        genes (the number of columns that survive in the fit to all rows).
 
         Raises
         ------
@@ -341,22 +350,19 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     def overall(self) -> pd.Series:
-        """Common mean, over all rows, by term."""
+        """Common mean m_j, over all rows and not over class means, by term."""
         estimates = self._fit.estimates
         overall = estimates.moments.origin + estimates.centre / estimates.moments.scale
         return pd.Series(overall, index=self.terms, name="overall")
 
     @property
     def sd(self) -> pd.Series:
-        """Standard deviations within classes, divisor N - K.
-
-        Indexed by term.
-        """
+        """Pooled standard deviations s_j within classes, divisor N - K, without the offset, by term."""
         return pd.Series(self._fit.estimates.sd, index=self.terms, name="sd", copy=True)
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Class means shrunken towards the mean of all rows."""
+        """Class means shrunken towards the mean of all rows, classes by terms."""
         fit = self._fit.estimates
         shift = fit.shrunken_differences() * fit.errors[:, None] * (fit.sd + fit.added)
         return pd.DataFrame(self.overall.to_numpy() + shift, index=self.classes, columns=self.terms)
@@ -390,7 +396,11 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class and term: mean, centroid, and the difference before and after shrinking."""
+        """One row for each class and term, the terms of a class together.
+
+        Columns: class, term, mean, centroid, and the standardized differences d_kj (difference) and d'_kj
+        (shrunken).
+        """
         index = class_term_index(self.classes, self.terms)
         columns = {
             "mean": self._fit.estimates.moments.class_means,
@@ -403,7 +413,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, threshold, offset, number of columns selected."""
+        """One-row table of the fit: nobs, classes, terms, threshold, offset, selected (number of columns)."""
         row = self._sizes() | {"threshold": self.threshold, "offset": self.offset}
         selected = int(self._fit.estimates.shrunken_differences().any(axis=0).sum())
         return pd.DataFrame([row | {"selected": selected}])
@@ -435,7 +445,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -445,15 +455,18 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return SHRUNKEN_CENTROIDS_PLOTS
 
     def required_moments(self, fit: FittedModel[ShrunkenFit]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows, to choose the threshold."""
+        """Return which moments a refit needs ("diagonal"); None if it needs rows, to choose the threshold."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[ShrunkenFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the threshold" if it was chosen from the rows, otherwise ""."""
         return "" if self.search is None else "the threshold"
 
     def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the threshold; None if it fails."""
+        """Return the rule of a refit under the prior of the fit; None if the model cannot be fitted.
+
+        If the threshold of the fit was chosen, it is chosen again from these rows.
+        """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = fit.estimates.refit(reading.class_moments(rows, fit.estimates.moments.scatter_type))
@@ -470,7 +483,10 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return True
 
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns `keep`; the others are integrated out."""
+        """Return the rule of the columns at positions `keep`; the others are integrated out.
+
+        `method` is not used. See `ModelSpec.marginal_rule` for the parameters.
+        """
         return estimates.rule_for_columns(log_prior, keep)
 
 
@@ -482,7 +498,10 @@ MAX_SURVIVORS = 30
 
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the errors of a choice.
+    """
     section_functions: Sections = {
         "header": _header_section,
         "classes": _classes_section,
@@ -520,7 +539,7 @@ def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[Shrunken
 
 
 def _classes_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
-    """Return the section of the classes: priors, rows and numbers of surviving columns."""
+    """Return the section of the classes: priors, rows and numbers of nonzero shrunken differences."""
     n_columns = (fit.estimates.shrunken_differences() != 0).sum(axis=1)
     table = pd.DataFrame(
         {"prior": results.prior, "n": results.counts, "columns": n_columns}, index=results.classes
@@ -535,7 +554,7 @@ def _classes_section(results: ShrunkenCentroidsResults, fit: FittedModel[Shrunke
 
 
 def _path_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
-    """Return the section of the cross-validated error by threshold."""
+    """Return the section of the cross-validated error by threshold; "*" marks the chosen threshold."""
     path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))
@@ -557,7 +576,7 @@ def _survivors_section(
     fit : FittedModel
         The fitted model.
     max_columns : int
-        Number of columns to show.
+        Largest number of columns to show; a note contains the number of the others.
 
     Returns
     -------

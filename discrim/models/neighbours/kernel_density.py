@@ -38,7 +38,7 @@ from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 DEFAULT_RELATIVE_GRID = np.geomspace(0.15, 6.0, 30)
-"""Default candidate bandwidths, relative to the bandwidth for normal classes."""
+"""Default candidate bandwidths, as multiples of the bandwidth "normal"; see `_choose_bandwidth`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,10 @@ class BandwidthSearch:
     Attributes
     ----------
     grid : tuple of float or None
-        Candidate bandwidths; None stands for `DEFAULT_RELATIVE_GRID` times the bandwidth for normal classes.
+        Candidate bandwidths, each for all classes; None stands for `DEFAULT_RELATIVE_GRID` times the
+        geometric mean over classes of the bandwidth "normal".
     select : {"likelihood", "error"}
-        Criterion of the choice.
+        Criterion of the choice, for rows left out: the largest likelihood or the smallest error.
     """
 
     grid: tuple[float, ...] | None
@@ -58,7 +59,9 @@ class BandwidthSearch:
 
 
 def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: str, is_common: bool) -> None:
-    """Raise CollinearError if the covariance of the metric is singular.
+    """Raise CollinearError if the covariance of the metric is singular, or there are too few rows for it.
+
+    The error names the first class in which it is singular, or no class if the covariance is common.
 
     Parameters
     ----------
@@ -66,8 +69,8 @@ def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows, metric: s
         Class moments with the second moments of the metric.
     design_rows : DesignRows
         The rows, for names.
-    metric : str
-        The option `metric`.
+    metric : {"mahalanobis", "diagonal", "euclidean"}
+        The option `metric`; "euclidean" is never singular.
     is_common : bool
         Whether all classes have a common covariance.
     """
@@ -103,10 +106,12 @@ def _raise_if_single_row_classes(
 ) -> None:
     """Raise DataError if the likelihood chooses the bandwidth and a class has one row or only equal rows.
 
+    A class whose weights sum to at most one counts as one row.
+
     Parameters
     ----------
     moments : ClassMoments
-        Class moments.
+        Diagonal moments of the classes.
     design_rows : DesignRows
         The rows, for labels.
     search : BandwidthSearch
@@ -152,16 +157,17 @@ def _raise_if_bandwidth_too_small(fit: KernelDensityFit, design_rows: DesignRows
 def _choose_bandwidth(
     fit: KernelDensityFit, rows: tuple[Floats, Codes, Floats | None], search: BandwidthSearch
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
-    """Choose the bandwidth with the largest likelihood or least error of left-out rows.
+    """Choose one bandwidth for all classes, with the largest likelihood or least error of left-out rows.
 
-    Rows that are equal are left out together.
+    Rows of any class that are equal are left out together. A left-out row that no kernel reaches counts as an
+    error. Of equal errors, the largest bandwidth is chosen.
 
     Parameters
     ----------
     fit : KernelDensityFit
-        A fit to the rows; its bandwidth is not used.
+        A fit to the rows; its bandwidth is not used. Its prior weights the errors of the classes.
     rows : tuple of (n, p) float64, (n,) int, (n,) float64 or None
-        Rows, classes and weights.
+        Rows, class positions and frequency weights; weights None stands for ones.
     search : BandwidthSearch
         Candidates and criterion.
 
@@ -170,13 +176,14 @@ def _choose_bandwidth(
     fit : KernelDensityFit
         The fit with the chosen bandwidth.
     path : DataFrame
-        A row for each candidate: bandwidth, error, se, llf. `attrs["equal_rows"]` is the weight of rows that
-        equal another row.
+        A row for each candidate. Columns: bandwidth, error, se (standard error of the error), and llf, the
+        log-likelihood of the left-out rows given their classes. `attrs["equal_rows"]` is the total weight of
+        rows that equal another row or have a weight above one.
 
     Raises
     ------
     DataError
-        The likelihood is zero at all candidates.
+        The likelihood is the criterion and is zero at all candidates.
     """
     x, codes, weights = rows
     typical = float(np.exp(np.log(fit.normal_radii()).mean())) * fit.typical_deviation()
@@ -225,21 +232,22 @@ def _choose_bandwidth(
 def _refit_rule(
     fit: FittedModel[KernelDensityFit], design_rows: DesignRows, search: BandwidthSearch | None = None
 ) -> KernelRule | None:
-    """Refit to other rows and return the rule.
+    """Refit to other rows and return the rule, under the prior of the fit.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
     design_rows : DesignRows
-        The rows.
+        The rows, with the classes of the fit.
     search : BandwidthSearch, optional
-        Candidates to choose from again; None keeps the bandwidth of the fit.
+        Candidates to choose from again. None keeps the bandwidth of the fit, except that the bandwidth
+        "normal" is computed from the rows.
 
     Returns
     -------
     KernelRule or None
-        None if the rows do not allow a fit.
+        None if a class is empty, the metric is singular, or no bandwidth can be chosen.
     """
     rows = gather_weighted_rows(design_rows)
     refit = fit.estimates.refit(*rows)
@@ -264,7 +272,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def bandwidth(self) -> pd.Series:
-        """Radius of the kernels of each class, in the metric.
+        """Radius r_k of the kernels of each class, in the metric; the standard deviation of normal kernels.
 
         Indexed by class.
         """
@@ -284,13 +292,13 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Error of left-out rows, and their log-likelihood given the classes, by bandwidth.
+        """Error of left-out rows, and their log-likelihood given the classes, by candidate bandwidth.
 
-        Columns: bandwidth, error, se, llf.
+        Columns: bandwidth, error (a proportion, classes weighted by the prior), se (its standard error), llf.
 
         Rows that are equal in all columns are left out together, as in the choice; the error equals
-        `error_rates(["loo"])` only if all rows differ. The number of rows, or their weight, that equal
-        another one is in `attrs["equal_rows"]`.
+        `error_rates(["loo"])` only if all rows differ. `attrs["equal_rows"]` is the number of rows that equal
+        another one, or with weights the total weight of those and of rows with a weight above one.
 
         Raises
         ------
@@ -301,7 +309,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         return stored_path(self._fit, reason, "fit without bandwidth= to have it chosen")
 
     def log_densities(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Log densities of the classes at rows.
+        """Natural logarithms of the densities f_k(x) of the classes at rows, without the prior.
 
         Parameters
         ----------
@@ -330,13 +338,16 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class: prior, rows, bandwidth."""
+        """One row for each class: class, prior, rows (number or sum of weights), bandwidth."""
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "bandwidth": self.bandwidth})
         return table.rename_axis("class").reset_index()
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, kernel, metric, covariance, bandwidth."""
+        """One-row table of the fit: nobs, classes, terms, kernel, metric, covariance, bandwidth.
+
+        covariance is "pooled" or "class"; bandwidth is NaN if the classes have different ones.
+        """
         radii = self._fit.estimates.radii
         row = {
             "kernel": self.kernel,
@@ -501,7 +512,7 @@ def kernel_density(
 
 
 def _read_bandwidth(value: Any) -> float:
-    """Validate a bandwidth of the user and return it as a float."""
+    """Validate a bandwidth of the user, a number above zero, and return it as a float."""
     alternatives = ', a dict of them by class, "normal", or None to have it chosen'
     return reading.check_number("bandwidth", value, 0, ends="()", also=alternatives)
 
@@ -535,7 +546,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     search: BandwidthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -545,26 +556,35 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return KERNEL_DENSITY_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[KernelDensityFit]) -> None:
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the bandwidth" if it was chosen from the rows, otherwise ""."""
         return "" if self.search is None else "the bandwidth"
 
     def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the bandwidth; None if it fails."""
+        """Return the rule of a refit that repeats any choice of the bandwidth.
+
+        None if a class is empty, the metric is singular, or no bandwidth can be chosen.
+        """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps the bandwidth; None if it fails."""
+        """Return the rule of a refit that keeps the bandwidth; the bandwidth "normal" is computed again.
+
+        None if a class is empty or the metric is singular.
+        """
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
-        """Return the scores (n, K) of each row by the rule fitted without it, in closed form."""
+        """Return the scores (n, K) of the rows of the fit, each by the rule fitted without it.
+
+        They are in closed form, but NaN for rows that require a refit. The bandwidth and the prior are fixed.
+        """
         x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
         return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes)
 
@@ -573,7 +593,10 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns at the positions `keep`; the others are integrated out."""
+        """Return the rule of the columns at the positions `keep`; the others are integrated out.
+
+        `method` must be "plugin". See `ModelSpec.marginal_rule` for the parameters.
+        """
         return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 
 
@@ -586,7 +609,10 @@ METRIC_TEXTS = {
 
 
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the errors of a choice.
+    """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
@@ -627,7 +653,10 @@ def _classes_section(results: KernelDensityResults, fit: FittedModel[KernelDensi
 
 
 def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
-    """Return the section of the candidate bandwidths, with left-out errors and log-likelihoods."""
+    """Return the section of the candidate bandwidths, with left-out errors and log-likelihoods.
+
+    "*" marks the chosen bandwidth.
+    """
     path = results.path
     chosen = results.bandwidth.iloc[0]
     candidates = path["bandwidth"]

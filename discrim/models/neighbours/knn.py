@@ -41,7 +41,7 @@ MAX_DEFAULT_K = 50
 
 
 def _pooled_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMoments:
-    """Compute the pooled scatter matrix for the Mahalanobis metric; raise CollinearError if it is singular.
+    """Compute the pooled scatter matrix for the Mahalanobis metric.
 
     Parameters
     ----------
@@ -53,7 +53,12 @@ def _pooled_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMome
     Returns
     -------
     ClassMoments
-        Moments of the rows, with the scatter matrix pooled over the classes.
+        Moments of the rows, with the scatter matrix within classes, pooled over the classes.
+
+    Raises
+    ------
+    CollinearError
+        There are fewer than K + p rows for K classes and p columns, or the matrix is singular.
     """
     terms = design_rows.terms
     if moments.total - moments.n_classes < len(terms):
@@ -81,16 +86,18 @@ def _pooled_moments(design_rows: DesignRows, moments: ClassMoments) -> ClassMome
 def _raise_if_metric_undefined(
     metric: str, rows: GatheredRows, points: Floats, design_rows: DesignRows
 ) -> None:
-    """Raise DataError if the metric is not defined for a row.
+    """Raise DataError if the metric is not defined for a row, such as a row of zeros for "cosine".
+
+    Metrics of binary columns require that all values are 0 or 1.
 
     Parameters
     ----------
     metric : str
-        The option `metric`.
+        The option `metric` of `knn`.
     rows : GatheredRows
-        Rows of the fit.
-    points : (n, p) float64
-        Their coordinates in the metric's space.
+        The n rows of the fit.
+    points : (n, q) float64
+        Their coordinates in the space in which distances are computed, in which columns are scaled.
     design_rows : DesignRows
         The rows, for names.
     """
@@ -131,8 +138,8 @@ MIN_COPIED_SHARE = 0.75
 MAX_SHARED_SHARE = 0.05
 """Thresholds of the warning on duplicated rows.
 
-`MIN_COPIED_SHARE` is the smallest share of rows with a copy, and `MAX_SHARED_SHARE` the largest share of
-distinct rows that occur in several classes.
+`MIN_COPIED_SHARE` is the smallest share of rows that equal another row of their class, and `MAX_SHARED_SHARE`
+the largest share of distinct pairs of row and class whose row also occurs in another class.
 """
 
 
@@ -288,20 +295,27 @@ def knn(
 
 
 def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int]:
-    """Validate `k` and `grid`; return the candidates for k in increasing order.
+    """Validate `k` and `grid`; return the candidates for k.
 
     Parameters
     ----------
     k : int or None
         The option; if it is not None, it is the only candidate.
     grid : sequence of int or None
-        Candidates of the user.
+        Candidates of the user; None stands for 1 to the smaller of `MAX_DEFAULT_K` and n - 1.
     n : int
         Number of rows.
 
     Returns
     -------
     list of int
+        In increasing order.
+
+    Raises
+    ------
+    DataError
+        k is not from 1 to n, a candidate is not from 1 to n - 1, or k has to be chosen from fewer than two
+        rows.
     """
     if k is not None:
         if not (reading.is_integer(k) and 1 <= k <= n):
@@ -324,9 +338,10 @@ def _candidate_ks(k: int | None, grid: Sequence[int] | None, n: int) -> list[int
 
 
 def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
-    """Warn if many rows have a copy and the distinct rows would choose another k.
+    """Warn if many rows have a copy in their class and the distinct rows would choose another k.
 
-    A copy of a left-out row votes for its class, which favours a small k.
+    A copy of a left-out row votes for its class, which favours a small k. No warning is issued if classes
+    have many rows in common; see `MIN_COPIED_SHARE`.
 
     Parameters
     ----------
@@ -366,7 +381,8 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
 def _candidate_table(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Return the leave-one-out error of each candidate for k, as a table with columns k, error and se.
 
-    The errors equal those of `error_rates(["loo"])` of a fit with this k.
+    The errors are proportions and equal those of `error_rates(["loo"])` of a fit with this k; se is their
+    standard error. `fit.k` is not used.
     """
     with Progress(len(fit.search.points), "choice of k") as progress:
         misclassified = fit.left_out_errors_by_class(grid, fit.prior, progress)
@@ -376,21 +392,22 @@ def _candidate_table(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
 def _refit_rule(
     fit: FittedModel[KNNFit], design_rows: DesignRows, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
-    """Refit to other rows and return the rule.
+    """Refit to other rows and return the rule, under the prior of the fit.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
     design_rows : DesignRows
-        The rows.
+        The rows; their weights are whole numbers, by which they are repeated.
     candidates : sequence of int
-        Candidates for k to choose from again; if empty, the k of the fit is used.
+        Candidates for k to choose from again, without those that are not below the number of rows; if empty,
+        the k of the fit is used.
 
     Returns
     -------
     NeighbourRule or None
-        None if the rows do not allow a fit.
+        None if there are too few rows for k, a class is empty, or distances do not exist.
     """
     chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     if not chunks:
@@ -405,13 +422,13 @@ def _refit_rule(
 
 
 class KNNResults(ClassifierResults):
-    """A fit of k nearest neighbours."""
+    """A fit of k nearest neighbours. It has no likelihood and no estimates except k."""
 
     _fit: FittedModel[KNNFit]
 
     @property
     def k(self) -> int:
-        """Number of nearest rows that vote."""
+        """Number of nearest rows that vote; more vote if others are as near as the k-th."""
         return self._fit.estimates.k
 
     @property
@@ -423,9 +440,9 @@ class KNNResults(ClassifierResults):
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of the candidate values of k.
+        """Leave-one-out errors of the candidate values of k, one row for each.
 
-        Columns: k, error, se.
+        Columns: k, error (a proportion, classes weighted by the prior), se (its standard error).
 
         Raises
         ------
@@ -438,7 +455,7 @@ class KNNResults(ClassifierResults):
     # ---- neighbours
 
     def votes(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Votes by class, rows by classes.
+        """Numbers of neighbours by class, rows by classes, not weighted by the prior.
 
         Parameters
         ----------
@@ -475,14 +492,14 @@ class KNNResults(ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class: prior, rows, and the weight of a vote for it."""
+        """One row for each class: class, prior, rows, and vote: the weight of a vote, pi_g / s_g."""
         vote = self._fit.estimates.vote_weights(self._fit.estimates.prior)
         table = pd.DataFrame({"prior": self.prior, "rows": self.counts, "vote": vote})
         return table.rename_axis("class").reset_index()
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, k, metric, scale."""
+        """One-row table of the fit: nobs, classes, terms, k, metric, scale."""
         row = self._sizes() | {"k": self.k, "metric": self.metric, "scale": self._fit.estimates.scale}
         return pd.DataFrame([row])
 
@@ -513,7 +530,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     search: tuple[int, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -523,7 +540,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         return KNN_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KNNFit]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
@@ -533,11 +550,14 @@ class KNNSpec(ModelSpec[KNNFit]):
     def rule(
         self, fit: FittedModel[KNNFit], prior: Floats, method: str, convention: str | None
     ) -> NeighbourRule:
-        """Return the rule that weights votes by a prior (K,); `convention` is not used."""
+        """Return the rule that weights votes by a prior (K,) divided by the class proportions.
+
+        `method` must be "plugin"; `convention` is not used.
+        """
         return fit.estimates.rule_with_prior(prior, method)
 
     def decision(self, fit: FittedModel[KNNFit], scores: Floats) -> Floats:
-        """Return log posteriors (n, K), the values of `decision_function`."""
+        """Return the log posteriors (m, K) of scores (m, K), which `decision_function` shows."""
         return log_posteriors(scores)
 
     def check_prior(self, prior: Floats, classes: pd.Index) -> None:
@@ -548,34 +568,41 @@ class KNNSpec(ModelSpec[KNNFit]):
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[KNNFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "k" if it was chosen from the rows, otherwise ""."""
         return "k" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of k; None if it fails."""
+        """Return the rule of a refit that repeats any choice of k; None if the rows do not allow a fit."""
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps k; None if it fails."""
+        """Return the rule of a refit that keeps k; None if the rows do not allow a fit."""
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
-        """Return the scores (n, K) of each row by the rule fitted without it, by one search for all rows."""
+        """Return the scores (n, K) of the rows of the fit, each by the rule fitted without it.
+
+        One search finds the neighbours of all rows. NotSupportedError is raised if k is not below the number
+        of rows.
+        """
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
             return fit.estimates.leave_one_out_scores(fit.prior_values(), progress)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
         space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
         return {"points": (-1, p), "codes": (-1,), **space}
 
 
 MAX_SHOWN_CANDIDATES = 20
-"""Largest number of candidates for k that the summary shows."""
+"""Largest number of candidates for k that the summary shows, in addition to the chosen one."""
 
 
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the errors of a choice.
+    """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
 
@@ -614,7 +641,10 @@ def _classes_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
 
 
 def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
-    """Return the section of the candidate values of k, with leave-one-out errors."""
+    """Return the section of evenly selected candidate values of k, with leave-one-out errors.
+
+    "*" marks the chosen k.
+    """
     path = results.path
     chosen = path["k"] == results.k
     steps = np.unique(np.linspace(0, len(path) - 1, min(MAX_SHOWN_CANDIDATES, len(path))).round().astype(int))

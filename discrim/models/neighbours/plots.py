@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 def knn_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the leave-one-out error by number of neighbours, with its standard error.
 
+    A vertical line marks the chosen k. NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : KNNResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -49,7 +51,9 @@ def knn_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def _draw_left_out_errors(axes: Axes, parameter: Any, error: Any, se: Any, **style: Any) -> None:
-    """Draw errors of left-out rows, with standard errors, against a tuning parameter.
+    """Draw errors of left-out rows as a line, with a band of one standard error, against a tuning parameter.
+
+    The label and the lower limit of the vertical axis are set.
 
     Parameters
     ----------
@@ -60,7 +64,7 @@ def _draw_left_out_errors(axes: Axes, parameter: Any, error: Any, se: Any, **sty
     error, se : (m,) float64
         Errors and their standard errors.
     **style
-        Further options of the line.
+        Further options of `Axes.plot` for the line, such as `label`.
     """
     axes.fill_between(parameter, error - se, error + se, color=SIGNS.colour(0), alpha=0.2, linewidth=0)
     axes.plot(parameter, error, color=SIGNS.colour(0), marker="o", markersize=3, **style)
@@ -72,19 +76,22 @@ def _draw_left_out_errors(axes: Axes, parameter: Any, error: Any, se: Any, **sty
 def bandwidth_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the leave-one-out error by bandwidth with its standard error, and the likelihood on a second axis.
 
+    A vertical line marks the chosen bandwidth. Candidates of likelihood zero have no point on the second
+    axis. NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : KernelDensityResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
     Returns
     -------
     Axes
-        The axes with the plot.
+        The axes with the errors.
     """
     chosen = float(results.bandwidth.iloc[0])
     axes, _ = new_axes(options.ax)
@@ -109,4 +116,7 @@ def bandwidth_path(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
 
 
 KNN_PLOTS = (*WITH_POSTERIORS, knn_path)
+"""Plots of `KNNResults.plot`; the first that is suitable for a fit is its default."""
+
 KERNEL_DENSITY_PLOTS = (*WITH_POSTERIORS, bandwidth_path)
+"""Plots of `KernelDensityResults.plot`; the first that is suitable for a fit is its default."""
