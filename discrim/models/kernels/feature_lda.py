@@ -52,10 +52,10 @@ from discrim.models.base.fit import FittedModel
 from discrim.subspace import KernelFeatures, Landmarks, RandomFeatures
 
 MIN_SAMPLE_SIZE = 5_000
-"""Smallest size of the sample of rows; it is twice the number of landmarks if that is larger."""
+"""Size of the sample of distinct rows; it is twice the number of landmarks if that is larger."""
 
 N_SEARCH_ROWS = 1_000
-"""Number of sampled rows that choose kernel, scale and width."""
+"""Number of sampled rows by whose leave-one-out loss kernel, scale and width are chosen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,11 +67,12 @@ class FeaturePlan:
     features : KernelFeatures
         Kind and number of features.
     search : SearchSpace
-        Candidates of the kernel, the scale, the width and the ridge.
+        Kernel, scale, width and ridge; "auto" and None stand for a choice.
     calibrate : bool
-        Whether posteriors come from a calibration map.
+        Whether posteriors come from a map of the fitted indicators; otherwise from normal classes in the
+        space of the variates.
     ncomp : int or None
-        Largest number of axes.
+        Number of axes to keep; None for all.
     """
 
     features: KernelFeatures
@@ -99,7 +100,10 @@ class FittedByFeatures(NamedTuple):
 
 
 def factor_columns(design_rows: DesignRows) -> list[list[int]]:
-    """Return, for each factor that is a main effect, the positions of its columns in the rows."""
+    """Return, for each categorical term that is a main effect, the positions of its columns in the rows.
+
+    Columns that the rows do not have (`DesignRows.keep`) are left out; positions count the columns of x.
+    """
     spec = design_rows.design.spec
     if spec is None:
         return []
@@ -120,7 +124,10 @@ def factor_columns(design_rows: DesignRows) -> list[list[int]]:
 
 
 def check_features(features: KernelFeatures, search: SearchSpace) -> None:
-    """Raise an error if the kernel does not support the features, or if they need too much memory."""
+    """Raise DataError if the kernel does not support the features, or if they need too much memory.
+
+    Random features require a kernel that has them and, except for "arccos", an even number.
+    """
     if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":
             direction_distribution(search.kernels[0])
@@ -143,12 +150,15 @@ def fit_by_features(
 ) -> FittedByFeatures:
     """Fit kernel discriminant analysis by features in two passes: a sample of rows, then moments of features.
 
+    The sample determines the coordinates, the kernel, the features and the map to posteriors; all rows
+    determine the regression and, if it is chosen, its ridge.
+
     Parameters
     ----------
     design_rows : DesignRows
         The rows.
     moments : ClassMoments
-        Class moments of the columns.
+        Diagonal class moments of the columns.
     prior : (K,) float64
         Prior probabilities of the classes.
     plan : FeaturePlan
@@ -159,6 +169,11 @@ def fit_by_features(
     Returns
     -------
     FittedByFeatures
+
+    Raises
+    ------
+    DataError
+        The rows are all equal, the ridge is too small, or the kernel does not support the features.
     """
     sample_size = max(MIN_SAMPLE_SIZE, 2 * plan.features.n if isinstance(plan.features, Landmarks) else 0)
     with Progress(0, "sample of the rows"):
@@ -206,13 +221,13 @@ def _standardized_sample(
     Parameters
     ----------
     rows : RowSample
-        Rows of the table.
+        Distinct rows of the table, with the sums of the weights of equal rows.
     standard : Standardization
-        Centre and units of the columns.
+        Means and inverse standard deviations of the columns over all rows.
     n_classes : int
         Number of classes, K.
     factors : list of list of int
-        Positions of the columns of each factor.
+        Positions of the columns of each factor; see `factor_columns`.
 
     Returns
     -------
@@ -233,18 +248,19 @@ def _choose_kernel_and_scale(
     Parameters
     ----------
     sample : KernelRows
-        Rows that choose.
+        Rows whose leave-one-out loss is minimized.
     search : SearchSpace
-        Options and candidates.
+        Options, of which one kernel and one scale, or "auto". The ridge is not used: one is chosen for this
+        sample with the kernel.
 
     Returns
     -------
     kernel : Kernel
         The kernel with its width.
     scale : str
-        Name of the coordinates.
+        Name of the coordinates; see `ScaleName`.
     chosen : ChosenKernel or None
-        The record of the choice; None if the options determine the kernel.
+        The record of the choice; None if the options determine kernel, scale and width.
     """
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     # A ridge for all rows does not suit a small sample: here it is always chosen with the kernel.
@@ -270,7 +286,8 @@ def _build_feature_map(
     coordinate_map : CoordinateMap
         Transform of rows to coordinates.
     rows : RowSample
-        Rows among which landmarks are drawn.
+        Rows among which landmarks are drawn: among the first 1,000, or twice as many as landmarks if that is
+        more.
 
     Returns
     -------
@@ -289,7 +306,7 @@ def _build_feature_map(
 
 
 def _gather_feature_sums(design_rows: DesignRows, features: FeatureMap, n_classes: int) -> FeatureSums:
-    """Accumulate the moments of the features over all rows, in one pass."""
+    """Accumulate class counts, class means and total scatter of the features in one pass over all rows."""
     with Progress(0, "moments of the features"):
         moments = gather(
             FeatureRows(design_rows, features),
@@ -301,7 +318,7 @@ def _gather_feature_sums(design_rows: DesignRows, features: FeatureMap, n_classe
 
 
 def warn_of_fewer_landmarks(fit: FeatureLDAFit, requested: int) -> None:
-    """Warn if the fit has fewer landmarks than requested."""
+    """Warn if the fit has fewer features than the requested number of landmarks."""
     if fit.components < requested:
         warn_user(
             f"components={requested} exceeds the numerical rank of the kernel: {fit.components} landmarks "
@@ -313,6 +330,8 @@ def refit_with_new_features(
     plan: FeaturePlan | None, fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
 ) -> Rule | None:
     """Refit to other rows with features, kernel and ridge chosen again; return the classification rule.
+
+    The prior is that of the fit. Columns that are constant in the rows are left out.
 
     Parameters
     ----------
@@ -326,7 +345,8 @@ def refit_with_new_features(
     Returns
     -------
     Rule or None
-        None if there is no plan, or the rows do not allow a fit.
+        Rule for all columns of `design_rows`. None if there is no plan, a class is empty, there are no more
+        rows than classes, every column is constant, or `fit_by_features` raises DataError.
     """
     moments = _moments_if_sufficient(design_rows)
     if moments is None or plan is None:
@@ -347,19 +367,19 @@ def refit_with_new_features(
 
 
 def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows) -> Rule | None:
-    """Refit to other rows with the features, ridge and calibration map of the fit; return the rule.
+    """Refit to other rows with the features, ridge, prior and calibration map of the fit; return the rule.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
     design_rows : DesignRows
-        The rows.
+        The rows, with all columns of the fit.
 
     Returns
     -------
     Rule or None
-        None if the rows do not allow a fit.
+        None if a class is empty, there are no more rows than classes, or the ridge is too small.
     """
     moments = _moments_if_sufficient(design_rows)
     estimates = fit.estimates
@@ -381,7 +401,7 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
 
 
 def _moments_if_sufficient(design_rows: DesignRows) -> ClassMoments | None:
-    """Return the class moments of rows; None if a class is empty or there are no more rows than classes."""
+    """Return diagonal moments of rows; None if a class is empty or there are no more rows than classes."""
     moments = reading.class_moments(design_rows, "diagonal")
     is_sufficient = (moments.counts > 0).all() and moments.total > moments.n_classes
     return moments if is_sufficient else None

@@ -57,7 +57,7 @@ from discrim.report.tables import Sections
 from discrim.subspace import KernelFeatures, read_features
 
 KernelFunction = Callable[[Any, Any], Any]
-"""Function of rows (m, q) and (n, q), in coordinates, that returns the kernel matrix (m, n)."""
+"""Function of rows (m, q) and (n, q), in q coordinates, that returns the kernel matrix (m, n)."""
 
 MAX_ROWS = 6_000
 """Largest number of rows of a fit without `components`; the time grows with its cube."""
@@ -264,14 +264,19 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
         Name of the coordinates or "auto".
     degree : int
         Degree of the polynomial kernel.
-    select : str
-        Loss of the choice.
+    select : {"squared", "log_loss", "error"}
+        Loss that the choice minimizes.
 
     Returns
     -------
     SearchSpace
-        Fixed values, "auto" for a kernel or scale that is chosen, and None for a width or ridge that is
-        chosen.
+        One kernel ("callable" for a function) and one scale, "auto" if it is to be chosen; None for a width
+        or ridge that is to be chosen.
+
+    Raises
+    ------
+    DataError
+        An option is not valid, or a width was passed for a kernel without one.
     """
     function = kernel if callable(kernel) else None
     if function is None:
@@ -307,7 +312,10 @@ def _literal_values(literal: Any) -> tuple[str, ...]:
 
 
 def _raise_if_too_many_rows(design_rows: DesignRows) -> None:
-    """Raise NotSupportedError if there are too many rows to compare each with every other."""
+    """Raise NotSupportedError if the table has more than `MAX_ROWS` rows.
+
+    DataError is raised if the memory does not suffice for their kernel matrix.
+    """
     n = design_rows.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
     if n > MAX_ROWS:
@@ -320,7 +328,7 @@ def _raise_if_too_many_rows(design_rows: DesignRows) -> None:
 
 
 def _kernel_rows(design_rows: DesignRows, n_classes: int) -> KernelRows:
-    """Read the rows of a fit and return them with classes, weights and the columns of each factor."""
+    """Read the rows that a fit uses; return them standardized, with classes, weights and factor columns."""
     x, codes, weights = gather_weighted_rows(design_rows)
     return KernelRows.from_rows(
         np.ascontiguousarray(x), codes, weights, n_classes, factor_columns(design_rows)
@@ -328,19 +336,26 @@ def _kernel_rows(design_rows: DesignRows, n_classes: int) -> KernelRows:
 
 
 def _choose_kernel(sample: KernelRows, search: SearchSpace) -> ChosenKernel:
-    """Choose kernel, scale, width and ridge for the rows among the candidates of a search."""
+    """Choose kernel, scale, width and ridge by the leave-one-out loss of the rows, and fit the regression.
+
+    `search` has one kernel and one scale, or "auto". Without a choice the only candidate is fitted, and
+    `candidates` of the result is empty.
+    """
     kernels, scales = kernel_candidates(search.kernels[0], search.scales[0], sample.u, sample.factors)
     with Progress(0, "choice of the kernel") as progress:
         return choose_kernel(sample, replace(search, kernels=kernels, scales=scales), progress)
 
 
 def _candidate_table(chosen: ChosenKernel) -> pd.DataFrame:
-    """Return `KernelLDAResults.path`: a row for each candidate kernel, with its leave-one-out loss."""
+    """Return `KernelLDAResults.path` of a fit without features: a row for each candidate kernel."""
     return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.candidates])
 
 
 def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str, Any]:
-    """Return the row of `KernelLDAResults.path` for a candidate, by column."""
+    """Return the row of `KernelLDAResults.path` for a candidate, by column.
+
+    "chosen" is True for the loss of all rows of the chosen kernel, and not for its loss by landmarks.
+    """
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
     return {
@@ -360,6 +375,8 @@ def _fitted_feature_model(
 ) -> FittedModel[FeatureLDAFit]:
     """Return the fitted model of a fit by features, with the table of its candidates.
 
+    A warning is issued if there are fewer landmarks than requested.
+
     Parameters
     ----------
     feature_fit : FittedByFeatures
@@ -374,6 +391,8 @@ def _fitted_feature_model(
     Returns
     -------
     FittedModel
+        Its `path` has a row for each candidate kernel and then one for each ridge (see
+        `KernelLDAResults.path`); None if neither was chosen.
     """
     estimates, chosen, ridges = feature_fit
     feature_lda.warn_of_fewer_landmarks(estimates, plan.features.n)
@@ -404,7 +423,10 @@ def _fitted_feature_model(
 
 
 def _describe_choice(options: Mapping[str, Any]) -> str:
-    """Describe the parameters that the options of the verb leave to be chosen from the rows."""
+    """Describe the parameters that the options of the verb leave to be chosen from the rows.
+
+    For example "the width and the ridge"; "" if none are, "the kernel and its options" if more than two are.
+    """
     names = [name for name in ("kernel", "scale") if options[name] == "auto"]
     names += [name for name in ("width", "ridge") if options[name] is None]
     return " and ".join(f"the {name}" for name in names) if len(names) < 3 else "the kernel and its options"
@@ -413,7 +435,9 @@ def _describe_choice(options: Mapping[str, Any]) -> str:
 def _refit_rule(
     search: SearchSpace | None, fit: FittedModel[KernelLDAFit], design_rows: DesignRows
 ) -> Rule | None:
-    """Refit to other rows and return the classification rule.
+    """Refit to other rows and return the classification rule, under the prior of the fit.
+
+    Coordinates and the map to posteriors are estimated again.
 
     Parameters
     ----------
@@ -427,7 +451,8 @@ def _refit_rule(
     Returns
     -------
     Rule or None
-        None if the rows do not allow a fit.
+        None if a class is empty, there are no more rows than classes, or the regression cannot be computed,
+        for example because the ridge is too small.
     """
     estimates = fit.estimates
     moments = reading.class_moments(design_rows, "diagonal")
@@ -460,16 +485,16 @@ def _permutation_importance(
     fit : FittedModel
         The fitted model.
     data : table, optional
-        New rows; by default the left-out rows of the fit.
+        New rows; by default the rows of the fit, each scored by the rule fitted without it.
     repeats : int
         Number of permutations of each term.
     rng : Generator
-        Source of the permutations.
+        Source of the permutations, whose state changes.
 
     Returns
     -------
     DataFrame
-        Terms by log_loss, log_loss_se, error, error_se.
+        Terms of the formula by log_loss, log_loss_se, error, error_se, in decreasing order of log_loss.
     """
     test_rows = _rows_to_permute(fit, data)
     terms = _columns_by_term(fit.design_rows)
@@ -490,10 +515,11 @@ def _permutation_importance(
 
 
 def _columns_by_term(design_rows: DesignRows) -> dict[str, list[int]]:
-    """Return the positions of the columns of each term of the formula that has columns in the fit."""
-    column_positions = (
-        range(len(design_rows.design.terms)) if design_rows.kept_columns is None else design_rows.kept_columns
-    )
+    """Return the positions of the columns of each term of the formula, by the label of the term.
+
+    Positions count the columns that the rows have; terms without such columns are left out.
+    """
+    column_positions = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
     index_of_column = {j: i for i, j in enumerate(column_positions)}
     terms = {
         term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
@@ -509,14 +535,15 @@ class _TestRows:
     Attributes
     ----------
     rows : (m, p) float64
-        Columns of the rows, in the units that `scores` requires.
+        Columns of the rows, in the units that `scores` requires: standardized for rows of the fit, and in
+        units of the data for new rows.
     codes : (m,) int
-        Classes.
+        Classes of the rows, 0 to K - 1.
     weights : (m,) float64 or None
-        Frequency weights.
+        Frequency weights; None for ones.
     scores : callable
-        Function of modified rows (m, p) that returns class scores (m, K). Rows of the fit are scored by the
-        rule without the row.
+        Function of modified rows (m, p) that returns class scores (m, K). Row i of the fit is scored by the
+        rule fitted without the original row i.
     """
 
     rows: Floats
@@ -525,13 +552,16 @@ class _TestRows:
     scores: Callable[[Floats], Floats]
 
     def losses(self, rows: Floats) -> Floats:
-        """Return log loss and error (0 or 1) of each row (m, 2), with its columns replaced by `rows`."""
+        """Return log loss and error (0 or 1) (m, 2) of the original or modified values `rows` (m, p)."""
         scores = self.scores(rows)
         log_losses = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
         return np.column_stack([log_losses, best_class(scores) != self.codes])
 
     def mean_increases(self, increases: Floats) -> list[float]:
-        """Return the mean and standard error of each column of `increases` (m, 2): four numbers."""
+        """Return the weighted mean and its standard error, which may be NaN, for each column of (m, 2).
+
+        The four numbers are the mean and error of the first column, and then of the second.
+        """
         total = len(increases) if self.weights is None else float(self.weights.sum())
         mean = np.average(increases, axis=0, weights=self.weights)
         squares = np.average((increases - mean) ** 2, axis=0, weights=self.weights)
@@ -557,6 +587,8 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
     ------
     NotSupportedError
         `data` is None, and the fit has no rows or was made by features.
+    DataError
+        None of the new rows has a class and all values.
     """
     estimates = fit.estimates
     log_prior = fit.log_prior()
@@ -576,7 +608,7 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
 
 
 def _design_values(design_rows: DesignRows) -> Floats:
-    """Return the columns (m, p) of all rows, with NaN in all columns of a row with a missing value."""
+    """Return the design matrix (m, p) of all rows, with NaN in all columns of a row with a missing value."""
     columns = np.full((design_rows.table.nrows, len(design_rows.terms)), np.nan)
     for row_slice, x, missing in design_rows.iter_all_rows():
         columns[row_slice] = x if missing is None else np.where(missing[:, None], np.nan, x)
@@ -589,12 +621,13 @@ class KernelLDAResults(VariateResults):
     Attributes
     ----------
     scores : DataFrame, classes by LD1, LD2, ...
-        Optimal scores; on each axis the one with the largest absolute value is positive.
+        Optimal scores of the classes, with mean zero and mean square one over the rows; on each axis the one
+        with the largest absolute value is positive.
     centroids : DataFrame, classes by LD1, LD2, ...
-        Class means of the variates.
+        Class means of the variates: fitted scores divided by sqrt(l (1 - l)), with l in `values`.
     values, explained : Series by LD1, LD2, ...
         Squared canonical correlations l of class scores and fitted scores, and the share of each axis in the
-        sum of l / (1 - l).
+        sum of l / (1 - l) over all axes, also those that `ncomp=` drops.
     means : DataFrame, classes by terms
         Class means.
     """
@@ -603,7 +636,7 @@ class KernelLDAResults(VariateResults):
 
     @property
     def _loss_name(self) -> str:
-        """Name of the loss by which the kernel was chosen."""
+        """Name of the loss in `select=`, for titles and notes."""
         names = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
         return names[self._fit.options["select"]]
 
@@ -614,7 +647,7 @@ class KernelLDAResults(VariateResults):
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel; for a function of the user its name."""
+        """Name of the kernel; for a function of the user its `__name__`, or its repr without one."""
         function = self._fit.estimates.kernel.function
         return (
             self._fit.estimates.kernel_name
@@ -624,18 +657,18 @@ class KernelLDAResults(VariateResults):
 
     @property
     def scale(self) -> str:
-        """Name of the coordinates of columns of numbers; see `scale` of `discrim.kernel_lda`."""
+        """Name of the coordinates of numeric columns, not "auto"; see `scale` of `discrim.kernel_lda`."""
         return self._fit.estimates.scale
 
     @property
     def width(self) -> float:
-        """Width of the kernel, in coordinates; missing if the kernel has no width."""
+        """Width of the kernel, in coordinates; NaN if the kernel has no width."""
         estimates = self._fit.estimates
         return estimates.width if SearchSpace.has_width(estimates.kernel_name) else np.nan
 
     @property
     def ridge(self) -> float:
-        """The penalty on the fitted function."""
+        """The penalty on the fitted function, like the alpha of scikit-learn's KernelRidge."""
         return self._fit.estimates.ridge
 
     @property
@@ -644,7 +677,10 @@ class KernelLDAResults(VariateResults):
     def path(self) -> pd.DataFrame:
         """Kernels that were tried, each with its best ridge, and the losses of left-out rows.
 
-        Columns: kernel, scale, width, ridge, loss, se, by, chosen.
+        Columns: kernel, scale, width (NaN if the kernel has none), ridge, loss (mean loss of `select=`), se
+        (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
+        loss. With `components=` it is "sample" or "landmarks" for the candidates of the kernel, and "GCV" for
+        candidates of the ridge, whose loss is generalized cross-validation without a standard error.
 
         Raises
         ------
@@ -733,7 +769,7 @@ class KernelLDASpec(ModelSpec[Any]):
     scores_class_means = False
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -746,32 +782,38 @@ class KernelLDASpec(ModelSpec[Any]):
         self, estimates: KernelLDAFit | FeatureLDAFit, rows: DesignRows, arguments: Mapping[str, Any],
         **options: Any,
     ) -> FittedModel[Any]:  # fmt: skip
-        """Return a fitted model, of `FeatureLDASpec` for estimates by features; see `ModelSpec.fit`."""
+        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+
+        Its specification is this one, or a `FeatureLDASpec` if the estimates are by features.
+        """
         if isinstance(estimates, FeatureLDAFit) and not isinstance(self, FeatureLDASpec):
             return FeatureLDASpec().fit(estimates, rows, arguments, **options)
         return super().fit(estimates, rows, arguments, **options)
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[Any]) -> None:
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return the names of the parameters that were chosen from the rows; empty if none was."""
+        """Return a description of the parameters that were chosen from the rows; "" if none were."""
         return "" if self.search is None else _describe_choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of parameters; None if it fails."""
+        """Return the rule of a refit that repeats any choice of parameters; None if it is not possible."""
         return _refit_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps kernel, scale, width and ridge; None if it fails."""
+        """Return the rule of a refit that keeps kernel, scale, width and ridge; None if not possible."""
         return _refit_rule(None, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
-        """Return the leave-one-out scores of all rows, or by features a function that scores rows."""
+        """Return the leave-one-out scores (n, K) of all rows, or for features a function that scores rows.
+
+        Kernel, scale, width, ridge, coordinates, features and the map to posteriors are fixed.
+        """
         if isinstance(fit.estimates, FeatureLDAFit):
             return super().leave_one_out(fit)
         scores: Floats = fit.estimates.leave_one_out_scores(fit.log_prior())
@@ -798,35 +840,43 @@ class FeatureLDASpec(KernelLDASpec):
     is_chosen: bool = False
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return the names of the parameters that were chosen from the rows; empty if none was."""
+        """Return a description of the parameters that were chosen from the rows; "" if none were."""
         return _describe_choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit with features, kernel and ridge chosen again; None if it fails."""
+        """Return the rule of a refit with features, kernel and ridge chosen again.
+
+        None if it is not possible, or if the fit is from a file.
+        """
         return refit_with_new_features(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps features, kernel and ridge; None if it fails."""
+        """Return the rule of a refit that keeps features, kernel and ridge; None if it is not possible."""
         return refit_with_features(fit, rows)
 
     def recode(
         self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[Any], DesignRows]:
-        """Return fit and rows for a refit to fewer levels; if `fixed`, rows keep the columns of the fit."""
-        return fit, replace(
-            rows, design=fit.design_rows.design, kept_columns=fit.design_rows.kept_columns
-        ) if fixed else rows
+        """Return the fit and the rows for a refit to rows that lack levels of the fit.
+
+        If `fixed`, the rows get the design and the columns of the fit, which its features require; otherwise
+        both are returned unchanged.
+        """
+        return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
 
 
 MAX_SHOWN_CANDIDATES = 12
-"""Number of candidates that the summary shows, those with the least loss."""
+"""Number of candidates with the least loss that the summary shows, in addition to the chosen one."""
 
 MIN_INTERPOLATION_R2 = 0.999
 """Squared canonical correlation above which the summary warns that the fit interpolates its rows."""
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the losses of a choice.
+    """
     section_functions: Sections = {
         "header": _header_section,
         "classes": variate_classes,
@@ -886,7 +936,10 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
 
 
 def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """Return the section of the axes: squared correlations, shares, and what leave-one-out fits predict."""
+    """Return the section of the axes: squared correlations, shares, and what leave-one-out fits predict.
+
+    The last column is left out for fits by features and if leverages are not available.
+    """
     if fit.estimates.feature_type or fit.estimates.one_minus_leverages is None:
         return variate_axes(results, fit)
     columns = {"squared correlation": results.values, "share": results.explained}
@@ -905,7 +958,7 @@ def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
 
 
 def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """Return the section of the best candidate kernels, with their left-out losses."""
+    """Return the section of the best candidate kernels, with their left-out losses; "*" marks the chosen."""
     path = results.path
     best = path.sort_values("loss", kind="stable").index[:MAX_SHOWN_CANDIDATES]
     listed = path.loc[sorted({*best, *path.index[path["chosen"]]})]

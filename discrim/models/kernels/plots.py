@@ -32,12 +32,15 @@ MAX_BARS = 30
 def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the loss of left-out rows by width of the kernel, with the best ridge of each.
 
+    There is a line for each kernel and scale, of candidates whose losses were computed in the same way, and a
+    star for the chosen kernel. NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : KernelLDAResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -75,12 +78,15 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the increase of the log loss by term as bars with standard errors, the largest first.
 
+    At most `MAX_BARS` terms are drawn. The rows are those of the fit, each predicted without itself;
+    NotSupportedError is raised if the fit does not have them or has features.
+
     Parameters
     ----------
-    results : FittedResults
+    results : KernelLDAResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -104,3 +110,4 @@ def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
 
 
 KERNEL_LDA_PLOTS = (spaces.scores, *WITH_POSTERIORS, spaces.territory, kernel_path, importance)
+"""Plots of `KernelLDAResults.plot`; the first that is suitable for a fit is its default."""

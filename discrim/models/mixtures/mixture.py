@@ -65,9 +65,10 @@ class MixtureChoice:
     sizes : tuple of int or None
         Number of components of each class; None if BIC chooses it.
     forms : tuple of str or None
-        Covariance form of each class in mclust's letters; None if BIC chooses it.
+        Covariance form of each class in mclust's letters, one of `FORMS`; None if BIC chooses it.
     together : bool
-        Whether a form applies to the components of all classes together.
+        Whether a form applies to the components of all classes together; all `forms` are then equal, and
+        BIC chooses one number and one form for all classes.
     max_components : int
         Largest number of components to try.
     plan : EMPlan
@@ -96,7 +97,7 @@ def _fit_rows(
     choice : MixtureChoice
         Numbers of components and forms.
     design_rows : DesignRows
-        The rows.
+        The rows; those with missing values are used if `uses_incomplete_rows`.
     n_classes : int
         Number of classes, K.
     prior : (K,) float64
@@ -107,14 +108,14 @@ def _fit_rows(
     Returns
     -------
     fit : MixtureFit
-        The fitted mixtures.
+        The fitted mixtures; EM may not have converged (`fit.converged`).
     path : DataFrame or None
-        The candidates with their BIC; None if BIC was not used.
+        The candidates with their BIC, see `MixtureResults.path`; None if BIC chose nothing.
 
     Raises
     ------
     CollinearError
-        A component degenerates from every start.
+        From every start some component becomes singular or too narrow, or loses its rows.
     """
     moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
     path = None
@@ -150,9 +151,9 @@ def _choose_by_bic(
     design_rows : DesignRows
         The rows, for labels.
     moments : ClassMoments
-        Class moments of the rows.
+        Diagonal class moments of the rows.
     x : (n, p) float64
-        The rows.
+        The rows, sorted by `core.sort_rows`; NaN if a value is missing.
     codes : (n,) int
         Classes.
     weights : (n,) float64 or None
@@ -163,12 +164,13 @@ def _choose_by_bic(
     choice : MixtureChoice
         The options with the chosen numbers and forms.
     path : DataFrame
-        The candidates: class (if forms differ by class), components, covariance, df, llf, bic, chosen.
+        A row for each candidate; see `MixtureResults.path` for the columns. The candidates of each class
+        together, or without the column class if the classes share a form.
 
     Raises
     ------
     CollinearError
-        The likelihood of all candidates of a class is unbounded.
+        EM found no maximum for any candidate of a class, because the likelihood is unbounded.
     """
     k = moments.n_classes
     groups = [np.arange(k)] if choice.together else [np.array([c]) for c in range(k)]
@@ -221,7 +223,10 @@ def _choose_by_bic(
 
 
 def _form_hint(form: Form, *alternatives: MixtureCovariance) -> str:
-    """Return the advice to use one of the alternative forms; empty if all of them equal `form`."""
+    """Return the advice to use one of the alternative forms; empty if all of them equal `form`.
+
+    The advice is a clause without a capital or a full stop, such as 'pass covariance="EII"'.
+    """
     others = [f'"{name}"' for name in alternatives if FORM_BY_KEYWORD.get(name, name) != form]
     return f"pass covariance={' or '.join(others)}" if others else ""
 
@@ -245,6 +250,8 @@ def _degenerate_error(
     Returns
     -------
     CollinearError
+        It names the collinear columns of the class if there are any; otherwise the reason is that a class
+        with one component has too few rows, or what happened to the component.
     """
     class_index = degenerate.k
     complete = replace(design_rows, uses_incomplete_rows=False, integrates_missing=False)
@@ -315,7 +322,7 @@ def _refit_from_new_starts(
     Returns
     -------
     Rule or None
-        None if a class has no rows or a component degenerates.
+        None if a class has no observed value in some column, or a component degenerates from every start.
     """
     n_classes = len(fit.classes)
     if not core.has_all_means(*gather_weighted_rows(design_rows)[:2], n_classes):
@@ -330,9 +337,9 @@ def _refit_from_new_starts(
 def _classification_rule(
     estimates: MixtureFit, fit: FittedModel[MixtureFit], design_rows: DesignRows
 ) -> Rule:
-    """Return the classification rule of estimates under the prior of the fit.
+    """Return the classification rule of the refitted `estimates` under the prior of `fit`.
 
-    The rule accepts missing values if predictions integrate out the missing columns of these rows.
+    The rule accepts missing values if `design_rows.integrates_missing`: it then integrates these columns out.
     """
     log_prior = fit.log_prior()
     return estimates.marginal_rule(log_prior) if design_rows.integrates_missing else estimates.rule(log_prior)
@@ -346,9 +353,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     means : DataFrame, classes by terms
         Means of the rows of the classes.
     llf, aic, bic : float
-        Log-likelihood of class and row, and its criteria, of which smaller values are better.
+        Joint log-likelihood of class and row, and its criteria, of which smaller values are better.
     df_model : int
-        Number of free parameters.
+        Number of free parameters: shares, means and covariances of the components and, if the prior is the
+        class proportions, the prior.
     """
 
     _fit: FittedModel[MixtureFit]
@@ -374,7 +382,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def _component_index(self) -> pd.MultiIndex:
-        """Index (class, component number), in the order of `_component_order`."""
+        """Index (class, component number from 1), in the order of `_component_order`."""
         component_numbers = [number for size in self._fit.estimates.sizes for number in range(1, size + 1)]
         labels = self.classes.take(self._fit.estimates.component_classes)
         return pd.MultiIndex.from_arrays(
@@ -383,7 +391,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def _component_order(self) -> Codes:
-        """Positions (T,) of the estimated components, sorted by class and by decreasing share."""
+        """Positions of all T components in the estimates, sorted by class and by decreasing share."""
         estimates = self._fit.estimates
         return np.lexsort((-estimates.components.mixing_proportions, estimates.component_classes))
 
@@ -391,7 +399,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def shares(self) -> pd.Series:
         """Shares of the components in the rows of their classes, by (class, component).
 
-        The components of a class are numbered by decreasing share.
+        The components of a class are numbered from 1 by decreasing share, and their shares sum to one.
         """
         return pd.Series(
             self._fit.estimates.components.mixing_proportions[self._component_order],
@@ -413,9 +421,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariances of the components; the divisor is the weight of the component.
+        """Covariances of the components: the maximum likelihood estimates of their form.
 
-        Dict of (class, component) to DataFrame.
+        Dict of (class, component) to DataFrame. The divisor is a sum of weights: of the component for
+        "full", and of all components that share the covariance for "pooled".
         """
         estimates = self._fit.estimates
         return {
@@ -425,7 +434,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def logdet(self) -> pd.Series:
-        """Log-determinants of the components' covariances, by (class, component)."""
+        """Natural log-determinants of the components' covariances `covs`, by (class, component)."""
         estimates = self._fit.estimates
         units = 2.0 * np.log(estimates.scale).sum()
         values = np.array([covariance.logdet for covariance in estimates.components.covariances]) - units
@@ -433,7 +442,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def llf_given(self) -> float:
-        """Log-likelihood of the rows conditional on their classes."""
+        """Log-likelihood of the rows conditional on their classes: `llf` without the prior."""
         return self._fit.estimates.llf_given
 
     @property
@@ -443,7 +452,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def converged(self) -> bool:
-        """Whether EM converged."""
+        """Whether EM converged within `maxiter=` steps."""
         return self._fit.estimates.converged
 
     @property
@@ -483,7 +492,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     def path(self) -> pd.DataFrame:
         """Candidates of the choice by BIC; a smaller BIC is better, and it is missing if EM found no maximum.
 
-        Columns: class, components, covariance, df, llf, bic, chosen.
+        Columns: class (absent if a form is over all classes), components (of each class), covariance
+        (mclust's name), df, llf (log-likelihood given the classes), bic (df ln n - 2 llf), chosen (bool). df,
+        llf and n are of the class, or of all classes if a form is over all classes.
 
         Raises
         ------
@@ -534,7 +545,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class, component and term: share, mean and standard deviation."""
+        """One row for each class, component and term. Columns: class, component, share, term, mean, sd."""
         p = len(self.terms)
         index = self._component_index
         sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
@@ -550,7 +561,11 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, components, covariance forms and log-likelihoods."""
+        """One-row table of the fit: sizes, criteria, components, covariance, llf_given and llf_rows.
+
+        components is the number in all classes; covariance is the form, or the forms of the classes in order
+        with commas between them if they differ.
+        """
         estimates = self._fit.estimates
         forms = self.covariance.unique()
         row = {
@@ -569,7 +584,7 @@ MAX_COMPONENTS = 1000
 """Largest number of components to try; each number needs all starts, and each component a row."""
 
 MixtureCovariance = Literal["full", "diagonal", "pooled", "bic", Form]
-"""Values of `covariance=`: keywords of the other verbs, "bic", and forms in mclust's letters."""
+"""Values of `covariance=`: keywords of the other verbs, "bic", and the forms in mclust's letters."""
 
 FORM_BY_KEYWORD = {"full": "VVV", "diagonal": "VVI", "pooled": "EEE"}
 """Names of covariances in the other verbs, and the equivalent mclust forms."""
@@ -757,7 +772,8 @@ def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMo
     Parameters
     ----------
     choice : MixtureChoice
-        Number of components of each class, or the largest candidate.
+        Number of components of each class, or the largest candidate. A candidate of at most
+        `DEFAULT_MAX_COMPONENTS` is always accepted.
     labels : Index
         The classes.
     moments : ClassMoments
@@ -785,7 +801,7 @@ def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMo
 
 
 def _read_component_count(value: Any) -> int | None:
-    """Validate a number of components; None stands for "bic"."""
+    """Validate a number of components, an integer from 1, and return it; None for "bic"."""
     if isinstance(value, str) and value == "bic":
         return None
     return reading.check_integer(
@@ -813,11 +829,12 @@ def _is_together(
     covariance : str or mapping
         Option of the verb.
     sizes : tuple of int or None
-        Number of components of each class.
+        Number of components of each class; None if BIC chooses it.
     forms : tuple of str or None
-        Covariance form of each class.
+        Covariance form of each class; None if BIC chooses it.
     over : {"class", "classes"} or None
-        Option of the verb.
+        Option of the verb. None means "classes" for "pooled" or if each class has one component, provided
+        that all classes have the same form, and otherwise "class".
 
     Returns
     -------
@@ -868,7 +885,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     search: MixtureChoice | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -885,9 +902,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         Parameters
         ----------
         estimates : MixtureFit
-            The estimates; if they are from incomplete rows, the fit uses incomplete rows too.
+            The estimates; if they are from incomplete rows (`completed`), the fit integrates out the missing
+            columns of rows.
         rows : DesignRows
-            The rows.
+            The rows, or a design without rows.
         arguments : mapping
             Options of the verb.
         **options
@@ -904,20 +922,25 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[MixtureFit]) -> str:
-        """Return the names of the parameters that were chosen from the rows; empty if none was."""
+        """Return "the components and their covariances" if BIC chose any of them, otherwise ""."""
         is_chosen = self.search is not None and self.search.has_choice
         return "the components and their covariances" if is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit from new starts that repeats the choice by BIC; None if it fails."""
+        """Return the rule of a refit from new starts that repeats any choice by BIC.
+
+        A fit from a file is refitted by `refit_with_fixed`. None if a class has no observed value in some
+        column, or a component degenerates.
+        """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         return _refit_from_new_starts(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit with the fit's numbers of components and forms; None if it fails.
+        """Return the rule of a refit with the fit's numbers of components and forms.
 
-        EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit.
+        EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit. None
+        if a class has no observed value in some column, or a component degenerates.
         """
         estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
@@ -927,8 +950,11 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return None if refit is None else _classification_rule(refit, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer, which runs EM for each row; too many rows are an error."""
-        refit_scorer(fit, "requires a run of EM for each row")
+        """Return the function that scores each row by EM without it, from the components of the fit.
+
+        NotSupportedError is raised if there are too many rows for this; see `scores_by_refits`.
+        """
+        scores_by_refits(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
             fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows)
         )
@@ -938,11 +964,14 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return True
 
     def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns `keep`; the others are integrated out."""
+        """Return the rule of the columns at positions `keep`; the others are integrated out.
+
+        `method` is not used. See `ModelSpec.marginal_rule` for the parameters.
+        """
         return estimates.rule_for_columns(log_prior, keep)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
         components = {"components.mixing_proportions": (-1,), "components.means": (-1, p)}
         return {"scale": (p,), **components, "run_counts": (k, 2)}
 
@@ -951,11 +980,14 @@ MAX_SHOWN_CANDIDATES = 10
 """Number of candidates of the choice by BIC that the summary shows for each class."""
 
 MAX_SHOWN_COMPONENTS = 60
-"""Largest number of components whose means are shown."""
+"""Largest number of components, of all classes together, whose means the summary shows."""
 
 
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the candidates of a choice.
+    """
     path: Sections = {} if fit.path is None else {"path": _path_section}
     return {"header": _header_section, **mixture_brief, **path}
 
@@ -1011,7 +1043,10 @@ def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pa
 
 
 def _classes_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
-    """Return the section of the classes: prior, rows, number of components, form and runs of EM."""
+    """Return the section of the classes: prior, rows, number of components, form and runs of EM.
+
+    The runs are left out if each class has one component.
+    """
     table = pd.DataFrame(
         {
             "prior": results.prior,
@@ -1042,7 +1077,7 @@ def _classes_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> S
 
 
 def _components_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
-    """Return the section of the components: shares and means."""
+    """Return the section of the shares and means of the first `MAX_SHOWN_COMPONENTS` components."""
     table = results.component_means
     table.insert(0, "share", results.shares)
     n_omitted = len(table) - MAX_SHOWN_COMPONENTS

@@ -23,16 +23,18 @@ if TYPE_CHECKING:
     used_options=("columns", "level"),
 )
 def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the outlines of the components in the plane of two columns.
+    """Plot ellipses of the components of each class in the plane of two columns, and the observations.
 
     Parameters
     ----------
-    results : FittedResults
+    results : MixtureResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `columns` are two columns, by default those that separate the classes
+        best; `level` is the proportion of a component inside its ellipse, by default `ELLIPSE_COVERAGE`;
+        `data` has the observations to draw, by default those of the fit, if it has them.
 
     Returns
     -------
@@ -62,9 +64,12 @@ def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
 def path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot BIC by number of components, or by covariance form if there is only one number.
 
+    There is a line for each class, or one for all classes if they share a form; BIC is relative to the
+    smallest of the line. NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : MixtureResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
@@ -88,3 +93,4 @@ def path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 MIXTURE_PLOTS = (*WITH_POSTERIORS, components, path)
+"""Plots of `MixtureResults.plot`; the first that is suitable for a fit is its default."""

@@ -78,7 +78,7 @@ def _choose_threshold(
     Raises
     ------
     DataError
-        A class has one row, a fold leaves no test rows, or the candidates are not valid.
+        A class has one row, there are no test rows, or the candidates are not valid.
     CollinearError
         The model cannot be fitted without some fold.
     """

@@ -47,21 +47,23 @@ MAX_BARS = 40
     used_options=("axes", "level", "interactive"),
 )
 def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
-    """Plot the scores of the rows on two components, by class, with outlines of the classes.
+    """Plot the scores of the rows on one or two components, by class, with outlines of the classes.
 
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `axes` are one or two components, by default the first two; `level` is
+        the proportion of a normal class inside its outline, by default 0.5; `data` has the rows to draw, by
+        default those of the fit, if it has them.
 
     Returns
     -------
-    Axes
-        The axes with the plot.
+    Axes or Figure
+        The axes with the plot; with `interactive=True` a plotly figure.
     """
     centroids = results.centroids
     names = read_axes_option(list(centroids.columns), options)
@@ -87,14 +89,16 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
 def loadings(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the loadings of the columns in their order (such as a spectrum), a line for each component.
 
+    If there is room for the names of the columns, markers are drawn instead of lines.
+
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `axes` are up to three components, by default the first three.
 
     Returns
     -------
@@ -135,12 +139,14 @@ def loadings(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def pls_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot cross-validated error with its standard error, R2 and Q2 by number of components.
 
+    A vertical line marks the chosen number. NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -184,12 +190,14 @@ def pls_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def vip(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the importance of columns in the projection as bars, the largest first, with a line at one.
 
+    At most `MAX_BARS` columns are drawn; all predictive components are included.
+
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -212,7 +220,7 @@ def vip(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 N_LABELLED = 8
-"""Number of columns named in an S-plot, those with the largest absolute covariance."""
+"""Largest number of columns named in an S-plot, those with the largest absolute covariance."""
 
 
 @plot(
@@ -225,14 +233,16 @@ N_LABELLED = 8
 def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the correlation of the columns with the scores of a component against their covariance (S-plot).
 
+    In the covariance, columns are divided by the square root of their standard deviation.
+
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `axes` is one component, by default the first.
 
     Returns
     -------
@@ -272,12 +282,15 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot how often columns are selected as bars, the most frequent first, with a marker per component.
 
+    `PLSResults.stability` refits the model for this with its default arguments. At most `MAX_BARS` columns
+    are drawn. NotSupportedError is raised if the components use all columns or the fit lacks its rows.
+
     Parameters
     ----------
-    results : FittedResults
+    results : PLSResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -318,16 +331,18 @@ def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
 
 MAX_NAMED_COLUMNS = 8
-"""Number of selected columns whose lines have a colour and a name, the largest first."""
+"""Largest number of selected columns whose lines have a colour and a name, the largest coefficient first."""
 
 
 @plot("choice", "cross-validated error by penalty", data=False, colors=False, default_if=has_tuned_option)
 def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the cross-validated error by penalty, with the number of selected columns at the top.
 
+    NotSupportedError is raised if the fit does not have a `path`.
+
     Parameters
     ----------
-    results : FittedResults
+    results : SparseLDAResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
@@ -359,12 +374,15 @@ def penalty_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) ->
 def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot standardized coefficients against the penalty, with a line style for each direction.
 
+    Vertical lines mark the penalties of the fit. If no column is selected at any penalty, the axes have only
+    a title.
+
     Parameters
     ----------
-    results : FittedResults
+    results : SparseLDAResults
         Results of the fit.
     fit : FittedModel
-        The fitted model.
+        The fitted model; not used.
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
 
@@ -405,18 +423,18 @@ def penalty_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> A
 
 
 def _draw_coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: list[Any], style: str) -> None:
-    """Draw the coefficients of one direction against the penalty; columns without a name are grey.
+    """Draw the coefficients of one direction against the penalty.
 
     Parameters
     ----------
     axes : Axes
         The axes to draw into.
     table : DataFrame
-        Coefficients, penalties by columns.
+        Coefficients, penalties by columns of the table of data; columns of zeros are not drawn.
     labelled_names : list
-        Columns that are drawn in colour, over the others.
+        Columns that are drawn in colour, over the others, which are grey.
     style : str
-        Line style of the direction.
+        Line style of the direction, as in matplotlib.
     """
     penalties = table.index.to_numpy()
     values = table.to_numpy()
@@ -433,4 +451,7 @@ def _draw_coefficient_lines(axes: Axes, table: pd.DataFrame, labelled_names: lis
 
 
 PLS_PLOTS = (scores, vip, loadings, s_plot, stability, pls_path, *WITH_POSTERIORS)
+"""Plots of `PLSResults.plot`; the first that is suitable for a fit is its default."""
+
 SPARSE_LDA_PLOTS = (spaces.scores, penalty_choice, penalty_path, *WITH_POSTERIORS, spaces.territory)
+"""Plots of `SparseLDAResults.plot`; the first that is suitable for a fit is its default."""

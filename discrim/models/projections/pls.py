@@ -76,7 +76,7 @@ def _moments_if_sufficient(fit: FittedModel[PLSFit], design_rows: DesignRows) ->
     Parameters
     ----------
     fit : FittedModel
-        The fit that is repeated; it determines which second moments are accumulated.
+        The fit that is repeated; the moments have the scatter type of its moments.
     design_rows : DesignRows
         The rows.
 
@@ -117,9 +117,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @with_display_formats(se="share", R2X="share", Q2="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors, R2 and Q2 of the candidate numbers of components; see `q2`.
+        """Cross-validated errors, R2 and Q2 of the candidate numbers of components.
 
-        Columns: components or orthogonal, error, se, R2X, R2, Q2.
+        Columns: components, or orthogonal for a choice of orthogonal components; error, se, R2X, R2 and Q2,
+        which `q2` defines.
 
         Raises
         ------
@@ -228,31 +229,33 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def weights(self) -> pd.DataFrame:
-        """Weights of the columns, deflated by the earlier components.
+        """Weights of the columns in each component, unit vectors; the largest absolute weight is positive.
 
-        Shape: terms by PLS1, PLS2, ...
+        Shape: terms by PLS1, PLS2, ... For "nipals" they apply to columns deflated by the earlier components.
+        They refer to centred columns, divided by `sd`. A regression of the user may scale them otherwise.
         """
         return self._by_term(self._fit.estimates.latent.weights)
 
     @property
     def loadings(self) -> pd.DataFrame:
-        """Slopes of the columns on the scores, terms by PLS1, PLS2, ..."""
+        """Slopes of the columns, divided by `sd`, on the scores; terms by PLS1, PLS2, ..."""
         return self._by_term(self._fit.estimates.latent.loadings)
 
     @property
     def rotations(self) -> pd.DataFrame:
-        """Coefficients of the columns in the scores, terms by PLS1, PLS2, ..."""
+        """Coefficients of the centred columns, divided by `sd`, in the scores; terms by PLS1, PLS2, ..."""
         return self._by_term(self._fit.estimates.latent.rotations)
 
     def _by_term(self, values: Floats) -> pd.DataFrame:
-        """Label an array (p, components) with terms and names of components."""
+        """Return an array, columns by components, as a table with terms and names of components."""
         return pd.DataFrame(values, index=self.terms, columns=self._component_names, copy=True)
 
     @property
     def y_loadings(self) -> pd.DataFrame:
-        """Slopes of the indicators on the scores, classes by PLS1, PLS2, ...
+        """Slopes of the class indicators on the scores, classes by PLS1, PLS2, ...
 
-        If the indicators are scaled, the slopes refer to indicators divided by their standard deviations.
+        If the indicators are scaled, the slopes refer to indicators divided by their standard deviations
+        (divisor N - 1); otherwise to indicators of 0 and 1.
         """
         estimates = self._fit.estimates
         slopes = estimates.latent.y_loadings / estimates.score_unit
@@ -260,10 +263,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores of the classes.
-
-        Shape: classes by PLS1, PLS2, ...
-        """
+        """Mean scores of the classes, relative to the mean of all rows; classes by PLS1, PLS2, ..."""
         estimates = self._fit.estimates
         return pd.DataFrame(
             estimates.centroids * estimates.score_unit,
@@ -287,15 +287,15 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the regression of the indicators, terms by classes.
+        """Coefficients of the regression of the 0/1 indicators on the columns, terms by classes.
 
-        In each row they sum to zero over the classes.
+        They are in the units of the columns and sum to zero over the classes.
         """
         return pd.DataFrame(self._fit.estimates.regression()[0], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Constants of the regression of the indicators, by class.
+        """Constants of the regression of the 0/1 indicators, by class.
 
         The fitted indicators are x'coef + intercept. The constants sum to one over the classes.
         """
@@ -310,7 +310,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats(every="share")
     def r2(self) -> pd.DataFrame:
-        """Shares of the squares of columns (x) and indicators (y) by component, and cumulative shares."""
+        """Shares of the sums of squares of columns (x) and indicators (y) that each component explains.
+
+        Shape: PLS1, PLS2, ... by x, y, x_cumulative, y_cumulative.
+        """
         x, y = self._fit.estimates.latent.explained()
         columns = {"x": x, "y": y, "x_cumulative": x.cumsum(), "y_cumulative": y.cumsum()}
         return pd.DataFrame(columns, index=self._component_names)
@@ -416,7 +419,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @property
     def selected(self) -> pd.Index:
-        """Columns that some component uses, the one with the largest weight first."""
+        """Columns that some component uses, the one with the largest absolute weight first."""
         size = np.abs(self._fit.estimates.latent.weights).max(axis=1)
         order = np.argsort(-size, kind="stable")[: int((size > 0).sum())]
         return self.terms[order]
@@ -485,6 +488,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame (rows, components)
+            Relative to the mean of the rows of the fit.
         """
         estimates = self._fit.estimates
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
@@ -495,7 +499,9 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         )
 
     def predict_indicators(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Fitted indicators of new rows or of the rows of the fit; they sum to one in each row.
+        """Fitted 0/1 indicators of new rows or of the rows of the fit; they sum to one in each row.
+
+        They are not probabilities, and may be negative or above one.
 
         Parameters
         ----------
@@ -507,13 +513,14 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by classes
+            Missing for a row with a missing value.
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(design_rows, self._fit.estimates.fitted_rule(), self.classes, np.asarray)
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term and component: term, component, weight, loading and rotation."""
+        """One row for each term and component. Columns: term, component, weight, loading, rotation."""
         index = pd.MultiIndex.from_product([self.terms, self._component_names], names=["term", "component"])
         latent = self._fit.estimates.latent
         columns = {"weight": latent.weights, "loading": latent.loadings, "rotation": latent.rotations}
@@ -522,7 +529,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats(R2X="share")
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, number of components, R2X and R2."""
+        """One-row table of the fit: nobs, classes, terms, components, R2X and R2.
+
+        R2X and R2 are the shares of the sums of squares of columns and indicators that all components
+        explain. With orthogonal components it also has orthogonal (their number) and RMSEE, the root mean
+        square error of the fitted 0/1 indicators with divisor K (N - 1 - number of all components).
+        """
         x, y = self._fit.estimates.latent.explained()
         row = self._sizes() | {"components": self.ncomp, "R2X": x.sum(), "R2": y.sum()}
         if self.orthogonal:
@@ -530,7 +542,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([row])
 
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
-        """Return the table with predicted labels and posteriors, or scores for rules without posteriors."""
+        """Return the table with predicted labels and posteriors, or scores for rules without posteriors.
+
+        `data` None stands for the rows of the fit.
+        """
         if self._fit.has_posteriors:
             return super()._augmented(missing_policy, data)
         rows = self._fit.new_rows(data, missing_policy)
@@ -541,10 +556,12 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
 WITHIN_NEEDS_ROWS = NeedsRows(
     "Deviations from the means of groups are computed from rows.", "Leave within= out"
 )
+"""Message and hint of the error for `within=` with `moments=`."""
 
 ENGINE_NEEDS_ROWS = NeedsRows(
     "A regression is fitted to rows and not to their moments.", "Use another algorithm="
 )
+"""Message and hint of the error for a regression as `algorithm=` with `moments=`."""
 
 
 def _reason_rows_are_needed(plan: ComponentPlan, within: str | None) -> NeedsRows | None:
@@ -769,11 +786,12 @@ def _read_within(sample: Sample, column: str) -> DesignRows:
     Returns
     -------
     DesignRows
+        Rows whose columns are deviations from the means of their groups.
 
     Raises
     ------
     DataError
-        The sample has weights or functions, which `within=` does not support.
+        The sample has weights or functions, which `within=` does not support, or has no formula or table.
     """
     for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
         if value is not None:
@@ -798,7 +816,8 @@ def _fit_orthogonal(
     prior_proportions : (K,) float64
         Prior probabilities of the classes.
     ncomp : int, optional
-        Requested number of predictive components.
+        Requested number of predictive components, which has to be the rank of the class means; None for this
+        rank.
     count : int
         Requested number of orthogonal components.
     **shared
@@ -807,6 +826,13 @@ def _fit_orthogonal(
     Returns
     -------
     PLSFit
+
+    Raises
+    ------
+    DataError
+        There are fewer orthogonal components, or another number of predictive ones.
+    CollinearError
+        The rule is "lda", and the within-class covariance of the scores is singular.
     """
     fit = core.fit_pls(stats, prior_proportions, components=count, orthogonal=count, **shared)
     raise_if_no_orthogonal(fit)
@@ -822,7 +848,8 @@ class PLSSpec(ModelSpec[PLSFit]):
     Parameters
     ----------
     search : GridSearch, optional
-        How cross-validation chooses the number of components; None if it was an option.
+        How refits choose the number of components (of orthogonal ones, if the fit has them) again by
+        cross-validation; None if it was an option.
     row_groups : (n,) int, optional
         Group of each row of the table, if columns are deviations from the means of groups.
     """
@@ -843,7 +870,7 @@ class PLSSpec(ModelSpec[PLSFit]):
     row_groups: Codes | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         from discrim.models.projections.pls_summary import pls_brief, pls_sections
 
         return pls_sections, pls_brief
@@ -855,7 +882,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return PLS_PLOTS
 
     def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
@@ -873,25 +900,35 @@ class PLSSpec(ModelSpec[PLSFit]):
         return fit.has_posteriors
 
     def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: MissingPolicy) -> DesignRows:
-        """Return the rows of new data, as deviations from group means if the fit uses `within=`."""
+        """Return the rows of new data, as deviations from their group means if the fit uses `within=`.
+
+        `data` None stands for the rows of the fit, which are deviations already. See `ModelSpec.read_rows`
+        for the parameters.
+        """
         within = fit.options["within"]
         if within is not None and data is not None:
             data = deviations_of_new_rows(fit.design_rows, data, within)
         return super().read_rows(fit, data, missing_policy)
 
     def required_moments(self, fit: FittedModel[PLSFit]) -> ScatterType | None:
-        """Return the kind of second moments that a refit needs; None if it needs the rows."""
+        """Return the second moments that a refit needs.
+
+        None if it needs the rows, to choose the number of components or to fit a regression of the user.
+        """
         needs_rows = self.search is not None or fit.estimates.algorithm == "engine"
         return None if needs_rows else super().required_moments(fit)
 
     def choice_description(self, fit: FittedModel[PLSFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the number of components" or "... orthogonal components" if it was chosen, otherwise ""."""
         if self.search is None:
             return ""
         return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
     def refit_to_rows(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that chooses the number of components again; None if it fails."""
+        """Return the rule of a refit that repeats any choice of the number of components.
+
+        None if a class is empty, there are at most as many rows as classes, or no number can be chosen.
+        """
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
         moments = _moments_if_sufficient(fit, rows)
@@ -909,7 +946,10 @@ class PLSSpec(ModelSpec[PLSFit]):
         return refit.rule(fit.log_prior())
 
     def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps the number of components; None if it fails."""
+        """Return the rule of a refit that keeps the number of components.
+
+        A regression of the user is fitted again. None if a class is empty, or there are fewer components.
+        """
         estimates = fit.estimates
         if estimates.algorithm != "engine":
             return super().refit_with_fixed(fit, rows)
@@ -925,7 +965,11 @@ class PLSSpec(ModelSpec[PLSFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[PLSFit]) -> LeaveOneOutScorer | Floats:
-        """Return the scores of each row by the rule fitted without it, or without its group."""
+        """Return leave-one-out scores: each row is scored by the rule fitted without it or its group.
+
+        With `within=` they are an array (n, K); otherwise a function, whose scores are NaN if a regression of
+        the user found the components, so that the caller refits without each row.
+        """
         if self.row_groups is not None:
             n_groups = int(self.row_groups.max()) + 1
             return validation.fold_scores(fit, self.row_groups, n_groups, nested=False)

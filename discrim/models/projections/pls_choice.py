@@ -56,7 +56,10 @@ SCALING_BY_OPTION: dict[Any, tuple[bool, Indicators]] = {
 
 
 def read_scale(scale: Any) -> tuple[bool, Indicators]:
-    """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred."""
+    """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred.
+
+    DataError is raised for a value that is not a key of `SCALING_BY_OPTION`.
+    """
     if not isinstance(scale, str | bool | np.bool_) or scale not in SCALING_BY_OPTION:
         raise DataError(
             f"scale={reading.format_argument(scale)} is not valid.",
@@ -74,9 +77,10 @@ class ComponentPlan:
     algorithm : {"nipals", "simpls"}, PLSSpecification or regression
         How they are found.
     ncomp : int, optional
-        Requested number of components; in a fit with orthogonal components, of predictive ones.
+        Requested number of components; in a fit with orthogonal components, of predictive ones. None if folds
+        choose it, a regression has its own number, or it is the rank of the class means.
     orthogonal : int, optional
-        Requested number of orthogonal components.
+        Requested number of orthogonal components; None if folds choose it or there are none.
     columns : tuple of int
         Numbers of columns that the components may use, one for all or one for each; empty for no limit.
     is_chosen : bool
@@ -94,7 +98,10 @@ class ComponentPlan:
 
     @classmethod
     def read(cls, algorithm: Any, ncomp: Any) -> Self:
-        """Validate the options `algorithm` and `ncomp` of `pls`."""
+        """Validate the options `algorithm` and `ncomp` of `pls`; raise DataError if they are not valid.
+
+        A regression is not validated here but by `read_n_components`.
+        """
         algorithm = read_algorithm(algorithm)
         count, select = read_choice(ncomp)
         if count is not None:
@@ -126,12 +133,12 @@ class ComponentPlan:
 
     @property
     def by_engine(self) -> bool:
-        """Whether a regression finds the components."""
+        """Whether a regression of the user finds the components."""
         return not isinstance(self.algorithm, str | PLSSpecification)
 
     @property
     def has_orthogonal(self) -> bool:
-        """Whether there are orthogonal components."""
+        """Whether orthogonal components are requested."""
         return isinstance(self.algorithm, OrthogonalPLS)
 
 
@@ -180,7 +187,7 @@ def component_grid(search: GridSearch, max_components: int = DEFAULT_MAX_COMPONE
 def choose_components(
     design_rows: DesignRows, fit: PLSFit, search: GridSearch
 ) -> tuple[PLSFit, pd.DataFrame]:
-    """Choose the number of components by cross-validation.
+    """Choose the number of components, or of orthogonal ones, by cross-validation.
 
     Parameters
     ----------
@@ -197,7 +204,14 @@ def choose_components(
     fit : PLSFit
         The fit with the smallest number of components that the rule accepts.
     path : DataFrame
-        A row for each candidate: components or orthogonal, error, se, R2X, R2, Q2.
+        A row for each candidate that all training sets allow; see `component_path` for the columns.
+
+    Raises
+    ------
+    DataError
+        There are no components or candidates, a class has one row, or there are no test rows.
+    CollinearError
+        The rule is "lda" and the scores do not vary within classes, or a training set cannot be fitted.
     """
     if fit.orthogonal:
         return _choose_orthogonal(design_rows, fit, search)
@@ -217,13 +231,14 @@ def _select_candidates(path: pd.DataFrame, search: GridSearch, components: str) 
     path : DataFrame
         Cross-validated errors of 1, 2, ... components; the first column has the number.
     search : GridSearch
-        The choice, whose `grid` has the candidates.
+        The choice, whose `grid` has the candidates; None for all rows of the path.
     components : str
-        Name of the components in the message.
+        Name of the components in the message, a plural noun.
 
     Returns
     -------
     DataFrame
+        With a new index from 0.
 
     Raises
     ------
@@ -243,7 +258,10 @@ def _select_candidates(path: pd.DataFrame, search: GridSearch, components: str) 
 def _choose_orthogonal(
     design_rows: DesignRows, fit: PLSFit, search: GridSearch
 ) -> tuple[PLSFit, pd.DataFrame]:
-    """Choose the number of orthogonal components by cross-validation; see `choose_components`."""
+    """Choose the number of orthogonal components by cross-validation; see `choose_components`.
+
+    By default 1 to `DEFAULT_MAX_COMPONENTS` are tried, regardless of the number that `fit` has.
+    """
     fits = _fits_by_n_orthogonal(fit, fit.moments, max(component_grid(search)))
     raise_if_fewer_components(fits[0] if fits else fit, fit.n_predictive + 1)
     path = _orthogonal_path(design_rows, fit, fits, search.folds)
@@ -252,12 +270,12 @@ def _choose_orthogonal(
 
 
 def _fits_by_n_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: int) -> list[PLSFit]:
-    """Refit with 1, 2, ... orthogonal components.
+    """Refit to moments with 1, 2, ... orthogonal components, in this order.
 
     Parameters
     ----------
     fit : PLSFit
-        The fit whose options are used.
+        The fit whose options and prior are used.
     moments : ClassMoments
         Class moments of the rows to fit.
     max_components : int
@@ -296,9 +314,10 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
     Raises
     ------
     DataError
-        The fit has fewer components.
+        The fit has fewer components, or none.
     CollinearError
-        The rule is "lda", and the scores do not vary within classes in `requested` directions.
+        The rule is "lda", and fewer than `requested` leading components have scores that vary within classes
+        given the scores of earlier ones.
     """
     if not fit.components:
         raise DataError(
@@ -358,7 +377,11 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
 
 
 def raise_if_no_orthogonal(fit: PLSFit) -> None:
-    """Raise DataError if the fit has no orthogonal components."""
+    """Raise DataError if the fit has no orthogonal components, or no components at all.
+
+    CollinearError is raised if the rule is "lda" and the scores of the first component do not vary within
+    classes.
+    """
     raise_if_fewer_components(fit, 1)
     if not fit.orthogonal:
         raise DataError(
@@ -386,9 +409,17 @@ def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> 
     Returns
     -------
     DataFrame
-        Columns: "components" ("orthogonal" for orthogonal components) with the number, "error", "se", and
-        the proportions "R2X" of the columns and "R2" of the class indicators that the fit explains, and
-        "Q2", the cross-validated R2. The last number is the largest that every training set allows.
+        Columns: "components" ("orthogonal" for orthogonal components) with the number; "error", a proportion
+        in which the prior weights the classes, and "se", its standard error; the proportions "R2X" of the
+        sum of squares of the columns and "R2" of the class indicators that the fit explains; and "Q2", the R2
+        of the indicators of test rows. The last number is the largest that every training set allows.
+
+    Raises
+    ------
+    DataError
+        A class has one row, or there are no test rows.
+    CollinearError
+        In a training set a class is empty, or the scores do not vary within classes.
     """
     if fit.orthogonal:
         return _orthogonal_path(
@@ -428,7 +459,7 @@ def _orthogonal_path(
     Returns
     -------
     DataFrame
-        Columns: orthogonal, error, se, R2X, R2, Q2; see `component_path`.
+        Columns: orthogonal, error, se, R2X, R2, Q2; see `component_path`, also for errors that are raised.
     """
     raise_if_single_row_classes(
         fit.moments, design_rows.design.levels, "a number of orthogonal components to OrthogonalPLS()"
@@ -453,7 +484,7 @@ def _orthogonal_path(
 def _iter_predictions(
     fits: Sequence[PLSFit], log_prior: Floats, x: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Yield the scores and the fitted indicators of each of several fits.
+    """Yield the scores of the rule and the fitted 0/1 indicators of each of several fits.
 
     Parameters
     ----------
@@ -462,7 +493,7 @@ def _iter_predictions(
     log_prior : (K,) float64
         Logarithms of the prior probabilities.
     x : (m, p) float64
-        Rows.
+        Rows in the units of the data.
 
     Yields
     ------
@@ -473,7 +504,10 @@ def _iter_predictions(
 
 
 PredictionPath = Callable[[Floats], Iterator[tuple[Floats, Floats]]]
-"""Function of rows (m, p) that yields scores (m, K) and fitted indicators (m, K) of 1, 2, ... components."""
+"""Function of rows (m, p) that yields scores (m, K) and fitted indicators (m, K) of 1, 2, ... components.
+
+The arrays may be overwritten by the next iteration.
+"""
 
 
 def _path_table(
@@ -492,7 +526,7 @@ def _path_table(
     design_rows : DesignRows
         The rows of the fit.
     fit : PLSFit
-        The fit to all rows.
+        The fit to all rows, whose prior weights the errors of the classes.
     name : {"components", "orthogonal"}
         Name of the first column.
     prediction_paths : sequence of PredictionPath
@@ -506,6 +540,7 @@ def _path_table(
     Returns
     -------
     DataFrame
+        A row for each number 1, ..., A; see `component_path` for the columns.
     """
     wrong, rows, q2 = _test_errors(design_rows, fit, prediction_paths, test_counts, len(x))
     raise_if_no_test_rows(rows, "components")
@@ -556,7 +591,10 @@ def _refit_to_fold(
 
 
 def _raise_fold_error(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
-    """Raise CollinearError for a fold whose training set cannot be fitted."""
+    """Raise CollinearError for a fold whose training set cannot be fitted.
+
+    `argument` is what the hint suggests to pass, such as "ncomp=".
+    """
     where, more = folds.describe_training_rows(fold)
     raise CollinearError(
         f"{where} a class has no rows, or the scores do not vary within classes.",
@@ -578,12 +616,21 @@ def selection_stability(
     folds, repeats : int
         Number of folds, and of random assignments to folds.
     seed : int, optional
-        Seed of the assignments.
+        Seed of the assignments; None for a random one.
 
     Returns
     -------
     DataFrame
-        Terms by "any" and `names`, the most frequently selected first.
+        Terms by "any" and `names`, the most frequently selected first, without terms that no refit selects.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit does not have its rows.
+    DataError
+        `folds` or `repeats` is not valid.
+    CollinearError
+        Without a fold a class is empty, or there are fewer components than in the fit.
     """
     design_rows = fit.require_rows("stability()")
     estimates = fit.estimates
@@ -637,8 +684,9 @@ def _test_errors(
     rows : (K,) float64
         Weighted number of test rows of each class.
     q2 : (A,) float64
-        1 - PRESS / SS, with the sum of squares SS of the indicators about their means over all rows of the
-        fit.
+        1 - PRESS / SS. PRESS is the sum of squared differences between indicators and fitted indicators of
+        test rows, and SS their sum of squares about the means of the indicators over all rows of the fit.
+        Indicators are divided by their standard deviations if the fit scales them.
     """
     k = fit.moments.n_classes
     prior_proportions = fit.class_proportions
@@ -676,16 +724,20 @@ def permutation_test(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | N
     folds : int
         Number of folds.
     seed : int, optional
-        Seed of the folds and permutations.
+        Seed of the folds and permutations; None for a random one.
 
     Returns
     -------
     TestResult
+        Its table has the rows Q2 and R2, and the columns statistic, mean and largest (of the permutations)
+        and p.
 
     Raises
     ------
     NotSupportedError
-        The weights are not whole numbers.
+        The weights are not whole numbers, or the fit does not have its rows.
+    DataError
+        `n` or `folds` is not valid, or the rows do not fit in memory.
     """
     reading.check_integer("n", n, 1, MAX_PERMUTATIONS, description="a number of permutations")
     design_rows = fit.require_rows("permutation_test()")
@@ -717,7 +769,10 @@ def permutation_test(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | N
     )
 
     def labelling(number: int) -> Codes:
-        """Return the class codes (n,) after permutation `number`; 0 returns the observed codes."""
+        """Return the class codes (n,) after permutation `number`; 0 returns the observed codes.
+
+        With groups, the codes are permuted within each group.
+        """
         if not number:
             return codes
         rng = np.random.default_rng([base_seed, number])

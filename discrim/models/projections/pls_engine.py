@@ -29,10 +29,11 @@ def latent_from_engine(matrices: list[Any], a: Floats, b: Floats) -> Latent:
 
     Parameters
     ----------
-    matrices : list of (p, a) float64
-        Weights, loadings and rotations of the a components.
-    a, b : float64
-        Matrices with the cross-products of the centred columns and responses, as `core.fit_pls` passes them.
+    matrices : list of three (p, c) float64
+        Weights, loadings and rotations of the c components.
+    a, b : (r, p) and (r, K) float64
+        Columns and class indicators, centred and scaled: small tables with the same cross-products as the
+        tables of all rows, which `core.fit_pls` passes.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def latent_from_engine(matrices: list[Any], a: Floats, b: Floats) -> Latent:
 
 
 ENGINE_ATTRIBUTES = ("x_weights_", "x_loadings_", "x_rotations_")
-"""Attributes of a fitted engine that are read; each is an array (p, a)."""
+"""Attributes of a fitted engine that are read: each is an array, columns by components."""
 
 
 def read_n_components(engine: Any, components: int | None) -> int:
@@ -53,7 +54,7 @@ def read_n_components(engine: Any, components: int | None) -> int:
     engine : object
         The regression.
     components : int, optional
-        The option `ncomp`.
+        The option `ncomp`; None stands for the engine's `n_components`.
 
     Returns
     -------
@@ -96,13 +97,13 @@ def fit_with_engine(
     engine : object
         Regression with `fit(X, Y)` and the attributes `ENGINE_ATTRIBUTES`.
     design_rows : DesignRows
-        The rows; weights have to be whole numbers.
+        The rows; weights have to be whole numbers, by which rows are repeated.
     moments : ClassMoments
         Class moments of the rows.
     prior : (K,) float64
         Prior probabilities of the classes.
     components : int
-        Number of components, a.
+        Number of components.
     **shared
         Options of `core.fit_pls`: scale, indicators, decides, estimated_prior.
 
@@ -115,7 +116,9 @@ def fit_with_engine(
     NotSupportedError
         The weights are not whole numbers.
     DataError
-        The engine fails, or finds fewer components.
+        The engine fails or finds fewer components, or the rows do not fit in memory.
+    CollinearError
+        The rule is "lda", and the scores do not vary within classes in all components.
     """
     if design_rows.weights is not None and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
@@ -142,20 +145,22 @@ def fit_with_engine(
 def _find_engine_components(engine: Any, x: Floats, y: Floats, components: int) -> list[Floats]:
     """Fit a copy of the engine and read its components.
 
+    The parameters `n_components` and `scale` (False) of the copy are set if the engine has them.
+
     Parameters
     ----------
     engine : object
-        The regression.
+        The regression, which is not changed.
     x : (n, p) float64
         Columns, centred and scaled.
     y : (n, K) float64
         Indicators, centred and scaled.
     components : int
-        Number of components, a.
+        Number of components, c.
 
     Returns
     -------
-    list of three (p, a) float64
+    list of three (p, c) float64
         Weights, loadings and rotations.
 
     Raises

@@ -18,29 +18,33 @@ if TYPE_CHECKING:
     from discrim.models.projections.pls import PLSResults
 
 MAX_COLUMNS = 20
-"""Number of columns that the summary shows."""
+"""Largest number of columns that the summary shows."""
 
 MAX_COLUMNS_BRIEF = 10
-"""Number of columns that the short summary shows."""
+"""Largest number of columns that the short summary shows."""
 
 MAX_LEAVE_ONE_OUT_SIZE = 2**19
 """Rows times components above which the summary omits the leave-one-out error (a fit for each row)."""
 
 MAX_COMPONENTS = 6
-"""Number of components whose weights are shown next to the importance of the columns."""
+"""Largest number of components whose weights are shown next to the importance of the columns."""
 
 RULE_DESCRIPTIONS = {
     "lda": "LDA of the scores",
     "max": "largest fitted indicator",
     "centroid": "nearest centroid of the scores",
 }
-
+"""Texts of the rules (`PLSFit.decides`) in the header of the summary."""
 
 ALGORITHM_NAMES = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"}
+"""Texts of the algorithms (`PLSFit.algorithm`) in the header of the summary."""
 
 
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the errors of a choice.
+    """
     section_builders: Sections = {
         "header": _header_section,
         "classes": headers.classes_section,
@@ -53,7 +57,10 @@ def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
 
 
 def _header_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, components, rule, algorithm, scales, prior and errors.
+
+    The prior is left out unless the rule is "lda".
+    """
     estimates = fit.estimates
     units = "divided by SD, 1/(N-1)" if estimates.scale else "original"
     responses = "divided by SD" if estimates.indicators == "scaled" else "original"
@@ -117,7 +124,10 @@ def _components_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Sectio
 
 
 def _path_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
-    """Return the section of the candidate numbers of components, with error, R2 and Q2."""
+    """Return the section of the candidate numbers of components, with error, R2X, R2 and Q2.
+
+    "*" marks the chosen number.
+    """
     path = results.path
     table = path.set_index(path.columns[0]).rename_axis(index=None)
     table["chosen"] = np.where(path.iloc[:, 0] == (results.orthogonal or results.ncomp), "*", "")
@@ -133,12 +143,12 @@ def _path_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
 
 
 def component_adjective(results: PLSResults) -> str:
-    """Return "orthogonal " if the choice is of orthogonal components, else the empty string."""
+    """Return "orthogonal " (with a space) if the fit has orthogonal components, else the empty string."""
     return "orthogonal " if results.orthogonal else ""
 
 
 def _centroids_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
-    """Return the section of the class means of the scores."""
+    """Return the section of the class means of the scores of components that are not orthogonal."""
     # Class means of orthogonal scores are zero and are omitted.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")
@@ -147,7 +157,9 @@ def _centroids_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section
 def _columns_section(
     results: PLSResults, fit: FittedModel[PLSFit], max_columns: int = MAX_COLUMNS
 ) -> Section:
-    """Return the section of the importance and the weights of the columns.
+    """Return the section of the importance and the weights of the columns, the most important first.
+
+    In sparse fits it has only columns that some component uses.
 
     Parameters
     ----------
@@ -156,7 +168,7 @@ def _columns_section(
     fit : FittedModel
         The fitted model.
     max_columns : int
-        Number of columns to show.
+        Largest number of columns to show; a note contains the number of the others.
 
     Returns
     -------

@@ -68,7 +68,7 @@ MIN_PENALTY_RATIO_WIDE = 1e-2
 
 
 SHARED_ARGUMENTS = ("ridge", "ncomp", "estimated_prior")
-"""Arguments of `fit_sparse` and `along` of the core that a refit copies from the fit."""
+"""Arguments of `fit_sparse` and `fit_sparse_path` of the core that a refit copies from the fit."""
 
 
 def _read_sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]:
@@ -87,6 +87,11 @@ def _read_sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]
         The option that controls sparsity.
     values : list
         Its values, one or one for each direction; empty if the penalty is to be chosen.
+
+    Raises
+    ------
+    DataError
+        Both options were passed, or a value is not valid.
     """
     if nonzero is not None and penalty is not None:
         raise DataError("nonzero= and penalty= cannot be combined.", hint="Leave one of them out.")
@@ -102,7 +107,10 @@ def _read_sparsity(nonzero: Any, penalty: Any) -> tuple[TuningType, list[float]]
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return the values of an option as a list; a single value becomes a list of one, None an empty list."""
+    """Return the values of an option as a list; a single value becomes a list of one, None an empty list.
+
+    A str, a mapping and an empty sequence count as a single value, which the validation then rejects.
+    """
     if value is None:
         return []
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
@@ -112,7 +120,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
-    """Raise CollinearError, with the columns, if a direction does not vary within classes."""
+    """Raise CollinearError, with the columns, if the within-class covariance of the scores is singular."""
     if not fit.is_singular():
         return
     used = np.any(fit.coef != 0, axis=1)
@@ -144,7 +152,7 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
 
 
 def _warn_of_no_directions(fit: SparseFit) -> None:
-    """Warn that the fit has no direction, and why."""
+    """Issue an UninformativeFitWarning that the fit has no direction, and why."""
     reason = f"At penalty {fit.tuning[0]:g} no column is selected"
     hint = "Pass a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
@@ -170,8 +178,9 @@ def _read_ncomp(ncomp: int | None, p: int, k: int) -> tuple[int | None, int]:
     Returns
     -------
     ncomp : int or None
+        The argument as an int.
     n_directions : int
-        Number of directions that are computed.
+        Largest number of directions that are computed: `ncomp`, or min(p, k - 1).
 
     Raises
     ------
@@ -191,7 +200,10 @@ def _read_ncomp(ncomp: int | None, p: int, k: int) -> tuple[int | None, int]:
 
 
 def _raise_if_dependent(moments: ClassMoments, design_rows: DesignRows) -> None:
-    """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge."""
+    """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge.
+
+    Issue a warning if columns are nearly collinear.
+    """
     p = moments.n_columns
     rows = moments.rows.sum()
     k = moments.n_classes
@@ -234,12 +246,13 @@ def _read_penalty_grid(grid: Any) -> Floats | None:
 def _default_penalties(moments: ClassMoments, count: int) -> Floats:
     """Return the default penalties, evenly spaced on a log scale and decreasing.
 
-    The first is the smallest penalty at which no column is selected.
+    The first is the smallest penalty at which no column is selected. The last is `MIN_PENALTY_RATIO` times
+    the first, or `MIN_PENALTY_RATIO_WIDE` times if the moments are of fewer rows than columns.
 
     Parameters
     ----------
     moments : ClassMoments
-        Class moments of the rows.
+        Class moments of the rows, of scatter type "pooled" or "thin".
     count : int
         Number of penalties, L.
 
@@ -258,7 +271,7 @@ def _choose_penalty(
     search: GridSearch,
     shared: Mapping[str, Any],
 ) -> tuple[float, pd.DataFrame, list[SparseFit]]:
-    """Choose the penalty by cross-validation.
+    """Choose the penalty, which is the same for all directions, by cross-validation.
 
     Parameters
     ----------
@@ -267,26 +280,29 @@ def _choose_penalty(
     moments : ClassMoments
         Class moments of the rows.
     prior : (K,) float64
-        Prior probabilities of the classes.
+        Prior probabilities of the classes, which weight their errors.
     search : GridSearch
-        Candidate penalties, folds and rule of the choice.
+        Decreasing candidate penalties, or their number if `grid` is None; folds and rule of the choice.
     shared : mapping
         The arguments `SHARED_ARGUMENTS` of the core.
 
     Returns
     -------
     penalty : float
-        The chosen penalty.
+        The largest penalty that the rule accepts: of smallest error, or within one standard error of it.
     path : DataFrame
-        A row for each penalty: penalty, error, se (of held-out rows), columns, directions (of the fit to all
-        rows).
+        A row for each penalty, in decreasing order. Columns: penalty, error, se (of held-out rows), columns,
+        directions (numbers of selected columns and of directions of the fit to all rows).
     fits : list of SparseFit
         Fits to all rows at the penalties.
 
     Raises
     ------
     CollinearError
-        In the training set of a fold a class is empty or a direction does not vary within classes.
+        A direction of a fit to all rows, or to the training set of a fold, does not vary within classes; or a
+        class is empty in a training set.
+    DataError
+        A class has one row, or there are no test rows.
     """
     penalties: Any = _default_penalties(moments, search.count) if search.grid is None else search.grid
     fits = core.fit_sparse_path(moments, prior, penalties, **shared)
@@ -357,11 +373,11 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def scaling(self) -> pd.DataFrame:
-        """Discriminant coefficients, unit variance within classes (divisor N - K).
+        """Discriminant coefficients of the columns in their units, terms by LD1, LD2, ...
 
-        Shape: terms by LD1, LD2, ... The coefficients are in the units of the columns, and the scores have
-        unit variance within classes. In each column of the result the largest coefficient, standardized
-        within classes, is positive. Columns that are not selected have zeros.
+        The scores have unit variance within classes (divisor N - K), but may be correlated. In each column of
+        the result the largest coefficient, standardized within classes, is positive. Terms that are not
+        selected have zeros.
         """
         estimates = self._fit.estimates
         axes = estimates.scaling() * estimates.moments.scale[:, None]
@@ -371,7 +387,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def standardized(self) -> pd.DataFrame:
         """Coefficients of columns that are divided by their standard deviations over all rows, divisor N.
 
-        Shape: terms by LD1, LD2, ... These are the coefficients that are penalized.
+        Shape: terms by LD1, LD2, ... These are the coefficients that are penalized. Their scale is that of
+        the regression on the class scores, and not unit variance of the discriminant scores.
         """
         return pd.DataFrame(self._fit.estimates.coef, index=self.terms, columns=self._axis_names, copy=True)
 
@@ -393,7 +410,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @property
     def penalty(self) -> pd.Series:
-        """Penalty of each direction, by LD1, LD2, ..."""
+        """Penalty of each direction, by LD1, LD2, ...; with `nonzero=` the one that selects this number."""
         return pd.Series(self._fit.estimates.penalties, index=self._axis_names, name="penalty", copy=True)
 
     @property
@@ -405,9 +422,10 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     @available_if()
     @with_display_formats(se="share", columns="count", directions="count", penalty="general")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the candidate penalties.
+        """Cross-validated errors of the candidate penalties, in decreasing order of the penalty.
 
-        Columns: penalty, error, se, columns, directions.
+        Columns: penalty, error (a proportion, classes weighted by the prior), se (its standard error),
+        columns and directions (numbers of selected columns and of directions of the fit to all rows).
 
         Raises
         ------
@@ -423,12 +441,14 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Parameters
         ----------
         grid : sequence of float, optional
-            Penalties. By default the candidates of the choice, or evenly spaced penalties.
+            Penalties above zero. By default the candidates of the choice, or 50 penalties that are evenly
+            spaced on a log scale.
 
         Returns
         -------
         DataFrame by (penalty, axis), columns by term
-            The penalties decrease from row to row. The terms are all that are selected at some penalty.
+            The penalties decrease from row to row; a penalty at which no column is selected has no row. The
+            terms are all that are selected at some penalty.
         """
         penalties, fits = self._penalty_path(grid)
         tables = {
@@ -442,17 +462,19 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(values[:, used], index=index, columns=self.terms[used])
 
     def _penalty_path(self, grid: Any = None) -> tuple[Floats, list[SparseFit]]:
-        """Fit along decreasing penalties; the default path is cached.
+        """Fit along decreasing penalties; the default path is stored in the cache of the fit.
 
         Parameters
         ----------
         grid : sequence of float, optional
-            Penalties.
+            Penalties; by default the candidates of the choice, or `N_PATH_PENALTIES` ones.
 
         Returns
         -------
         penalties : (L,) float64
+            The L distinct penalties in decreasing order.
         fits : list of SparseFit
+            Fits to all rows at these penalties, with the ridge and `ncomp` of the fit.
         """
         fit = self._fit.estimates
         cache = self._fit.cache
@@ -479,7 +501,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         )
 
     def _centre(self) -> Floats:
-        """Return the prior-weighted mean (p,) of the class means, in the standard units of the moments."""
+        """Return the prior-weighted mean (p,) of the class means, in the coordinates z of the moments."""
         means = self._fit.estimates.moments.means
         prior = self._fit.prior
         anchor = means[int(np.argmax(prior))]
@@ -518,7 +540,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
     def _scores_within(self) -> pd.DataFrame:
-        """Return the within-class correlation matrix of the scores, which are not uncorrelated."""
+        """Return the within-class correlation matrix of the scores, axes by axes, which may be correlated."""
         root = self._fit.estimates.root()
         norms = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
@@ -526,7 +548,10 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each direction and selected term, the largest first: `scaling` and `standardized`."""
+        """One row for each direction and selected term, the largest coefficient of a direction first.
+
+        Columns: axis, term, estimate (from `scaling`), estimate_per_sd (from `standardized`).
+        """
         rows = []
         scaling = self.scaling.to_numpy()
         coef = self._fit.estimates.coef
@@ -537,7 +562,10 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, directions, columns selected, penalty of the first, ridge."""
+        """One-row table of the fit: nobs, classes, terms, directions, selected, penalty, ridge.
+
+        selected is the number of selected columns; penalty is of the first direction, NaN without directions.
+        """
         penalties = self._fit.estimates.penalties
         row = {
             "directions": len(penalties),
@@ -554,6 +582,7 @@ MAX_RIDGE = 1e100
 CHOSEN_FROM_ROWS = NeedsRows(
     "The penalty is chosen from rows and not from moments.", "Pass penalty= or nonzero="
 )
+"""Message and hint of the error for a choice of the penalty with `moments=`."""
 
 
 @reading.with_public_errors
@@ -726,7 +755,8 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     Parameters
     ----------
     search : GridSearch, optional
-        How cross-validation chooses the penalty; None if sparsity was an option.
+        How refits choose the penalty again by cross-validation; None if the penalty or the number of columns
+        was an option.
     """
 
     name = "sparse_lda"
@@ -745,7 +775,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return a function that returns the sections of the summary, and the sections of its short form."""
         return sparse_lda_sections, sparse_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -755,15 +785,18 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return SPARSE_LDA_PLOTS
 
     def required_moments(self, fit: FittedModel[SparseFit]) -> ScatterType | None:
-        """Return the kind of second moments that a refit needs; None if it needs the rows."""
+        """Return the second moments that a refit needs; None if it needs rows, to choose the penalty."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[SparseFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the penalty" if it was chosen from the rows, otherwise ""."""
         return "" if self.search is None else "the penalty"
 
     def refit_to_rows(self, fit: FittedModel[SparseFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the penalty; None if it fails."""
+        """Return the rule of a refit that repeats any choice of the penalty, under the prior of the fit.
+
+        None if a class is empty, a direction does not vary within classes, or the penalty cannot be chosen.
+        """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         estimates = fit.estimates
@@ -784,23 +817,29 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return None if refit.is_singular() else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row."""
-        return refit_scorer(fit, "takes a fit for each row")
+        """Return a function whose scores are NaN, so that the caller refits without each row.
+
+        NotSupportedError is raised if there are too many rows for this; see `scores_by_refits`.
+        """
+        return scores_by_refits(fit, "takes a fit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
         return {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,), "penalties": (-1,)}
 
 
 MAX_COLUMNS_BRIEF = 10
-"""Number of columns that the short summary shows."""
+"""Largest number of selected columns that the short summary shows."""
 
 MAX_COLUMNS = 30
-"""Number of columns that the summary shows."""
+"""Largest number of selected columns that the summary shows."""
 
 
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the functions that create the sections of the full summary, by name, in their order.
+
+    "path" is left out if the fit does not store the errors of a choice.
+    """
     section_builders: Sections = {
         "header": _header_section,
         "classes": headers.classes_section,
@@ -813,7 +852,7 @@ def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: rows, selected columns, directions, choice, ridge and errors."""
     estimates = fit.estimates
     by = "penalty" if estimates.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.is_loaded else f"{by} given"
@@ -847,7 +886,7 @@ def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> P
 
 
 def _directions_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
-    """Return the section of the directions: penalties, numbers of columns and class means."""
+    """Return the section of the directions: penalties, numbers of columns and class means of the scores."""
     penalty, columns = (make_unique_name(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
     means = results._centroids().T.rename_axis(columns=None)
@@ -863,7 +902,7 @@ def _directions_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _path_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
-    """Return the section of the cross-validated error by penalty."""
+    """Return the section of the cross-validated error by penalty, thinned by `headers.path_table`."""
     table = headers.path_table(results.path, fit.estimates.tuning[0])
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",
@@ -885,7 +924,7 @@ def _selected_section(
     fit : FittedModel
         The fitted model.
     max_columns : int
-        Number of columns to show.
+        Largest number of columns to show; a note contains the number of the others.
 
     Returns
     -------
