@@ -735,9 +735,9 @@ def permutation_test(fit: FittedModel[PLSFit], n: int, folds: int, seed: int | N
     Raises
     ------
     NotSupportedError
-        The weights are not whole numbers, or the fit does not have its rows.
+        The weights are not whole numbers, the fit does not have its rows, or they do not fit in memory.
     DataError
-        `n` or `folds` is not valid, or the rows do not fit in memory.
+        `n` or `folds` is not valid.
     """
     reading.check_integer("n", n, 1, MAX_PERMUTATIONS, description="a number of permutations")
     design_rows = fit.require_rows("permutation_test()")

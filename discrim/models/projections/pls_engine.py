@@ -114,9 +114,9 @@ def fit_with_engine(
     Raises
     ------
     NotSupportedError
-        The weights are not whole numbers.
+        The weights are not whole numbers, or the rows do not fit in memory.
     DataError
-        The engine fails or finds fewer components, or the rows do not fit in memory.
+        The engine fails or finds fewer components.
     CollinearError
         The rule is "lda", and the scores do not vary within classes in all components.
     """
