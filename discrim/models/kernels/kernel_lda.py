@@ -552,15 +552,16 @@ class _TestRows:
     scores: Callable[[Floats], Floats]
 
     def losses(self, rows: Floats) -> Floats:
-        """Return log loss and error (0 or 1) (m, 2) of the original or modified values `rows` (m, p)."""
+        """Return log loss and error (0 or 1), shape (m, 2), of the original or modified rows (m, p)."""
         scores = self.scores(rows)
         log_losses = -log_posteriors(scores)[np.arange(len(rows)), self.codes]
         return np.column_stack([log_losses, best_class(scores) != self.codes])
 
     def mean_increases(self, increases: Floats) -> list[float]:
-        """Return the weighted mean and its standard error, which may be NaN, for each column of (m, 2).
+        """Return the weighted mean and its standard error for each column of `increases` (m, 2).
 
-        The four numbers are the mean and error of the first column, and then of the second.
+        These are four numbers: mean and error of the first column, then of the second. The errors are NaN if
+        the weights sum to at most one.
         """
         total = len(increases) if self.weights is None else float(self.weights.sum())
         mean = np.average(increases, axis=0, weights=self.weights)
@@ -737,7 +738,11 @@ class KernelLDAResults(VariateResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, axes, kernel, scale, width, components, ridge, calibrated."""
+        """One-row table of the fit.
+
+        Columns: nobs, classes, terms, axes (their number), kernel, scale, width, components (None without
+        features), ridge, calibrated (bool).
+        """
         row = {"axes": len(self._axis_names), "kernel": self.kernel, "scale": self.scale, "width": self.width}
         row |= {"components": self.components}
         calibrated = self._fit.estimates.calibrator is not None
@@ -802,11 +807,17 @@ class KernelLDASpec(ModelSpec[Any]):
         return "" if self.search is None else _describe_choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of parameters; None if it is not possible."""
+        """Return the rule of a refit that repeats any choice of parameters; see `_refit_rule`.
+
+        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        """
         return _refit_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps kernel, scale, width and ridge; None if not possible."""
+        """Return the rule of a refit that keeps kernel, scale, width and ridge; see `_refit_rule`.
+
+        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        """
         return _refit_rule(None, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
@@ -846,12 +857,16 @@ class FeatureLDASpec(KernelLDASpec):
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit with features, kernel and ridge chosen again.
 
-        None if it is not possible, or if the fit is from a file.
+        None if the fit is from a file, a class is empty, there are no more rows than classes, or the
+        regression cannot be computed.
         """
         return refit_with_new_features(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps features, kernel and ridge; None if it is not possible."""
+        """Return the rule of a refit that keeps features, kernel and ridge.
+
+        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        """
         return refit_with_features(fit, rows)
 
     def recode(

@@ -458,9 +458,10 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @property
     @available_if()
     def em(self) -> MissingnessSummary:
-        """Counts of a fit with missing="em": completed rows, and patterns (sets of missing columns).
+        """Counts of a fit with missing="em".
 
-        Attributes of the result: `incomplete`, `patterns`.
+        Attributes of the result: `incomplete`, the number of rows with a missing value, and `patterns`, the
+        number of different sets of observed columns, including the set of all columns if it occurs.
 
         Raises
         ------
@@ -478,8 +479,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @with_display_formats()
     def runs(self) -> pd.DataFrame:
-        """Agreement of the starts of EM, by class: complete runs, and how many "reached" the maximum.
+        """Agreement of the starts of EM, by class: number of complete runs, and how many reached the maximum.
 
+        Columns: runs, reached. If a form is over all classes, they are fitted together and have equal counts.
         A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
         class of more than 2,000 rows has one complete run, from the best of its short runs.
         """
@@ -561,8 +563,9 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, components, covariance, llf_given and llf_rows.
+        """One-row table of the fit.
 
+        Columns: nobs, classes, terms, df_model, llf, aic, bic, components, covariance, llf_given, llf_rows.
         components is the number in all classes; covariance is the form, or the forms of the classes in order
         with commas between them if they differ.
         """
@@ -810,7 +813,10 @@ def _read_component_count(value: Any) -> int | None:
 
 
 def _read_covariance_form(value: Any) -> str | None:
-    """Validate a covariance; return its form in mclust's letters, or None for "bic"."""
+    """Validate a covariance; return its form in mclust's letters, or None for "bic".
+
+    DataError is raised for a value that is not one of `MixtureCovariance`.
+    """
     if not isinstance(value, str) or value not in get_args(MixtureCovariance):
         raise DataError(
             f"covariance={reading.format_argument(value)} is not valid.",
@@ -1096,7 +1102,10 @@ def _components_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -
 
 
 def _path_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
-    """Return the section of the candidates with the smallest BIC, for each class if classes differ."""
+    """Return the section of the `MAX_SHOWN_CANDIDATES` candidates with the smallest BIC.
+
+    They are for each class, or for all classes if a form is over all classes.
+    """
     path = results.path.dropna(subset=["bic"])
     best = path.sort_values("bic", kind="stable")
     if "class" in path:

@@ -397,7 +397,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria (NaN if not defined), smoothing and laplace."""
+        """One-row table of the fit.
+
+        Columns: nobs, classes, terms, df_model, llf, aic, bic (NaN for kernel densities), smoothing, laplace.
+        """
         return pd.DataFrame([self._glance() | {"smoothing": self.smoothing, "laplace": self.laplace}])
 
     def _is_plane(self) -> bool:
@@ -1094,7 +1097,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     allows_constant = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return two functions, which return the sections of the summary and of its short form."""
         from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 
         return naive_bayes_sections, naive_bayes_brief

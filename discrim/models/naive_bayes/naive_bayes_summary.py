@@ -55,7 +55,10 @@ def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit
 
 
 def _header_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Pairs:
-    """Return the header of the summary: rows, families of columns, likelihood and errors."""
+    """Return the header of the summary: rows, families of columns, prior, likelihood, criteria and errors.
+
+    The errors are the apparent and the leave-one-out error.
+    """
     items: list[HeaderItem] = [
         *headers.observation_items(fit),
         *headers.size_items(fit),
@@ -112,7 +115,7 @@ def _density_items(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) 
 
 
 def _classes_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the classes, with log determinants if all columns are normal."""
+    """Return the section of the classes: prior, rows and, if all columns are normal, log determinants."""
     if not fit.estimates.is_normal:
         return headers.classes_section(results, fit)
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
@@ -122,7 +125,11 @@ def _classes_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]
 
 
 def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the means of the normal columns by class."""
+    """Return the section of the means of the normal columns by class.
+
+    If there are many columns it has one row for each column and, unless columns use different rows, standard
+    deviations and F statistics.
+    """
     if (moments := _normal_moments(fit)) is not None:
         return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))
     table = results.means.rename_axis(index=None)
@@ -142,7 +149,7 @@ def _standard_deviations_section(results: NaiveBayesResults, fit: FittedModel[Na
 
 
 def _normal_moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
-    """Return the moments of the normal columns; None if there are none or columns use different rows."""
+    """Return the moments of the normal columns; None if there are none, or if missing="available"."""
     normal = fit.estimates.normal
     return None if normal is None or fit.estimates.available is not None else normal.moments
 

@@ -316,7 +316,8 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     coef : DataFrame, terms by classes
         Coefficients of the linear scores; zero for columns that do not survive.
     intercept : Series by class
-        Constants of the linear scores: x'coef + intercept is largest for the predicted class.
+        Constants of the linear scores, including the log prior: x'coef + intercept is largest for the
+        predicted class.
     """
 
     _fit: FittedModel[ShrunkenFit]
@@ -335,7 +336,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Cross-validated errors of the candidate thresholds, one row for each.
+        """Cross-validated errors of the candidate thresholds, in increasing order.
 
         Columns: threshold, error (a proportion, classes weighted by the prior), se (its standard error) and
         genes (the number of columns that survive in the fit to all rows).
@@ -369,7 +370,7 @@ class ShrunkenCentroidsResults(LinearScores, ClassMeans, GroupSummary, Classifie
 
     @property
     def selected(self) -> pd.Index:
-        """Columns that the rule uses, the one with the largest shrunken difference first."""
+        """Columns that the rule uses, the one with the largest absolute shrunken difference first."""
         return self.survivors().index
 
     @with_display_formats(every="z")
@@ -514,7 +515,10 @@ def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedMo
 
 
 def _header_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Pairs:
-    """Return the header of the summary: rows, threshold, offset, number of selected columns and errors."""
+    """Return the header of the summary: rows, threshold, offset, number of selected columns, and errors.
+
+    The errors are the apparent and the leave-one-out error.
+    """
     offset_text = "median of s" if fit.estimates.offset == "median" else "given"
     n_selected = len(results.selected)
     items: list[HeaderItem] = [

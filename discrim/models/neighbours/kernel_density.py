@@ -618,7 +618,10 @@ def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[Kern
 
 
 def _header_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Pairs:
-    """Return the header of the summary: rows, kernel, metric, choice of the bandwidth and errors."""
+    """Return the header of the summary: rows, kernel, metric, choice of the bandwidth, prior and errors.
+
+    The errors are the apparent and the leave-one-out error.
+    """
     estimates = fit.estimates
     scope = "" if results.metric == "euclidean" else ", pooled" if estimates.common else " of each class"
     metric = f"{METRIC_TEXTS[results.metric]}{scope}"

@@ -135,11 +135,12 @@ def _raise_if_zero_prior(prior: Floats, classes: Any) -> None:
 
 
 MIN_COPIED_SHARE = 0.75
-MAX_SHARED_SHARE = 0.05
-"""Thresholds of the warning on duplicated rows.
+"""Smallest share of rows that equal another row of their class for the warning on duplicated rows."""
 
-`MIN_COPIED_SHARE` is the smallest share of rows that equal another row of their class, and `MAX_SHARED_SHARE`
-the largest share of distinct pairs of row and class whose row also occurs in another class.
+MAX_SHARED_SHARE = 0.05
+"""Largest excess of distinct pairs of row and class over distinct rows for this warning, as a share of pairs.
+
+A larger excess means that classes have rows in common.
 """
 
 
@@ -341,7 +342,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
     """Warn if many rows have a copy in their class and the distinct rows would choose another k.
 
     A copy of a left-out row votes for its class, which favours a small k. No warning is issued if classes
-    have many rows in common; see `MIN_COPIED_SHARE`.
+    have many rows in common; see `MIN_COPIED_SHARE` and `MAX_SHARED_SHARE`.
 
     Parameters
     ----------
@@ -440,7 +441,7 @@ class KNNResults(ClassifierResults):
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of the candidate values of k, one row for each.
+        """Leave-one-out errors of the candidate values of k, in increasing order.
 
         Columns: k, error (a proportion, classes weighted by the prior), se (its standard error).
 
@@ -572,11 +573,17 @@ class KNNSpec(ModelSpec[KNNFit]):
         return "k" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of k; None if the rows do not allow a fit."""
+        """Return the rule of a refit that repeats any choice of k; see `_refit_rule`.
+
+        None if there are too few rows for k, a class is empty, or distances do not exist.
+        """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps k; None if the rows do not allow a fit."""
+        """Return the rule of a refit that keeps k.
+
+        None if there are fewer rows than k, a class is empty, or distances do not exist.
+        """
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KNNFit]) -> Floats:
@@ -608,7 +615,10 @@ def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
 
 
 def _header_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
-    """Return the header of the summary: rows, k and its choice, metric, scaling and errors."""
+    """Return the header of the summary: rows, k and its choice, metric, scaling, prior and errors.
+
+    The errors are the apparent and the leave-one-out error.
+    """
     scale = HeaderItem("Columns divided by", "SD, all rows" if fit.estimates.scale else "nothing")
     if results.metric == "mahalanobis":
         scale = HeaderItem("Covariance", "pooled, 1/(N-K)")

@@ -210,7 +210,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return permutation_test(self._fit, n, folds, seed)
 
     def _raise_if_engine(self, method_name: str) -> None:
-        """Raise NotSupportedError if a user's regression finds the components."""
+        """Raise NotSupportedError if a user's regression finds the components.
+
+        `method_name`, such as "q2()", starts the message.
+        """
         if self._fit.estimates.algorithm == "engine":
             raise NotSupportedError(
                 f"{method_name} refits the components and does not support an external algorithm.",

@@ -143,7 +143,10 @@ class ComponentPlan:
 
 
 def raise_if_other_n_predictive(ncomp: int | None, fit: PLSFit) -> None:
-    """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit."""
+    """Raise DataError if `ncomp` differs from the number of predictive components of an orthogonal fit.
+
+    None is always accepted.
+    """
     if ncomp is not None and int(ncomp) != fit.n_predictive:
         raise DataError(
             f"ncomp={reading.format_argument(ncomp)} cannot be combined with orthogonal components: the "

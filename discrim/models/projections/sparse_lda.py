@@ -362,13 +362,15 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     coef : DataFrame, terms by classes
         Coefficients of the linear scores; zero for columns that are not selected.
     intercept : Series by class
-        Constants of the linear scores: x'coef + intercept is largest for the predicted class.
+        Constants of the linear scores, including the log prior: x'coef + intercept is largest for the
+        predicted class.
     """
 
     _fit: FittedModel[SparseFit]
 
     @property
     def _axis_names(self) -> pd.Index:
+        """Names LD1, LD2, ... of the directions; empty if no column is selected."""
         return pd.Index([f"LD{i + 1}" for i in range(self._fit.estimates.coef.shape[1])])
 
     @property
@@ -540,7 +542,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
     def _scores_within(self) -> pd.DataFrame:
-        """Return the within-class correlation matrix of the scores, axes by axes, which may be correlated."""
+        """Return the within-class correlation matrix of the discriminant scores, axes by axes."""
         root = self._fit.estimates.root()
         norms = np.sqrt((root**2).sum(axis=0))
         names = self._axis_names
