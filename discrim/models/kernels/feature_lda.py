@@ -102,7 +102,7 @@ class FittedByFeatures(NamedTuple):
 def factor_columns(design_rows: DesignRows) -> list[list[int]]:
     """Return, for each categorical term that is a main effect, the positions of its columns in the rows.
 
-    Columns that the rows do not have (`DesignRows.keep`) are left out; positions count the columns of x.
+    Columns of the design that the rows do not have are left out; positions count the columns of x.
     """
     spec = design_rows.design.spec
     if spec is None:

@@ -958,7 +958,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
         """Return the function that scores each row by EM without it, from the components of the fit.
 
-        NotSupportedError is raised if there are too many rows for this; see `scores_by_refits`.
+        NotSupportedError is raised if there are too many rows for this.
         """
         scores_by_refits(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(

@@ -64,8 +64,9 @@ def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
 def path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot BIC by number of components, or by covariance form if there is only one number.
 
-    There is a line for each class, or one for all classes if they share a form; BIC is relative to the
-    smallest of the line. NotSupportedError is raised if the fit does not have a `path`.
+    There is a line for each class, or one for all classes if they share a form, of the best BIC at each
+    number or form, minus the smallest BIC of the line. NotSupportedError is raised if the fit does not have a
+    `path`.
 
     Parameters
     ----------

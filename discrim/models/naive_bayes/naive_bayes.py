@@ -1199,7 +1199,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """Return the function that scores each row by the rule fitted without it.
 
         With missing="available", smoothing and normal columns there is no closed form, and all scores are
-        NaN, so that the caller refits without each row; see `scores_by_refits`.
+        NaN, so that the caller refits without each row. NotSupportedError is then raised for too many rows.
         """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:

@@ -38,7 +38,7 @@ from discrim.report.grid import SHARED_HEADINGS, HeaderItem, Pairs, Section
 from discrim.report.tables import Sections
 
 DEFAULT_RELATIVE_GRID = np.geomspace(0.15, 6.0, 30)
-"""Default candidate bandwidths, as multiples of the bandwidth "normal"; see `_choose_bandwidth`."""
+"""Default candidate bandwidths, as multiples of the bandwidth "normal"; see `BandwidthSearch.grid`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ class BandwidthSearch:
     ----------
     grid : tuple of float or None
         Candidate bandwidths, each for all classes; None stands for `DEFAULT_RELATIVE_GRID` times the
-        geometric mean over classes of the bandwidth "normal".
+        geometric mean over classes of the bandwidth "normal", and for the metric "euclidean" also times the
+        root mean square of the standard deviations within classes.
     select : {"likelihood", "error"}
         Criterion of the choice, for rows left out: the largest likelihood or the smallest error.
     """
@@ -178,7 +179,7 @@ def _choose_bandwidth(
     path : DataFrame
         A row for each candidate. Columns: bandwidth, error, se (standard error of the error), and llf, the
         log-likelihood of the left-out rows given their classes. `attrs["equal_rows"]` is the total weight of
-        rows that equal another row or have a weight above one.
+        the groups of equal rows, of any class, with a weight above one.
 
     Raises
     ------
@@ -298,7 +299,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Rows that are equal in all columns are left out together, as in the choice; the error equals
         `error_rates(["loo"])` only if all rows differ. `attrs["equal_rows"]` is the number of rows that equal
-        another one, or with weights the total weight of those and of rows with a weight above one.
+        another one, or with weights the total weight of the groups of equal rows with a weight above one.
 
         Raises
         ------

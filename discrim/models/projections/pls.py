@@ -186,9 +186,11 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         TestResult
             `statistic` is Q2 with all components of the fit. Its folds are not stratified by class; the value
             therefore differs slightly from `q2`. `pvalue` is (1 + b) / (1 + n), where b counts the
-            permutations with a Q2 at least as large. `table` has the same figures for R2. The p-value assumes
-            that all orders of the labels are equally likely if the columns are unrelated to the classes. The
-            number of components is fixed: if the same rows chose it, p is slightly too small.
+            permutations with a Q2 at least as large. `table` has the rows Q2 and R2, and the columns
+            statistic, mean and largest (of the permutations), and p. The p-value assumes that all orders of
+            the labels, or with `within=` all orders within groups, are equally likely if the columns are
+            unrelated to the classes. The number of components is fixed: if the same rows chose it, p is
+            slightly too small.
 
         Raises
         ------
@@ -224,7 +226,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def sd(self) -> pd.Series:
         """Standard deviations by which the columns are divided, by term.
 
-        The divisor is N - 1, over all rows. If the columns are not scaled, all values are one.
+        The divisor is N - 1, over all rows; infinite for a constant column, whose coefficients are zero. If
+        the columns are not scaled, all values are one.
         """
         estimates = self._fit.estimates
         sd = estimates.column_scale / estimates.moments.scale if estimates.scale else np.ones(len(self.terms))

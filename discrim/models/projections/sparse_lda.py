@@ -120,7 +120,10 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
-    """Raise CollinearError, with the columns, if the within-class covariance of the scores is singular."""
+    """Raise CollinearError if the within-class covariance of the scores is singular.
+
+    The error names the selected columns that do not vary within classes, or all selected ones if each varies.
+    """
     if not fit.is_singular():
         return
     used = np.any(fit.coef != 0, axis=1)
@@ -821,7 +824,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
         """Return a function whose scores are NaN, so that the caller refits without each row.
 
-        NotSupportedError is raised if there are too many rows for this; see `scores_by_refits`.
+        NotSupportedError is raised if there are too many rows for this.
         """
         return scores_by_refits(fit, "takes a fit for each row")
 
