@@ -519,7 +519,9 @@ def _columns_by_term(design_rows: DesignRows) -> dict[str, list[int]]:
 
     Positions count the columns that the rows have; terms without such columns are left out.
     """
-    column_positions = range(len(design_rows.design.terms)) if design_rows.keep is None else design_rows.keep
+    column_positions = (
+        range(len(design_rows.design.terms)) if design_rows.kept_columns is None else design_rows.kept_columns
+    )
     index_of_column = {j: i for i, j in enumerate(column_positions)}
     terms = {
         term.label: [index_of_column[j] for j in term.columns if j in index_of_column]
@@ -877,7 +879,9 @@ class FeatureLDASpec(KernelLDASpec):
         If `fixed`, the rows get the design and the columns of the fit, which its features require; otherwise
         both are returned unchanged.
         """
-        return fit, replace(rows, design=fit.design_rows.design, keep=fit.design_rows.keep) if fixed else rows
+        return fit, replace(
+            rows, design=fit.design_rows.design, kept_columns=fit.design_rows.kept_columns
+        ) if fixed else rows
 
 
 MAX_SHOWN_CANDIDATES = 12

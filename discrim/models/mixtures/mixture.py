@@ -960,7 +960,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
 
         NotSupportedError is raised if there are too many rows for this.
         """
-        scores_by_refits(fit, "requires a run of EM for each row")
+        refit_scorer(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
             fit.estimates, fit.log_prior(), *gather_weighted_rows(fit.design_rows)
         )

@@ -826,7 +826,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
 
         NotSupportedError is raised if there are too many rows for this.
         """
-        return scores_by_refits(fit, "takes a fit for each row")
+        return refit_scorer(fit, "takes a fit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
