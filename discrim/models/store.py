@@ -62,7 +62,8 @@ def load(
     ------
     DataError
         The file was not written by `save` (NotAFitError), is damaged or contradicts itself
-        (DamagedFileError), or contains another class than `results`.
+        (DamagedFileError), or contains another class than `results`. Or its formula calls a function that is
+        not in `functions`.
     MissingFileError, UnreadableFileError
         The file does not exist, or cannot be opened; each is a DataError and an OSError.
     FormulaError

@@ -57,14 +57,14 @@ class ConditionalAttribute:
         return self.function(instance)
 
     def require(self, instance: object) -> None:
-        """Raise NotSupportedError if the attribute does not apply to an object."""
+        """Raise NotSupportedError if a check fails for an object; without checks, do nothing."""
         for check, hint in self.checks:
             if check(instance) is False:
                 name = self.function.__name__
                 raise NotSupportedError(f"This {type(instance).__name__} has no {name}.", hint=sentence(hint))
 
     def is_available(self, instance: object) -> bool:
-        """Return whether the attribute applies to an object."""
+        """Return whether the attribute applies to an object; without checks, the getter is evaluated."""
         try:
             (self.require if self.checks else self.function)(instance)
         except NotSupportedError:
@@ -116,10 +116,11 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
 
 
 _CONDITIONAL_ATTRIBUTES: dict[type, dict[str, ConditionalAttribute]] = {}
+"""Cache of `conditional_attributes`."""
 
 
 def conditional_attributes(results_class: type) -> dict[str, ConditionalAttribute]:
-    """Return the conditional attributes of a class by name."""
+    """Return the conditional attributes of a class by name, methods and getters of properties alike."""
     if results_class not in _CONDITIONAL_ATTRIBUTES:
         attributes = {name: getattr_static(results_class, name) for name in dir(results_class)}
         getters = {
@@ -176,6 +177,7 @@ class PublicAttributes:
 
 
 _PREPARED_CLASSES: set[type] = set()
+"""Classes that `prepare_attributes` has changed, so that none is wrapped twice."""
 
 
 def prepare_attributes(results_class: type) -> None:

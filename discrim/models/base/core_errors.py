@@ -84,7 +84,8 @@ def _describe_missing_noise(values: Mapping[str, Any]) -> tuple[str, str]:
 def _describe_signal_below_noise(values: Mapping[str, Any]) -> tuple[str, str]:
     """Return message and hint for a factor model with a signal variance smaller than the noise variance.
 
-    `values` are the option `form=`, such as "AkjBkQkD" ("form"), and the quoted class label ("class_name").
+    `values` are the option `form=`, such as "AkjBkQkD" ("form"), and the class ("class_name"), which is the
+    repr of its label or, for example, "number 2".
     """
     form = values["form"]
     component = "signal" if "Bk" in form else "noise"
@@ -552,11 +553,12 @@ def describe(
     error : CoreError
         A reason that is not in `DESCRIPTIONS` is a message itself, for example after unpickling.
     columns, classes : sequence, optional
-        Names of the columns and labels of the classes; without them, numbers are used.
+        Names of the columns and labels of the classes; without them, numbers from one are used.
 
     Returns
     -------
-    tuple of str
+    message, hint : str
+        The hint is "" if there is none.
     """
     description = DESCRIPTIONS.get(error.reason, (error.reason, ""))
     values = {"where": "within classes", **error.values}
@@ -603,7 +605,9 @@ def public_error(
 
     Returns
     -------
-    DiscrimError
+    CollinearError, NotSupportedError or DataError
+        The public class from which the class of `error` derives. Its attributes `columns`, `classes` and
+        `rows` have names and labels, if they are known.
     """
     message, hint = error.message, error.hint
     # Without a reference to positions the message may already name more, such as the class of a density.

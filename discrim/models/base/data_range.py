@@ -42,8 +42,8 @@ SAMPLE_ROWS = 10_000
 def column_range(moments: ClassMoments) -> ColumnRange:
     """Return the range of each column, in the units of the data, outside which new rows are rejected.
 
-    It extends from the smallest to the largest class mean, plus `MAX_DEVIATIONS` within-class standard
-    deviations on either side.
+    It extends from the smallest to the largest class mean, plus `MAX_DEVIATIONS` standard deviations within
+    classes (see `_within_sd`) on either side.
     """
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):
@@ -61,7 +61,7 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
     ----------
     rule : LinearRule
     accepted : ColumnRange or None
-        Range of the columns.
+        Range of the columns in the units of the data, from `column_range`.
 
     Returns
     -------
@@ -80,12 +80,15 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
 def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise DataError if a column varies too much or too little, or has a value too far from the class means.
 
+    A distant value raises OutOfRangeError, a subclass. The rows are read only if the moments are suspicious.
+
     Parameters
     ----------
     moments : ClassMoments
         Moments of the columns of the rows.
     design_rows : DesignRows
-        The rows, from which the message names the row of a distant value; may be empty.
+        The rows, from which the message names the row of a distant value. Without rows, for example for
+        published moments, only the moments are checked.
     """
     variances = _variances(moments)
     means = moments.means[moments.rows > 0]
@@ -106,7 +109,10 @@ def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
 
 
 def _variances(moments: ClassMoments) -> Floats:
-    """Return the variances of the scaled columns: (K, p) by class, or (1, p) for pooled moments."""
+    """Return the variances within classes of the scaled columns: (K, p), or (1, p) for pooled moments.
+
+    The divisor is the weight of the class, or the total weight. The variance of a class without rows is zero.
+    """
     squares = moments.squares
     if len(squares) < moments.n_classes:
         return np.asarray(squares / moments.total)
@@ -114,10 +120,11 @@ def _variances(moments: ClassMoments) -> Floats:
 
 
 def _within_sd(moments: ClassMoments, variances: Floats) -> Floats:
-    """Return the smallest positive standard deviation (p,) over the classes, for each scaled column.
+    """Return the smallest positive standard deviation (p,) within a class, for each scaled column.
 
-    If a column does not vary within classes, the standard deviation over all rows is returned, or one if this
-    is zero, too. `variances` are from `_variances`.
+    For pooled moments it is the standard deviation within all classes. If a column does not vary within
+    classes, the standard deviation over all rows is returned, or one if this is zero, too. `variances` are
+    from `_variances`.
     """
     if variances.min() > 0:
         return np.asarray(np.sqrt(variances.min(axis=0)))
@@ -175,7 +182,11 @@ def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: Desi
 
 
 def _raise_if_distant_rows(design_rows: DesignRows, columns: Codes) -> None:
-    """Raise OutOfRangeError for the first row with a value far from the median of one of the columns (c,)."""
+    """Raise OutOfRangeError for the first row with a value far from the median of one of the columns.
+
+    The unit is the median of the non-zero absolute deviations from the median, in the first `SAMPLE_ROWS`
+    rows that the fit uses. A column that is constant in them is not checked. `columns` (c,) are positions.
+    """
     sample = []
     n_sampled = 0
     for _, x, _, _ in used_rows(design_rows):
@@ -197,7 +208,7 @@ def _raise_if_distant_rows(design_rows: DesignRows, columns: Codes) -> None:
 def _raise_if_far_rows(
     design_rows: DesignRows, columns: Codes, centre: Floats, unit: Floats, measure: str = WITHIN_CLASSES
 ) -> None:
-    """Raise an OutOfRangeError for the first row that is more than 1e100 units from a centre.
+    """Raise an OutOfRangeError for the first used row that is more than `MAX_DEVIATIONS` units from a centre.
 
     Parameters
     ----------
@@ -205,7 +216,7 @@ def _raise_if_far_rows(
     columns : (c,) int
         Positions of the columns that are checked.
     centre, unit : (c,) float
-        Centre of each column, and the unit in which distances from it are measured.
+        Centre of each column, and the unit in which distances from it are measured, in units of the data.
     measure : str
         Description of the unit in the message.
     """

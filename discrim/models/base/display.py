@@ -38,7 +38,10 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(PROPORTION_COLUMNS.split(), "share"),
     **dict.fromkeys(TWO_DECIMAL_COLUMNS.split(), "z"),
 }
-"""Formats of columns that have the same meaning in every table; others are formatted by their dtype."""
+"""Formats of columns that have the same meaning in every table; others are formatted by their dtype.
+
+"count" is an integer, "share" a proportion, and "z" a number with two decimals; see `report.grid.Format`.
+"""
 
 MAX_WITHOUT_EXPONENT = 1e15
 """Largest integer that is written without an exponent."""
@@ -99,7 +102,10 @@ def with_display_formats(
 def _table_html(
     table: pd.DataFrame, name: str, formats: dict[str, Format], row_formats: Mapping[str, Format]
 ) -> str | None:
-    """Return the HTML of a table; None for an empty table or one with too many index levels.
+    """Return the HTML of a table.
+
+    None for an empty table, or one with more than two levels of the index or two levels of columns; pandas
+    then formats it.
 
     Parameters
     ----------
@@ -128,7 +134,11 @@ def _table_html(
 
 
 def _column_format(column: pd.Series, formats: dict[str, Format]) -> Format:
-    """Return the format of a column: from `formats` or `FORMATS` by its name, else by its dtype."""
+    """Return the format of a column: from `formats` or `FORMATS` by its name, else by its name or dtype.
+
+    Columns that are not numeric are "text", p-values "tail", and integers and degrees of freedom "count". The
+    format "every" of `formats` applies to the remaining columns, and replaces `FORMATS` except for counts.
+    """
     name = str(column.name)
     dtype = column.dtype
     if pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype):

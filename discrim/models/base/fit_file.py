@@ -52,13 +52,17 @@ MAX_CHECKED_CLASSES = 64
 def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None:
     """Evaluate the rule of a loaded fit near the class means, and describe the first undefined score.
 
-    The points are the class means, and one standard deviation below and above them.
+    The points are the first `MAX_CHECKED_CLASSES` class means, and one pooled standard deviation below and
+    above them. A score is undefined if it is NaN or plus infinity, and for numeric columns also if the score of
+    a class with a positive prior is minus infinity at its own mean. Inconsistent estimates may also raise one
+    of `INCONSISTENCY_ERRORS`.
 
     Parameters
     ----------
     fit : FittedModel
     at_means : bool
-        Whether the rule is evaluated at the points; otherwise it is only created.
+        Whether the rule is evaluated at the points; otherwise it is only created, and degrees of freedom are
+        checked.
 
     Returns
     -------
@@ -113,7 +117,7 @@ _ESTIMATE_RANGES = {
     "components": (1, math.inf),
     "step": (1e-300, 1e200),
 }
-"""Smallest and largest values of numbers among the estimates, by name."""
+"""Smallest and largest valid values of numbers among the estimates, by name."""
 
 
 def check_values(path: Any, description: Any) -> None:
@@ -165,11 +169,11 @@ def check_description(path: Any, design: Design, keep: Any, dropped: Any, weight
         The file, for error messages.
     design : Design
     keep : object
-        Positions of the columns in the model, or None for all.
+        Valid are None for all columns, and the increasing positions of the columns in the model.
     dropped : object
-        Number of rows with missing values.
+        Valid is the number of rows with missing values, at most `MAX_DROPPED_ROWS`.
     weighted : object
-        Whether the fit has weights.
+        Valid is a bool: whether the fit has weights.
     """
     if keep is not None:
         is_index_list = isinstance(keep, list) and keep and all(type(j) is int for j in keep)
@@ -200,7 +204,10 @@ def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> No
 
 
 def read_selection(path: Any, stored: Any) -> Selection | None:
-    """Read the description of a choice of columns or model from its entry in a file, which may be None."""
+    """Read the description of a choice of columns or model from its entry in a file.
+
+    None stands for no choice; raises DamagedFileError if another entry is not a dict of "kind" and "words".
+    """
     if stored is None:
         return None
     match stored:
@@ -217,7 +224,10 @@ def _short_repr(value: Any) -> str:
 
 
 def read_dropped_names(path: Any, left_out: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Read the names of the columns that a fit dropped: constant ones, and collinear ones."""
+    """Read the names of the columns that a fit dropped: constant ones, and collinear ones.
+
+    Raises DamagedFileError if `left_out` is not a dict of the lists "constant" and "collinear".
+    """
     is_valid = isinstance(left_out, dict) and set(left_out) == {"constant", "collinear"}
     lists = list(left_out.values()) if is_valid else []
     if not is_valid or not all(isinstance(x, list) and all(isinstance(t, str) for t in x) for x in lists):
@@ -252,6 +262,7 @@ def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
     The rows of its table are not stored, except for `knn`, `kernel_density` and `kernel_lda`, whose estimates
     are the rows. A symbolic link and the mode of an existing file are kept. A process that is killed may
     leave a file `.discrim-*.tmp` in the folder. If an error is raised, an existing file is unchanged.
+    NotSupportedError is raised if the model cannot be saved or the file could not be loaded again.
     """
     if not fit.spec.can_be_saved:
         raise NotSupportedError(
@@ -276,7 +287,7 @@ def write_loadable(
     Parameters
     ----------
     path : path
-        The file, for error messages.
+        The file to write.
     description : dict
         Description, which is written as JSON.
     tensors : dict of str to array
@@ -297,7 +308,11 @@ def write_loadable(
 
 
 def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Return the description and the arrays of a fit."""
+    """Return the description and the arrays of a fit in the form that `fit_from_file` reads.
+
+    The arrays are "prior", the arrays of `moment_arrays`, the ones of the model with the prefix
+    `ESTIMATE_PREFIX`, and "calibration" if the fit has a calibrator.
+    """
     estimates = fit.estimates
     design_rows = fit.design_rows
     stored = fit.spec.to_arrays(estimates)
@@ -329,13 +344,16 @@ def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict
 def _is_argument(name: str, value: Any, arguments: Mapping[str, Any]) -> bool:
     """Return whether an estimate equals an argument of the verb and need not be stored twice.
 
+    Lists and dicts are always stored.
+
     Parameters
     ----------
     name : str
+        Name of the estimate and of the argument.
     value : object
         Value of the estimate.
     arguments : mapping
-        Arguments of the verb.
+        Arguments of the verb in the form of `to_json`.
     """
     argument = arguments.get(name, value)
     is_equal = name in arguments and type(argument) is type(value) and argument == value
@@ -361,10 +379,19 @@ def fit_from_file(
     functions : mapping or None
         Functions that the formula calls, by name.
 
+    Returns
+    -------
+    FittedModel
+        Without rows, and with `loaded` set.
+
     Raises
     ------
     DamagedFileError
         A value is missing, invalid or inconsistent with others.
+    FormulaError
+        The formula is not allowed.
+    DataError
+        The formula calls a function that is not in `functions`.
     """
     check_values(path, description)
     tensors = dict(tensors)
@@ -431,7 +458,11 @@ def fit_from_file(
 
 
 def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
-    """Convert a calibrator to a description and an array, whose last row flags finite intercepts."""
+    """Convert a calibrator to a description and an array (2, K), or (K + 2, K) if it mixes classes.
+
+    Its rows are the mixing matrix, if there is one, the intercepts, with zero for minus infinity, and flags
+    of finite intercepts (one or zero).
+    """
     is_finite = calibrator.intercepts > -np.inf
     lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
     if calibrator.mixes_classes:
@@ -443,12 +474,14 @@ def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
 def _read_calibrator(path: Any, description: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
     """Create a calibrator from its description and array, which is removed from `tensors`.
 
+    None if there is no description; raises DamagedFileError if description or array are not valid.
+
     Parameters
     ----------
     path : path
         The file, for error messages.
     description : object
-        Description, or None without a calibrator.
+        Description from `_encode_calibrator`, or None without a calibrator.
     tensors : dict of str to array
         Arrays of the file by name; the array of the calibrator is "calibration".
     k : int
@@ -486,15 +519,17 @@ def raise_if_missing_functions(design: Design, functions: Mapping[str, Callable[
 def _add_argument_values(
     spec: ModelSpec[Any], arguments: Mapping[str, Any], values: Any, arrays: Mapping[str, Floats]
 ) -> dict[str, Any]:
-    """Return the estimates in a file, including the ones that are stored only as arguments of the verb.
+    """Return the values of the estimates in a file, including the ones stored only as arguments of the verb.
+
+    An estimate that is stored itself has precedence over the argument of the same name.
 
     Parameters
     ----------
     spec : ModelSpec
     arguments : mapping
-        Arguments of the verb.
+        Arguments of the verb, as the file stores them.
     values : mapping
-        Values of the estimates.
+        Stored values of the estimates.
     arrays : mapping of str to array
         Arrays of the estimates.
     """
@@ -533,7 +568,7 @@ def _read_moments(
     *,
     weighted: bool,
 ) -> ClassMoments:
-    """Return the moments in a file, validated for the model and its covariance model.
+    """Return the moments in a file, which `validated_moments` checks for the model and its covariance model.
 
     Parameters
     ----------
@@ -618,11 +653,11 @@ def validated_moments(
     required_moments : ScatterType
         Which second moments are expected.
     singular : bool
-        Whether scatter matrices may be singular.
+        Whether scatter matrices may be singular; columns except one may then be constant.
     constant : bool
-        Whether columns may be constant.
+        Whether all columns may be constant.
     weighted : bool
-        Whether counts are sums of weights.
+        Whether counts are sums of weights; otherwise they have to equal the numbers of rows.
     is_partial : bool
         Whether the moments are of a part of a table, which may lack rows of classes and does not have a
         prior.
@@ -630,6 +665,11 @@ def validated_moments(
     Returns
     -------
     ClassMoments
+
+    Raises
+    ------
+    DamagedFileError
+        An array is missing, unknown or not valid. Values have to be finite already; see `read_file`.
     """
     _check_shapes(path, tensors, k, p, required_moments, is_partial=is_partial)
     counts, rows, scale, scatters = (tensors[key] for key in ("counts", "rows", "scale", "scatters"))
@@ -675,13 +715,13 @@ def _check_shapes(
     path : path
         The file, for error messages.
     tensors : mapping of str to array
-        Arrays of the moments by name, such as "counts" and "scatters".
+        Arrays by name: the ones of `moment_arrays`, of which "roots" may be missing, and "prior".
     k, p : int
         Numbers of classes and columns.
     required_moments : ScatterType
         Which second moments are expected.
     is_partial : bool
-        Whether the moments are of a part of the rows, without a prior.
+        Whether the moments are of a part of the rows, without a prior and with any number of classes.
     """
     matrix_shape: tuple[int, ...] = (p, p) if required_moments in ("pooled", "class") else (p,)
     scatter = (1 if required_moments in ("pooled", "thin") else k, *matrix_shape)
@@ -746,7 +786,10 @@ def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: 
 
 
 def _check_means_and_sds(path: Any, tensors: Mapping[str, Floats]) -> None:
-    """Raise DamagedFileError if scales, variances, means or their rounding errors are out of range."""
+    """Raise DamagedFileError if scales, variances, means or their rounding errors are out of range.
+
+    `tensors` are the arrays of `moment_arrays`.
+    """
     centres, rounding_errors, scale, scatters = (
         tensors[key] for key in ("centres", "rests", "scale", "scatters")
     )
@@ -793,11 +836,11 @@ def _is_scatter_of_root(scatter: Floats, root: Floats, min_norm: float) -> bool:
     Parameters
     ----------
     scatter : (p, p) or (p,) float
-        Scatter matrix or its diagonal.
+        Scatter matrix or its diagonal; the diagonal is compared alone if only it is stored.
     root : (m, p) float
         R.
     min_norm : float
-        Norm of columns below which products are not compared.
+        Norm of columns of R below which products are not compared.
     """
     largest = np.abs(root).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)

@@ -42,7 +42,7 @@ class FittedResults(SummarizedModel):
 
     @property
     def nobs(self) -> int | float:
-        """Number of rows used, or the sum of their weights."""
+        """Number of rows used, as an int, or the sum of their weights."""
         return self._fit.nobs
 
     @property

@@ -135,7 +135,7 @@ def to_broom_names(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def value_or_nan(fit: Any, name: str) -> Any:
-    """Return an attribute of a fit, or NaN if the model does not have it."""
+    """Return an attribute of a fit, or NaN if it raises NotSupportedError because the model has none."""
     try:
         return getattr(fit, name)
     except NotSupportedError:
@@ -165,7 +165,9 @@ def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Flo
 
 
 def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
-    """Return a note on columns whose variance in the units of the data is out of range of float64, or "".
+    """Return a note on columns whose variance in the units of the data is out of range of float64.
+
+    "" if all variances are in range.
 
     Parameters
     ----------

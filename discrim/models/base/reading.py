@@ -171,7 +171,9 @@ def one_line_repr(value: Any) -> str:
 def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options among the arguments of a verb, which passes its `locals()` at its beginning.
 
-    Arrays and tables become lists and dicts. If the user later changes the array, refits do not change.
+    The arguments of `NON_OPTION_ARGUMENTS` are left out. Arrays and tables become lists and dicts: if the
+    user later changes the array, refits do not change. Splits of the rows passed as `folds` or `cv` become an
+    `UnsavedObject`.
     """
     options = {
         name: copy_option(value) for name, value in arguments.items() if name not in NON_OPTION_ARGUMENTS
@@ -184,7 +186,11 @@ def verb_options(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def copy_option(value: Any) -> Any:
-    """Convert an option to Python scalars, lists and dicts, as a copy; return other objects unchanged."""
+    """Convert an option to Python scalars, lists and dicts, as a copy.
+
+    A DataFrame becomes a dict of dicts by column, and a tuple or another iterable a list. Iterators, classes,
+    bytes and objects with a method `fit` or without iteration are returned unchanged.
+    """
     if value is None or type(value) in (str, bool, int, float):
         return value
     if isinstance(value, np.generic):
@@ -231,6 +237,15 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     classes : (K,) Index
     check : callable
         Validates one value and returns it.
+
+    Returns
+    -------
+    list of length K
+
+    Raises
+    ------
+    DataError
+        A class is unknown or has no value.
     """
     if isinstance(value, pd.Series):
         value = value.to_dict()
@@ -254,7 +269,7 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
 
 
 def is_proportional(prior: Any) -> bool:
-    """Return whether a prior stands for the class proportions."""
+    """Return whether a prior stands for the class proportions: None, "proportional" or "size"."""
     return prior is None or (isinstance(prior, str) and prior in PROPORTIONAL_PRIOR_WORDS)
 
 
@@ -264,20 +279,23 @@ def prior_vector(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) 
     Parameters
     ----------
     prior : None, str, dict or Series by class, sequence, or object with such a Series as its `prior`
-        Value of `prior=`. None stands for the class proportions.
+        Value of `prior=`. None, "proportional" and "size" stand for the class proportions. A sequence is in
+        the order of the classes.
     classes : (K,) sequence
         Labels of the classes.
     counts : (K,) float
-        Numbers of observations.
+        Numbers of observations or sums of weights, from which class proportions are computed.
 
     Returns
     -------
     (K,) float
+        Probabilities with the sum one.
 
     Raises
     ------
     PriorError
-        A class is missing or unknown, a probability is negative or missing, or they do not sum to one.
+        A class is missing, unknown or named twice, a probability is negative or missing, their number is
+        wrong, or they do not sum to one up to `MAX_PRIOR_SUM_ERROR`.
     """
     k = len(classes)
     if is_proportional(prior):
@@ -353,7 +371,7 @@ def read_prior(prior: Any, classes: Sequence[Any] | pd.Index, counts: Floats) ->
 
 
 def all_sparse_rows(design_rows: DesignRows) -> tuple[SparseRows, NDArray[np.bool_]] | None:
-    """Return all rows as `SparseRows` and a mask (n,) of incomplete rows; None for dense columns."""
+    """Return all rows as `SparseRows` and a mask (n,) of rows with missing values; None for dense columns."""
     stored = stored_rows(design_rows)
     return None if stored is None else (SparseRows(stored.base, stored.steps), stored.missing)
 
@@ -395,13 +413,16 @@ def usable_rows(
 ) -> tuple[DesignRows, ClassMoments]:
     """Compute the moments of the complete rows; drop empty classes and constant columns with a warning.
 
+    Another warning follows if the weights are not frequencies; see `warn_of_weights`.
+
     Parameters
     ----------
     design_rows : DesignRows
-        Rows of the table.
+        Rows of the table; the number of rows with a missing value is stored in its attribute `dropped`.
     required_moments : ScatterType
         Second moments that the model requires.
     na_action : {"drop", "raise"}
+        Whether rows with a missing value are left out, or are an error.
     wrap : callable, optional
         Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
     with_roots : bool
@@ -414,11 +435,13 @@ def usable_rows(
     DesignRows
         The rows with the remaining classes and columns.
     ClassMoments
+        Moments of these classes and columns.
 
     Raises
     ------
     DataError
-        A value is missing and `na_action="raise"`, no complete row remains, or there is only one class.
+        The formula has no predictor, a value is missing and `na_action="raise"`, no complete row remains, a
+        value is out of range (see `check_data_range`), or there is only one class.
     CollinearError
         Every column is constant.
     """
@@ -444,13 +467,15 @@ def drop_constant_columns(
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the columns that are constant over all rows, with a warning that names them.
 
+    Their names are appended to the attribute `constant` of the returned rows.
+
     Parameters
     ----------
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
     with_roots : bool
-        See `gather`.
+        Whether roots of the scatter are computed if moments are computed again; see `gather`.
     keep : sequence of int
         Positions of columns that are not dropped if they are constant.
 
@@ -486,7 +511,9 @@ def drop_constant_columns(
 def _drop_columns_by_position(
     design_rows: DesignRows, moments: ClassMoments, dropped: Iterable[int], *, with_roots: bool = True
 ) -> tuple[DesignRows, ClassMoments]:
-    """Drop columns by position, and compute the moments again if this makes more rows complete.
+    """Drop columns by position, and compute the moments again if this may make more rows complete.
+
+    This is the case if rows with a missing value were left out and the table is in memory.
 
     Parameters
     ----------
@@ -494,9 +521,14 @@ def _drop_columns_by_position(
     moments : ClassMoments
         Moments of all columns.
     dropped : iterable of int
-        Positions of the columns.
+        Positions of the columns that are dropped.
     with_roots : bool
         Whether roots of the scatter matrices are computed if necessary.
+
+    Returns
+    -------
+    DesignRows, ClassMoments
+        Rows and moments of the remaining columns.
     """
     dropped_positions = set(dropped)
     kept_positions = np.array(
@@ -542,7 +574,8 @@ def _raise_all_columns_constant(terms: tuple[str, ...], where: str) -> None:
 def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: bool) -> None:
     """Warn if the weights are not frequencies, because inference treats them as frequencies.
 
-    Weights are accepted as frequencies if they are integers or if their mean is close to one.
+    Weights are accepted as frequencies if they are integers (`are_integers`) or if the mean of the positive
+    ones differs from one by at most `MAX_MEAN_WEIGHT_DEVIATION`.
     """
     total = moments.total
     rows = int(np.sum(moments.rows))
@@ -584,7 +617,9 @@ def class_moments(
     *,
     with_roots: bool = True,
 ) -> ClassMoments:
-    """Compute the moments of the complete rows.
+    """Compute the moments of the complete rows with a class, from sparse rows if the columns are sparse.
+
+    The number of rows with a missing value is stored in `design_rows.dropped`.
 
     Parameters
     ----------
@@ -617,7 +652,10 @@ def class_moments(
 def standardize_within_classes(
     design_rows: DesignRows, moments: ClassMoments
 ) -> tuple[DesignRows, ClassMoments]:
-    """Return rows and moments with the columns divided by their standard deviations within classes."""
+    """Return rows and moments with the columns divided by their standard deviations within classes.
+
+    The standard deviations are from `within_sd`: their divisor is N - K.
+    """
     unit = within_sd(moments)
     return replace(design_rows, column_units=unit), divide_columns(moments, unit)
 
@@ -636,16 +674,19 @@ def collinear_error(
     Parameters
     ----------
     collinear_columns : list of Dependency
+        The dependent columns, not empty; the message names at most four of them.
     terms : tuple of str
-        Names of the columns.
+        Names of all columns.
     where : str
-        Rows in which the columns are dependent: "within classes", "over all rows" or in one class.
+        Rows in which the columns are dependent: "within classes", "over all rows" or, for example, "in class
+        'a'".
     alternative : str
-        Alternative to leaving the columns out of the formula, for the hint.
+        Alternative to leaving the columns out of the formula, for the hint, without capital and full stop;
+        ignored if `can_drop`.
     separation_hint : str
-        How the verb makes use of columns that vary between classes only; empty if it cannot.
+        Sentence on how the verb can use columns that vary only between classes; "" if it cannot.
     can_drop : bool
-        Whether the verb has the option collinear=.
+        Whether the verb has the option collinear=, which is then the alternative and in `error.options`.
 
     Returns
     -------
@@ -678,7 +719,10 @@ def collinear_error(
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
-    """Return " " and a sentence on the columns that vary only between classes; "" if there are none."""
+    """Return " " and a sentence on the columns that vary only between classes; "" if there are none.
+
+    Moments with thin roots, of fewer rows than columns, are not searched.
+    """
     if moments.scatter_type in ("thin", "thin class"):
         return ""
     collinear_columns = dependencies(moments, diagonal=moments.scatter_type == "diagonal")
@@ -743,6 +787,8 @@ def drop_collinear_columns(
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the dependent columns, with a warning that names them.
 
+    Their names are appended to the attribute `collinear` of the returned rows.
+
     Parameters
     ----------
     design_rows : DesignRows
@@ -750,7 +796,17 @@ def drop_collinear_columns(
         Moments of these rows.
     collinear_columns : list of Dependency
     where : str
-        Rows in which the columns are dependent, for the message.
+        Rows in which the columns are dependent, for the message; see `collinear_error`.
+
+    Returns
+    -------
+    DesignRows, ClassMoments
+        Rows and moments of the remaining columns.
+
+    Raises
+    ------
+    CollinearError
+        No column remains.
     """
     dropped = {dependency.column for dependency in collinear_columns}
     terms = design_rows.terms
@@ -776,7 +832,8 @@ def drop_collinear_columns(
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
     """Drop constant columns, with a warning, if a pooled covariance of all columns would have too few rows.
 
-    Verbs call this before they check the number of columns and read the rows.
+    That is the case if labelled rows minus classes are fewer than columns. Otherwise the rows are returned
+    unchanged. Verbs call this before they check the number of columns and read the rows.
     """
     n_rows = design_rows.n_labelled
     p = len(design_rows.terms)
@@ -787,12 +844,12 @@ def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
 
 
 def is_wide(design_rows: DesignRows) -> bool:
-    """Return whether there are fewer rows than columns."""
+    """Return whether there are fewer labelled rows than columns of the design."""
     return design_rows.n_labelled < len(design_rows.terms)
 
 
 def few_rows_hint(rows: int) -> str:
-    """Return the hint of lda() for fewer rows than columns, without capital and full stop.
+    """Return the hint of lda() for too few rows for its columns, without capital and full stop.
 
     Other verbs are suggested for ten rows or more, which their ten folds require.
     """
@@ -845,7 +902,7 @@ def raise_if_too_few_df(
 
 
 def raise_if_no_within_variance(moments: ClassMoments) -> None:
-    """Raise CollinearError if the total weight does not exceed the number of classes."""
+    """Raise CollinearError if the total weight does not exceed the number of classes, the number of means."""
     if moments.total <= moments.n_classes:
         raise CollinearError(
             f"{moments.total:g} observations in {moments.n_classes} classes are too few to estimate "
@@ -864,7 +921,8 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
     terms : tuple of str
         Columns of the design.
     hint : str or None
-        Hint of the error; by default the alternatives of lda().
+        Hint of the error; by default the alternatives of lda(). Ignored if there are no more rows than
+        classes.
     """
     if rows <= n_classes:
         raise CollinearError(
@@ -939,7 +997,7 @@ def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float 
     reason : str
         Why the rows have to be in memory: a sentence that the message completes with "in memory: ...".
     n_repeated_rows : float
-        Number of rows if they are repeated by their weights.
+        Number of rows if they are repeated by their weights; 0 if they are not.
     """
     rows = max(design_rows.table.nrows, n_repeated_rows)
     columns = len(design_rows.terms)
@@ -969,9 +1027,10 @@ def warn_of_tied_axes(
     count : int
         Number of axes that are kept.
     tie : (int, int) or None
-        Numbers of the first and the last of the axes whose eigenvalues are equal, from `tied_axes`.
+        Numbers, from one, of the first and the last of the axes with equal eigenvalues, from `tied_axes`.
+        None if the last kept axis is not tied; there is then no warning.
     owner : str
-        Owner of the axes, such as "class 'a'".
+        Owner of the axes, such as "class 'a'"; "" if all classes share them.
     max_axes : int, optional
         Largest number that the option may have.
     """

@@ -68,7 +68,7 @@ def verb_name(results: Any) -> str:
 
 
 def refit_options(results: Any, *, rechoose: bool = False) -> dict[str, Any]:
-    """Return the keywords with which the verb repeats a fit to the same rows, apart from weights.
+    """Return the keywords with which the verb repeats a fit to the same rows.
 
     Parameters
     ----------
@@ -80,6 +80,9 @@ def refit_options(results: Any, *, rechoose: bool = False) -> dict[str, Any]:
     Returns
     -------
     dict of str to object
+        Options of the verb, with `prior` if the verb has it and `functions` if the formula uses any. The
+        prior is None if it was estimated, else "equal" or a dict by class. Formula, data, weights, levels and
+        na_action are not included.
     """
     fit = results._fit
     spec = fit.spec
@@ -104,10 +107,16 @@ def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     option : object
         The option as the user passed it.
     chosen : object
-        The chosen value; for an option that accepts specifications, a dict of the chosen parameters, empty if
-        none was chosen.
+        The chosen value, or an array or tuple (K,) of values by class; for an option that accepts
+        specifications, a dict of the chosen parameters, empty if none was chosen.
     classes : Index of length K
         Class labels.
+
+    Returns
+    -------
+    object
+        Values by class become a dict. An option that is neither None, nor one of `CHOICE_WORDS`, nor a dict
+        with such a word is returned unchanged, unless it accepts specifications.
     """
     if isinstance(option, Specification):
         return option.with_chosen(**chosen)
@@ -130,20 +139,25 @@ def _values_by_class(number: Any, classes: pd.Index) -> Any:
 
 
 def argument_defaults(model: ModelEntry) -> dict[str, Any]:
-    """Return the arguments of a verb with their defaults."""
+    """Return the arguments of a verb with their defaults; `inspect.Parameter.empty` if one is required."""
     parameters = inspect.signature(resolve(f"{model.module}:{model.verb}")).parameters
     return {name: parameter.default for name, parameter in parameters.items()}
 
 
 def default_options(model: ModelEntry) -> dict[str, Any]:
-    """Return the options of a verb with their defaults."""
+    """Return the options of a verb with their defaults: the arguments outside `NON_OPTION_ARGUMENTS`."""
     return {
         name: value for name, value in argument_defaults(model).items() if name not in NON_OPTION_ARGUMENTS
     }
 
 
 def to_json(value: Any) -> Any:
-    """Convert an option to its form in a file: dicts to lists of pairs, other objects to a description."""
+    """Convert an option to its form in a file, which `read_options` converts back.
+
+    None, flags, text and finite numbers are unchanged, and lists are converted item by item. A dict becomes
+    {"dict": list of pairs} and a specification {"specification": name, "parameters": dict}. Any other object,
+    also a tuple or an infinite number, becomes {"text": its repr}, which is read as an `UnsavedObject`.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int | float) and math.isfinite(value):
@@ -178,9 +192,9 @@ def read_options(model: str, stored_options: Any, make_error: DamagedErrorFactor
     Parameters
     ----------
     model : str
-        Name of the model.
+        Name of the model, a key of `BY_MODEL`.
     stored_options : object
-        Entry of the file.
+        Entry of the file: a dict of all options of the verb in the form of `to_json`.
     make_error : callable
         Function of a reason that returns the error to raise if an option is unknown, missing or malformed.
 
@@ -198,16 +212,16 @@ def read_options(model: str, stored_options: Any, make_error: DamagedErrorFactor
 
 
 def _from_json(name: str, value: Any, make_error: DamagedErrorFactory, depth: int = 0) -> Any:
-    """Convert an option from its form in a file.
+    """Convert an option from its form in a file; see `to_json`.
 
     Parameters
     ----------
     name : str
         Name of the option for error messages.
     value : object
-        Its form in the file.
+        Its form in the file, not deeper than `MAX_NESTING_DEPTH`.
     make_error : callable
-        Function of a reason that returns the error to raise.
+        Function of a reason that returns the error to raise if the form is unknown.
     depth : int
         Number of lists and dicts around the value.
     """
@@ -244,7 +258,8 @@ def _specification_from_json(
     parameters : object
         Dict of its parameters in the form of a file.
     make_error : callable
-        Function of a reason that returns the error to raise.
+        Function of a reason that returns the error to raise if the class is unknown or a parameter is unknown
+        or not valid.
     """
     specification_class = SPECIFICATIONS.get(class_name) if isinstance(class_name, str) else None
     if specification_class is None or not isinstance(parameters, dict):
@@ -259,7 +274,7 @@ def _specification_from_json(
 
 
 def _is_key_value_pair(pair: Any) -> bool:
-    """Return whether a value is a list of a key and a value."""
+    """Return whether a value is a list [key, value] whose key is text, a number or None."""
     return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int | float | None)
 
 
@@ -277,9 +292,9 @@ def moments_outside_folds(
     ----------
     design_rows : DesignRows
     fold_ids : (n,) int
-        Fold of each row, -1 for rows that are not used.
+        Fold of each row; -1 for rows that are not used, among them all rows without a class.
     folds : int
-        Number of folds F.
+        Number of folds F, two or more.
     required_moments : ScatterType
         Which second moments are computed.
     with_roots : bool
@@ -287,8 +302,8 @@ def moments_outside_folds(
 
     Returns
     -------
-    list of ClassMoments
-        One for each fold.
+    list of F ClassMoments
+        Moments of all classes, also those without rows outside the fold. Their scales may differ.
     """
     n_classes = len(design_rows.design.levels)
     fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + design_rows.codes, -1)
@@ -331,7 +346,7 @@ def _fold_moments_of_sparse_rows(
     Returns
     -------
     list of ClassMoments or None
-        None if the rows are dense, or if the moments require dense rows.
+        Moments of the rows in each fold. None if the rows are dense, or if the moments require dense rows.
     """
     sparse_rows = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
     if sparse_rows is None:
@@ -372,18 +387,19 @@ def error_path(
     candidates : (T,) array
         Candidate values.
     wrong : (T, K) float
-        Misclassified rows by candidate and class.
+        Number of misclassified rows, or the sum of their weights, by candidate and class.
     rows : (K,) float
-        Rows by class.
+        Number of rows, or the sum of their weights, of each class.
     prior : (K,) float
-        Weights of the classes in the error.
+        Weights of the classes in the error; ignored if `sampled`.
     sampled : bool
         Whether the prior is the class proportions of the rows, whose sampling error counts in `se`.
 
     Returns
     -------
     DataFrame of T rows
-        Columns `name`, `error` and `se`.
+        Columns `name` (the candidates), `error` (error rate) and `se` (its standard error), in the order of
+        the candidates.
     """
     path = pd.DataFrame({name: candidates})
     path["error"], path["se"] = error_rates_of_rules(wrong, rows, prior, sampled=sampled)
@@ -391,9 +407,10 @@ def error_path(
 
 
 def largest_acceptable(path: pd.DataFrame) -> Any:
-    """Return the largest candidate whose error is the smallest up to rounding.
+    """Return the largest candidate whose error is the smallest up to rounding; standard errors are ignored.
 
-    `path` is a result of `error_path` for a parameter of which larger values mean simpler models.
+    `path` is a result of `error_path` for a parameter of which larger values mean simpler models: its first
+    column contains the candidates.
     """
     return path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy())].max().item()
 
@@ -411,10 +428,15 @@ def stored_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = 
     parameter : str, optional
         Name of the chosen parameter, which has to be a column of the table.
 
+    Returns
+    -------
+    DataFrame
+        A copy of `fit.path`, as `error_path` or the verb returned it.
+
     Raises
     ------
     NotSupportedError
-        The fit does not store these errors.
+        The fit does not store such a table, for example because it was loaded from a file.
     """
     if fit.path is None or (parameter and parameter not in fit.path):
         raise NotSupportedError(f"The path of the choice is not available, {reason}.", hint=sentence(hint))

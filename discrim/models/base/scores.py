@@ -27,24 +27,26 @@ from discrim.models.base.reading import all_sparse_rows, join_labels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """How scores are converted to predicted classes.
+    """How scores are converted to predicted classes, of which there are K.
 
     Attributes
     ----------
     costs : (K, K) float or None
-        Cost of predicting class j (column) for a row of class i (row); None for the most probable class.
+        Cost of predicting class j (column) for a row of class i (row); None for a cost of one for each error,
+        which is the most probable class.
     reject : float or None
-        Cost of rejecting a row; a row whose least expected cost is above it has the code K.
+        Cost of rejecting a row; a row whose least expected cost is above it has the code K. None if no row is
+        rejected.
     """
 
     costs: Floats | None = None
     reject: float | None = None
 
     def codes(self, scores: Floats) -> Codes:
-        """Return the class with the smallest expected cost for each row.
+        """Return the class with the smallest expected cost under the posteriors for each row.
 
         A row is rejected if this cost exceeds `reject` (Chow, 1970, IEEE Transactions on Information Theory
-        16, 41-46). Without `costs` and `reject` the class has the largest score.
+        16, 41-46). Without `costs` and `reject` the class has the largest score. Ties go to the first class.
 
         Parameters
         ----------
@@ -54,7 +56,8 @@ class Decision:
         Returns
         -------
         (m,) int
-            K for rejected rows, -1 for rows with a missing score or with probability zero in every class.
+            Position of the class; K for rejected rows, -1 for rows with a missing score or with probability
+            zero in every class.
         """
         if self.costs is None and self.reject is None:
             return rules.best_class(scores)
@@ -70,8 +73,9 @@ class Decision:
 def cost_matrix(costs: Any, classes: pd.Index) -> Floats | None:
     """Return the misclassification costs (K, K), actual by predicted class, in the order of the classes.
 
-    Returns None if `costs` is None. Raises DataError for a wrong shape or label, for a missing, infinite or
-    negative cost, and if all costs are zero.
+    A DataFrame is reordered by its labels; other arrays are in the order of the classes. Returns None if
+    `costs` is None. Raises DataError for a wrong shape or label, for a missing, infinite or negative cost,
+    and if all costs are zero.
     """
     if costs is None:
         return None
@@ -119,12 +123,15 @@ def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterato
     design_rows : DesignRows
     rule : Rule
     n_classes : int
+        Number of classes K.
 
     Yields
     ------
     rows : slice
+        Positions of the m rows of the chunk in the table.
     scores : (m, K) float
-        NaN for a row with a missing value, unless missing columns are integrated out.
+        Scores of the rule, such as log posteriors up to a constant of each row. NaN for a row with a missing
+        value, unless missing columns are integrated out.
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     has_impossible_rows = getattr(complete, "has_impossible_rows", False)
@@ -141,13 +148,21 @@ def score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterato
 
 
 def _score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterator[tuple[slice, Floats]]:
-    """Iterate over slices and scores (m, K) of all rows, in sparse form if the rule supports it.
+    """Iterate over the scores of all rows as `score_chunks`, without a warning of impossible rows.
+
+    The rows stay sparse if the rule supports it.
 
     Parameters
     ----------
     design_rows : DesignRows
     rule : Rule
     n_classes : int
+        Number of classes K.
+
+    Yields
+    ------
+    rows : slice
+    scores : (m, K) float
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     sparse_rows = all_sparse_rows(design_rows) if rules.accepts_sparse_rows(complete) else None
@@ -182,11 +197,13 @@ def score_block(
     rule : Rule
     n_classes : int
     row_slice : slice
-        Rows of the block in the table.
+        Positions of the rows of the block in the table.
     x : (rows, p) float
-        Values of the columns of the design.
+        Values of the p columns of the design. For a linear rule they may be unchecked: if scores are large or
+        not finite, the values are checked, and OutOfRangeError or DataError is raised.
     missing : (rows,) bool or None
-        Rows with a missing value; see `DesignRows.iter_all_rows`.
+        Rows with a missing value, whose scores become NaN unless missing columns are integrated out; see
+        `DesignRows.iter_all_rows`.
     """
     # Rules of independent columns do not benefit from small chunks.
     chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
@@ -228,19 +245,21 @@ def predict_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decision:
     design_rows : DesignRows
     rule : Rule
     n_classes : int
+        Number of classes K.
     decision : Decision
 
     Returns
     -------
     (n,) int
-        -1 if a value is missing.
+        Position of the class; K for a rejected row, -1 if a value is missing or the row has probability zero
+        in every class.
     """
     task = partial(_predict_codes_of_chunk, rule=rule, n_classes=n_classes, decision=decision)
     return design_rows.rows.map_rows(design_rows, task)
 
 
 def _predict_codes_of_chunk(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    """Return the predicted classes (m,) of the rows of a chunk, -1 if a value is missing."""
+    """Return the codes (m,) of the rows of a chunk; see `predict_codes`."""
     codes = np.empty(design_rows.table.nrows, dtype=np.intp)
     for row_slice, scores in score_chunks(design_rows, rule, n_classes):
         codes[row_slice] = decision.codes(scores)
@@ -257,12 +276,19 @@ def transform_scores(
     design_rows : DesignRows
     rule : Rule
     n_classes : int
+        Number of classes K.
     transform : callable
         Function of scores (m, K) that returns an array (m, K).
 
     Returns
     -------
     (n, K) float
+        One row for each of the n rows of the table, in its order.
+
+    Raises
+    ------
+    DataError
+        The result would need more than half of the available memory.
     """
     shape = (design_rows.table.nrows, n_classes)
     check_memory(
@@ -296,6 +322,7 @@ def posterior_frame(
     Returns
     -------
     DataFrame (n, K)
+        Index of the table; columns `classes`.
     """
     values = transform_scores(design_rows, rule, len(classes), transform)
     return pd.DataFrame(values, index=design_rows.table.index, columns=classes, copy=False)
@@ -313,10 +340,12 @@ def transform_rows(
     transform : callable
         Function of rows (m, p) that returns values (m, q).
     columns : Index of length q
+        Columns of the result.
 
     Returns
     -------
     DataFrame (n, q)
+        Index of the table.
     """
     out = np.empty((design_rows.table.nrows, len(columns)))
     for row_slice, x, _ in design_rows.iter_all_rows():
@@ -341,7 +370,8 @@ def score_frame(
     Returns
     -------
     DataFrame (n, K) or Series (n,)
-        For two classes the value of the second minus the value of the first.
+        For two classes the value of the second minus the value of the first, named by the text of the second
+        class. NaN if both are minus infinity.
     """
     if len(classes) > 2:
         return posterior_frame(design_rows, rule, classes, transform)
@@ -359,7 +389,10 @@ UsedSparseRows = tuple[Codes, SparseRows, Codes, Floats | None]
 
 
 def used_sparse_chunks(design_rows: DesignRows) -> Iterator[UsedSparseRows] | None:
-    """Iterate over the rows that a fit uses, as `used_rows` does; None if the columns are not sparse."""
+    """Iterate over the rows that a fit uses: complete, with a class and a positive weight.
+
+    None if the columns are not sparse; `used_rows` is for dense columns.
+    """
     sparse_rows = all_sparse_rows(design_rows)
     return None if sparse_rows is None else _used_sparse_chunks(design_rows, *sparse_rows)
 

@@ -95,7 +95,8 @@ def decode_arguments(constructor: Callable[..., Any], stored: StoredEstimates) -
     Raises
     ------
     InvalidStateError
-        A value or an array is missing, unknown, or of another type.
+        A value or an array is missing, unknown, or of another type, or an object does not pass its own
+        `validate`.
     """
     reader = _Reader(dict(stored.arrays))
     parameters = dict(_parameters(constructor))
@@ -299,7 +300,8 @@ class _Reader:
     def _read_union(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
         """Convert a JSON value to a type of a union: the type of the value itself, or else the last type.
 
-        None is converted to None if the union contains it. The parameters are the ones of `read_value`.
+        None is converted to None if the union contains it; `types` are the members of the union. The other
+        parameters are the ones of `read_value`.
         """
         if node is None and NoneType in types:
             return None
@@ -325,7 +327,7 @@ class _Reader:
         return array.astype(dtype, copy=False)
 
     def _read_tuple(self, types: tuple[Any, ...], node: Any, path: str) -> Any:
-        """Convert a JSON value from `_encode_items` to a tuple.
+        """Convert a JSON value from `_encode_items` to a tuple; raise InvalidStateError if it is not valid.
 
         Parameters
         ----------
@@ -357,7 +359,12 @@ class _Reader:
         return tuple(values)
 
     def _item_readers(self, node: Any, path: str) -> list[_Reader]:
-        """Split the joined arrays of a tuple; return a reader of the arrays of each item."""
+        """Split the joined arrays of a tuple; return a reader of the arrays of each item.
+
+        `node` is a dict of "items" and "shapes" from `_encode_items`. The arrays of the tuple, whose names
+        begin with `path`, are removed from `arrays`. Raises InvalidStateError if they do not match their
+        shapes.
+        """
         shapes = node["shapes"]
         count = len(node["items"])
         if not isinstance(shapes, dict) or any(len(item_shapes) != count for item_shapes in shapes.values()):
@@ -382,6 +389,8 @@ class _Reader:
 
     def _read_object(self, value_type: Any, node: Any, path: str) -> Any:
         """Convert a dict of fields to a dataclass or named tuple, or to the stored subclass that it names.
+
+        Raises InvalidStateError if a field is missing or unknown, or if the object is not valid.
 
         Parameters
         ----------
@@ -415,7 +424,11 @@ class _Reader:
 
 
 def _covariance_from_root(root: Floats, path: str) -> Covariance:
-    """Return the covariance of a triangular root (p, p), or of standard deviations (p,)."""
+    """Return the covariance R'R of an upper triangular root R (p, p), or of standard deviations (p,).
+
+    Raises InvalidStateError if the root is not triangular or has a zero on its diagonal. `path` is its name
+    in the file.
+    """
     diagonal = root if root.ndim == 1 else np.diagonal(root)
     triangular = root.ndim == 1 or (root.ndim == 2 and not np.tril(root, -1).any())
     if not triangular or (root.ndim == 2 and len(set(root.shape)) > 1) or not diagonal.all():

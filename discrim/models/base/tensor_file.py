@@ -48,7 +48,8 @@ def write_file(path: Path, description: Mapping[str, Any], tensors: Mapping[str,
     description : mapping
         Description, which is written as JSON.
     tensors : mapping of str to array
-        Arrays by name, which are written as float64.
+        Arrays by name, which are written as float64. Number, dimensions and values are not checked, although
+        `read_file` rejects more than `MAX_ARRAYS` arrays, more than three dimensions, and infinite values.
 
     Raises
     ------
@@ -97,6 +98,7 @@ def damaged_file_error(
     Returns
     -------
     DamagedFileError
+        Its attribute `reason` is the reason, cut off if it is long.
     """
     reason = reason if len(reason) <= MAX_REASON_LENGTH else f"{reason[:MAX_REASON_LENGTH]} ..."
     message = f"{os.fspath(path)!r} cannot be read as a saved fit: {reason}."
@@ -104,7 +106,10 @@ def damaged_file_error(
 
 
 def not_a_fit_error(path: Any, description: str) -> NotAFitError:
-    """Return the error for a file that `save` did not write; `description` says what the file is instead."""
+    """Return the error for a file that `save` did not write.
+
+    `description` says what the file is instead, with an article, such as "a folder".
+    """
     return NotAFitError(
         f"{os.fspath(path)!r} cannot be read as a saved fit: it is {description}, which save() did not "
         "write.",
@@ -132,7 +137,21 @@ class _Header:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Return the description and the arrays of a file, after validation of its layout and checksum."""
+    """Return the description and the arrays (float64, by name) of a file.
+
+    Layout and checksum are validated, and values have to be finite. The contents of the description are not
+    checked.
+
+    Raises
+    ------
+    MissingFileError
+    UnreadableFileError
+        The operating system does not allow to open or read the file.
+    NotAFitError
+        The file is a folder or another special file, or has another format.
+    DamagedFileError
+        The file has another version of the format, was changed or cut off, or does not fit into memory.
+    """
     try:
         with _open_regular_file(path) as file:
             header = _read_header(file, path)
@@ -174,7 +193,7 @@ def check_finite(path: Path, tensors: Mapping[str, Floats]) -> None:
 
 
 def _open_regular_file(path: Path) -> BufferedReader:
-    """Open a regular file; raise an error for a folder, device, pipe or socket."""
+    """Open a regular file; raise NotAFitError for another kind of file, MissingFileError if there is none."""
     if path.is_file():
         return path.open("rb")
     if path.is_dir():
@@ -187,7 +206,11 @@ def _open_regular_file(path: Path) -> BufferedReader:
 
 
 def _read_header(file: BinaryIO, path: Path) -> _Header:
-    """Read the header of an open file, and leave the file position at the first array."""
+    """Read the header of an open file, and leave the file position at the first array.
+
+    Raises NotAFitError if the header is not one of a saved fit or of saved moments, and DamagedFileError for
+    another version of the format or for arrays that do not match the length of the file.
+    """
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     start = file.read(9)
@@ -240,6 +263,9 @@ def _read_header(file: BinaryIO, path: Path) -> _Header:
 def _read_shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, ...], int]:
     """Validate the entry of an array in the header; return its shape and the position of its end.
 
+    Positions are in bytes from the end of the header. Raises DamagedFileError if the entry is not valid: an
+    array has at most three dimensions and starts where the array before it ends.
+
     Parameters
     ----------
     path : Path
@@ -247,7 +273,7 @@ def _read_shape(path: Path, key: str, entry: Any, end: int) -> tuple[tuple[int, 
     key : str
         Name of the array.
     entry : object
-        Its entry in the header.
+        Its entry in the header, a dict of "dtype" ("F64"), "shape" and "data_offsets" if it is valid.
     end : int
         Position of the end of the array before it.
     """
