@@ -53,9 +53,9 @@ def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None
     """Evaluate the rule of a loaded fit near the class means, and describe the first undefined score.
 
     The points are the first `MAX_CHECKED_CLASSES` class means, and one pooled standard deviation below and
-    above them. A score is undefined if it is NaN or plus infinity, and for numeric columns also if the score of
-    a class with a positive prior is minus infinity at its own mean. Inconsistent estimates may also raise one
-    of `INCONSISTENCY_ERRORS`.
+    above them. A score is undefined if it is NaN or plus infinity. For numeric columns, minus infinity at the
+    mean of the class is undefined too if its prior is positive. Inconsistent estimates may also raise one of
+    `INCONSISTENCY_ERRORS`.
 
     Parameters
     ----------

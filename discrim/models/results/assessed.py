@@ -72,10 +72,12 @@ class Assessment(SummarizedResults):
     level : float
         Level of intervals.
     bins : int
-        Number of bins of the calibration.
+        Largest number of bins of the calibration.
 
     Attributes
     ----------
+    classes : (K,) Index
+        Class labels.
     nobs : int or float
         Number of evaluated rows, or the sum of their weights.
     unlabelled, unpredicted : int
@@ -170,9 +172,10 @@ class Assessment(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def pairs(self) -> pd.DataFrame:
-        """Areas under the ROC curves of pairs of classes, by (a, b).
+        """Areas under the ROC curves of pairs of classes, indexed by (a, b).
 
-        auc, se, low, high: the measure A of Hand and Till for each pair of classes.
+        Columns auc, se, low and high: the measure A of Hand and Till with its standard error and interval.
+        Classes without evaluated rows have NaN.
         """
         areas = self._figures.apply(attrgetter("areas"))
         areas_by_pair = {
@@ -186,9 +189,9 @@ class Assessment(SummarizedResults):
     def brier(self) -> pd.DataFrame:
         """Brier score of each class, and its components.
 
-        The score is reliability - resolution + uncertainty + within variance - within covariance, in bins of
-        the posterior of the class. It requires a model with posteriors. The last row, "total", is the sum
-        over classes.
+        The score `brier` is reliability - resolution + uncertainty + within_variance - within_covariance, in
+        bins of the posterior of the class; `bins` is their number. It requires a model with posteriors
+        (NotSupportedError). The last row, "total", is the sum over classes.
         """
         self._fit.require_posteriors("brier")
         table = pd.DataFrame(self._figures.apply(attrgetter("brier")), index=self.classes)
@@ -202,7 +205,9 @@ class Assessment(SummarizedResults):
     def calibration(self) -> pd.DataFrame:
         """Predicted probabilities and observed shares, by (class, bin), for `plot("calibration")`.
 
-        For two classes they are the probabilities of the second.
+        The columns are `predicted`, `observed` with its limits `low` and `high`, and `rows`, the number of
+        rows or sum of weights. For two classes they are the probabilities of the second. It requires a model
+        with posteriors (NotSupportedError).
         """
         self._fit.require_posteriors("calibration")
         tables = {}
@@ -217,8 +222,9 @@ class Assessment(SummarizedResults):
     def calibrated(self) -> pd.DataFrame:
         """Losses of the posteriors without and with calibration.
 
-        Indexed by measure. Log loss and Brier score of the posteriors without calibration, `plugin`, and with
-        calibration, with the paired difference, its se and its limits.
+        Indexed by measure, "log loss" and "Brier": the loss of the posteriors without calibration, `plugin`
+        (NaN for models without posteriors), and with it, `calibrated`, and their paired `difference`, with
+        `se`, `low` and `high`.
 
         Left-out rows of the fit are calibrated by the other nine of ten folds. Other rows have the posteriors
         of ``predict_proba(method="calibrated")``, and the fit has to have the calibration, or rows. Negative
@@ -239,7 +245,7 @@ class Assessment(SummarizedResults):
     @property
     @with_display_formats(every="count")
     def confusion(self) -> pd.DataFrame:
-        """Actual by predicted classes, counts or sums of weights."""
+        """Actual (rows) by predicted classes (columns), counts or sums of weights."""
         actual = self.classes.rename("actual")
         predicted = self.classes.rename("predicted")
         return pd.DataFrame(self._confusion.copy(), index=actual, columns=predicted)
@@ -280,7 +286,7 @@ class Assessment(SummarizedResults):
         return rows
 
     def _normal_estimate(self, estimate_and_se: tuple[float, float]) -> Estimate:
-        """Return an estimate and its standard error with the normal interval."""
+        """Return an estimate and its standard error, which are a pair, with the normal interval."""
         half_width = float(normal_isf((1 - self._level) / 2)) * estimate_and_se[1]
         return Estimate(*estimate_and_se, estimate_and_se[0] - half_width, estimate_and_se[0] + half_width)
 
@@ -329,6 +335,10 @@ class Assessment(SummarizedResults):
         label : str, optional
             Name of the curves of "roc" in the legend, for axes with curves of several fits. By default curves
             of several fits on the same axes have the names of their models.
+
+        Returns
+        -------
+        Axes
         """
         from discrim.models.plots.plottable import PlotOptions, check_classes_option
 
@@ -376,7 +386,7 @@ class _Figures:
 
     @cached_property
     def proba(self) -> Floats:
-        """Posteriors (m, K) of the rows."""
+        """Posteriors (m, K) of the rows; meaningful only for models with posteriors."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(-self.rows.scores)))
 
@@ -426,7 +436,7 @@ class _Figures:
 
     @cached_property
     def brier(self) -> list[Any]:
-        """Decomposition of the Brier score of each class."""
+        """Decomposition of the Brier score of each class, a list of K `BrierDecomposition`."""
         rows = self.rows
         row_shares = self.evaluated.row_weights()
         k = self.rows.scores.shape[1]
@@ -440,14 +450,22 @@ class _Figures:
 def _calibration_losses(
     calibrator: Calibrator | None, log_prior: Floats | None, figures: _Figures
 ) -> dict[str, tuple[float, ...]]:
-    """Return the losses with and without calibration, their difference and its standard error, by measure.
+    """Compute mean losses without and with calibration, by measure.
 
     Parameters
     ----------
     calibrator : Calibrator or None
         None to calibrate each fold by the other folds.
     log_prior : (K,) float or None
+        Log prior of the fit; None for models without posteriors.
     figures : _Figures
+        Its scores are from the fit, or for left-out rows from refits.
+
+    Returns
+    -------
+    dict of str to tuple of float
+        Keys of `LOSSES`: loss without calibration (NaN without posteriors), loss with it, the mean of their
+        paired difference, and its standard error.
     """
     rows = figures.rows
     evaluated = figures.evaluated
@@ -503,7 +521,7 @@ def _brier_scores(values: Floats, codes: Codes) -> Floats:
 
 
 LOSSES: dict[str, Callable[[Floats, Codes], Floats]] = {"log loss": _log_losses, "Brier": _brier_scores}
-"""Loss functions of posteriors by the name of the measure."""
+"""Loss functions of log odds (m, K) against the rest and codes (m,), by the name of the measure."""
 
 
 def _unpickle_assessment(state: dict[str, Any]) -> Assessment:
@@ -529,7 +547,7 @@ def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
 
 
 def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
-    """Return the calibration bins by class; for two classes only of the second."""
+    """Return the calibration bins by the position of the class; for two classes only of the second."""
     rows = figures.rows
     k = figures.rows.scores.shape[1]
     return {
@@ -662,7 +680,11 @@ MAX_CALIBRATED_SCORES = 2**13
 
 
 def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
-    """Return the table `Assessment.calibrated` if it is fast to compute, else None."""
+    """Return the table `Assessment.calibrated` if it is fast to compute, else None.
+
+    It is fast for at most `MAX_CALIBRATED_SCORES` rows by classes that were left out, or if the fit has
+    computed its calibration already. None also if the rows cannot be calibrated.
+    """
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()
     if size > MAX_CALIBRATED_SCORES or not (left_out or CALIBRATOR_KEY in assessment._fit.cache):

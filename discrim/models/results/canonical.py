@@ -50,7 +50,7 @@ def axis_stability(
     Parameters
     ----------
     fit : FittedModel
-    axes : Canonical
+    axes : CanonicalAxes
         Axes of the fit.
     names : Index of length r
         Names of the axes.
@@ -60,6 +60,11 @@ def axis_stability(
         Level of the intervals.
     seed : int or None
         Seed of the random numbers.
+
+    Returns
+    -------
+    DataFrame by axis
+        Columns eigenvalue, se, low, high, cosine, cosine_low and same_rank.
     """
     check_level(level)
     samples = BootstrapSamples(fit.require_rows("stability()"), replicates, seed)
@@ -146,6 +151,14 @@ SYSTEMS: dict[Convention, System] = {
 class CanonicalResults(SummarizedResults):
     """Canonical variates of a linear discriminant analysis.
 
+    The axes are named LD1, LD2, ..., or as the system of the convention names them.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        Fit of `lda` with a full covariance; for other covariances NotSupportedError is raised.
+    convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
+
     Attributes
     ----------
     convention : str or None
@@ -180,10 +193,7 @@ class CanonicalResults(SummarizedResults):
 
     @property
     def eigenvalues(self) -> pd.Series:
-        """Eigenvalues of W^-1 B.
-
-        Indexed by LD1, LD2, ...
-        """
+        """Eigenvalues of W^-1 B, W and B the scatters within and between classes, by LD1, LD2, ..."""
         return self._by_axis(self._axes.singular_values**2, "eigenvalue")
 
     @property
@@ -200,7 +210,7 @@ class CanonicalResults(SummarizedResults):
     def correlations(self) -> pd.Series:
         """Canonical correlations of the columns with the classes, by LD1, LD2, ...
 
-        Canonical correlations, the roots of eigenvalue/(1 + eigenvalue).
+        They are the square roots of eigenvalue/(1 + eigenvalue).
         """
         roots = self._axes.singular_values**2
         return self._by_axis(np.sqrt(roots / (1 + roots)), "correlation")
@@ -208,10 +218,10 @@ class CanonicalResults(SummarizedResults):
     @property
     @with_display_formats()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests that this and all later axes have eigenvalue zero.
+        """Sequential tests that this and all later axes have eigenvalue zero, by axis.
 
-        For each axis, the test that this and all later axes have eigenvalue zero: Wilks' lambda with Rao's F
-        and Bartlett's chi-square.
+        The columns are wilks (Wilks' lambda), F, df1, df2 and p of Rao's approximation, and chi2, df and
+        p_chi2 of Bartlett's.
         """
         table = dimension_table(self._axes.singular_values**2, *self._estimates.test_sizes)
         return table.set_axis(self._names, axis=0)
@@ -236,7 +246,7 @@ class CanonicalResults(SummarizedResults):
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients of columns of unit variance within classes, terms by LD1, LD2, ..."""
+        """Coefficients of columns of unit variance within classes (divisor N - K), terms by axes."""
         return self._coefficients(self._covariance.sd)
 
     @property
@@ -278,6 +288,15 @@ class CanonicalResults(SummarizedResults):
         kind : {"within", "total", "between"}
             "within": pooled within classes (Stata and SPSS), "total": over all rows (R's candisc), "between":
             of the class means weighted by their rows.
+
+        Returns
+        -------
+        DataFrame, terms by axes
+
+        Raises
+        ------
+        NotSupportedError
+            "total" or "between" is used with a fit that adjusts columns for covariates.
         """
         check_word("kind", kind, Structure)
         if kind != "within":
@@ -359,9 +378,10 @@ class CanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame
-            By axis: the eigenvalue with its standard error and interval; the cosine within classes between
-            the axis and the axis of the same rank in a replicate, as median and lower bound; and the share of
-            replicates in which no other axis is closer.
+            By axis: the `eigenvalue` with its standard error `se` and interval, `low` and `high`; the absolute
+            `cosine` within classes between the axis and the axis of the same rank in a replicate, as median,
+            and its lower bound `cosine_low`; and `same_rank`, the share of replicates in which no other axis
+            is closer.
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 

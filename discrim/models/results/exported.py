@@ -55,7 +55,15 @@ class Category(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelValues:
-    """Feature with a number for each level of a category, by position in `ExportedRule.categories`."""
+    """Feature with a number for each level of a category.
+
+    Attributes
+    ----------
+    category : int
+        Position in `ExportedRule.categories`.
+    values : tuple of float
+        Values of the feature in the order of the levels. It is missing for an unseen level.
+    """
 
     category: int
     values: tuple[float, ...]
@@ -63,13 +71,14 @@ class LevelValues:
 
 @dataclass(frozen=True, slots=True)
 class FeatureProduct:
-    """Product of two features, one of which depends on a category."""
+    """Product of two features, for an interaction in the formula."""
 
     first: Feature
     second: Feature
 
 
 Feature = Node | LevelValues | FeatureProduct
+"""Column of the design: an expression of numeric columns, a number for each level, or a product of these."""
 
 
 class FeatureCentre(NamedTuple):
@@ -87,22 +96,25 @@ class ExportedRule:
     Attributes
     ----------
     numeric_columns : tuple of str
-        Numeric and boolean columns that it reads.
+        Numeric and boolean columns of the table that the features read.
     boolean_columns : frozenset of str
         The boolean columns of the table.
     categories : tuple of Category
+        Categorical columns of the table that the formula reads.
     features : tuple of length p
         Expressions of the columns.
     centres : tuple of FeatureCentre
-        One for all classes of a linear rule, or one for each.
-    weights : tuple of (p, r) float
-        Coefficients of a linear rule, with r classes; or one matrix for each class whose squares of products
-        with z sum to the squared distance.
+        One for all classes of a linear rule, or one for each class.
+    weights : tuple of (p, K) or (p, r) float
+        The coefficients of all classes of a linear rule, (p, K); or for each class a matrix W (p, r) with
+        which the sum of squares of z'W is the squared distance.
     constant : (K,) float
+        Score at z = 0; minus infinity for a class with a prior of zero.
     factor : (K,) float or None
         Factor of minus half the squared distance in a score; None for a linear rule.
     decision : (K, K) float or None
-        Matrix that maps scores to decision values; None if these are log posteriors.
+        Matrix by which scores (rows by classes) are multiplied on the right for decision values; None if
+        these are log posteriors.
     classes : tuple of length K
         Class labels.
     has_posteriors : bool
@@ -123,7 +135,10 @@ class ExportedRule:
 
     @property
     def limits(self) -> Floats:
-        """Largest absolute values (p,) of features; results of larger ones are NULL, not to overflow."""
+        """Largest absolute values (p,) of features with which no score overflows.
+
+        All results of a row with a larger value are missing.
+        """
         slopes = zip(self.centres, self.weights, strict=True)
         steep = np.max(
             [np.abs(point.scale[:, None] * coefficients).max(axis=1) for point, coefficients in slopes],
@@ -219,7 +234,7 @@ def _score_parameters(
 
 
 def _features_of_design(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
-    """Convert a design to the categories that it reads and its columns as expressions.
+    """Convert a design to the categories that it reads and one expression for each of its columns.
 
     Raises NotSupportedError if a term cannot be exported.
     """
@@ -271,7 +286,7 @@ def _coded_column(
     ----------
     spec : Spec
     factor, coding : int
-        Positions of the factor and of its coding.
+        Positions of the factor and of its coding in `spec.factors` and `spec.codings`.
     j : int
         Column of the coding.
     category_index : dict of int to int
@@ -314,6 +329,11 @@ def _lower_node(node: Node, states: Iterator[State], code: str) -> list[Node]:
         Estimated values of the transforms of the factor, in order of their calls.
     code : str
         Text of the factor for error messages.
+
+    Returns
+    -------
+    list of Node
+        One for each column.
     """
     match node:
         case Column() | Number():
@@ -386,6 +406,11 @@ def _expand_transform(state: State, columns: list[Node]) -> list[Node]:
         The transform and its estimated values.
     columns : list of Node
         Expressions of its argument, one for each column.
+
+    Returns
+    -------
+    list of Node
+        One for each column of the result: as many as `columns`, or one for each power of `poly`.
     """
     learnt = dict(state.values)
     if state.function != "poly":
@@ -525,7 +550,10 @@ def as_sql(
 
 
 def _read_names_option(option: str, option_value: Any) -> tuple[str, ...]:
-    """Return one or several names as a tuple; raise DataError for other values."""
+    """Return the names in an option, a str or several, as a tuple.
+
+    Raises DataError if a name is not a str or is empty, or if there is none, except for the option "keep".
+    """
     names = (
         (*option_value,)
         if isinstance(option_value, Iterable) and not isinstance(option_value, str)
@@ -616,7 +644,10 @@ class _Query:
         return f"({value})" if isinstance(value, int) else self.number_literal(value)
 
     def join_terms(self, terms: Sequence[str], sign: str = " + ") -> str:
-        """Join terms with an operator, nested in parentheses to limit the depth of the expression."""
+        """Join terms with an operator, nested in parentheses to limit the depth of the expression.
+
+        The text is empty without terms.
+        """
         terms = list(terms)
         while len(terms) > MAX_TERMS_PER_GROUP:
             terms = [
@@ -819,7 +850,7 @@ class _Query:
             yield value if isinstance(feature, LevelValues) else bounded, value
 
     def centred_features(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the features, centred and scaled by each `FeatureCentre` of the rule."""
+        """Iterate over the features, centred and scaled by each `FeatureCentre` of the rule in turn."""
         for g, point in enumerate(self.rule.centres):
             for j in range(len(self.rule.features)):
                 value = f"{self.prefix}f{j}"
@@ -877,11 +908,11 @@ class _Query:
         Parameters
         ----------
         prefix : str
-            Prefix of the names.
+            Prefix of the names, which are "<prefix>_<class>".
         code : callable
             Function of the position of a class that returns its expression.
         impossible : str
-            Expression for classes with a prior of zero.
+            Expression for classes with a prior of zero, in rows without missing values.
         """
         possible = set(self.rule.possible_classes)
         impossible_case = f"CASE WHEN {self.prefix}m IS NOT NULL THEN {impossible} END"
@@ -911,7 +942,10 @@ class _Query:
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
-        """Return (expression, name) of the values of `decision_function`; for two classes the difference."""
+        """Return (expression, name) of the values of `decision_function`; for two classes the difference.
+
+        Raises NotSupportedError if a class has a prior of zero.
+        """
         n_classes = len(self.rule.classes)
         possible = self.rule.possible_classes
         if len(possible) < n_classes:

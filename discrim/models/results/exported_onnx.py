@@ -64,7 +64,7 @@ def as_onnx(fit: FittedModel[Any], prior: Any) -> Any:
 
 
 def _onnx_type(values: tuple[Scalar, ...]) -> str:
-    """Return the ONNX type, a key of `_ONNX_TYPES`, of labels or levels."""
+    """Return the ONNX type, a key of `_ONNX_TYPES`, of labels or levels; booleans are "INT64"."""
     return "STRING" if isinstance(values[0], str) else "INT64" if isinstance(values[0], int) else "DOUBLE"
 
 
@@ -116,7 +116,10 @@ class _Graph:
         return self.add_node("Add", value, self.add_node("Sub", value, value))
 
     def add_input(self, name: str, onnx_type: str) -> str:
-        """Add a column of the table (rows, 1) as an input if it is new, and return its type."""
+        """Add a column of the table (rows, 1) as an input if it is new.
+
+        Returns its type, which is the type with which it was first added.
+        """
         if name not in self._input_types:
             self._input_types[name] = onnx_type
             tensor_type = getattr(self.onnx.TensorProto, onnx_type)
@@ -124,7 +127,10 @@ class _Graph:
         return self._input_types[name]
 
     def add_rule(self) -> None:
-        """Add all inputs, constants and nodes of the rule; the outputs are "label" and the values."""
+        """Add all inputs, constants and nodes of the rule.
+
+        The outputs are "label" and, for a model with posteriors, "probabilities", else "values".
+        """
         rule = self.rule
         for name in rule.numeric_columns:
             self.add_input(name, "DOUBLE")
@@ -182,7 +188,10 @@ class _Graph:
         )
 
     def add_feature(self, feature: Feature) -> str:
-        """Add nodes for a feature; return the name of the result, a column (rows, 1)."""
+        """Add nodes for a feature; return the name of the result, a column (rows, 1), or (1, 1) if constant.
+
+        It is NaN for a level that the fit has not seen.
+        """
         match feature:
             case Column(name):
                 return self._numeric_inputs[name]

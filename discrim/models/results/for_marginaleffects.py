@@ -147,7 +147,10 @@ class MarginalModel(ModelAbstract):
 
 
 def _variable_type(column: Any) -> str:
-    """Return the type of a variable in the terms of marginaleffects."""
+    """Return the type of a variable in marginaleffects, from a polars Series.
+
+    It is "character", "boolean", "binary" (numbers zero and one only), "integer" or "numeric".
+    """
     if column.dtype in TEXT or column.dtype == pl.Boolean:
         return "character" if column.dtype in TEXT else "boolean"
     if ((column == 0) | (column == 1)).all():
@@ -156,7 +159,10 @@ def _variable_type(column: Any) -> str:
 
 
 def _coefficient_names(params: pd.DataFrame) -> Any:
-    """Return the names of the coefficients: terms, prefixed by the class if there are several."""
+    """Return the names of the coefficients, class by class: terms, or "class:term" for several classes.
+
+    `params` are terms by classes, without the reference class.
+    """
     is_single = params.shape[1] == 1
     return np.array(
         [str(term) if is_single else f"{label}:{term}" for label in params for term in params.index]
@@ -164,7 +170,10 @@ def _coefficient_names(params: pd.DataFrame) -> Any:
 
 
 def _table_of_used_rows(fit: FittedModel[Any]) -> Any:
-    """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations."""
+    """Return the used rows of the fit as a polars DataFrame, with text columns as enumerations.
+
+    Raises NotSupportedError if the fit does not have its rows or reads them in chunks.
+    """
     design_rows = fit.require_rows("to_marginaleffects()")
     design_rows.rows.require_table(
         "marginaleffects requires a table in memory, and ",

@@ -59,6 +59,16 @@ if TYPE_CHECKING:
 class Boundary(SummarizedResults):
     """The plane between two classes: normal'x + offset is the score of the first minus the second.
 
+    Parameters
+    ----------
+    fit : FittedModel
+    classes : (label, label)
+        The first and the second class.
+    plane : Plane
+        The plane, in the units of the data.
+    midpoint : (p,) float
+        Mean of the two class means.
+
     Examples
     --------
     >>> from discrim import lda
@@ -96,7 +106,11 @@ class Boundary(SummarizedResults):
 
     @property
     def c(self) -> float:
-        """Value of normal'x at the midpoint: larger values mean the first class under LDA, equal priors."""
+        """Value of normal'x at the midpoint.
+
+        Under LDA with equal priors a row belongs to the first rather than the second class if its normal'x is
+        larger.
+        """
         return float(self._plane.normal @ self._midpoint)
 
     @property
@@ -122,6 +136,11 @@ class Boundary(SummarizedResults):
         -------
         Series
             Positive on the side of the first class; missing for a row with a missing value.
+
+        Raises
+        ------
+        DataError
+            The scores of the classes are equal in all columns, so that there is no plane.
         """
         plane = self._proper_plane()
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
@@ -144,6 +163,11 @@ class Boundary(SummarizedResults):
         -------
         DataFrame, rows by terms
             The nearest point of the plane, which is the row minus its distance times the unit normal.
+
+        Raises
+        ------
+        DataError
+            The scores of the classes are equal in all columns, so that there is no plane.
         """
         plane = self._proper_plane()
         return transform_rows(
@@ -178,7 +202,10 @@ class LinearGeometry(FittedResults):
     """Methods of models with a linear rule: planes between classes."""
 
     def _plane(self, i: int, j: int) -> Plane:
-        """Return the plane on which classes i and j have equal scores, positive on the side of i."""
+        """Return the plane on which classes i and j (positions) have equal scores, positive on the side of i.
+
+        It is in the units of the data.
+        """
         rule = _linear_rule(self._fit)
         normal = (rule.coef[:, i] - rule.coef[:, j]) * rule.scale
         return Plane(normal, rule.origin, float(rule.intercept[i] - rule.intercept[j]))
@@ -227,13 +254,16 @@ class LinearScores(LinearGeometry):
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the linear scores; zero for columns that the rule does not use."""
+        """Coefficients of the linear scores in the units of the data, terms by classes.
+
+        They are zero for columns that the rule does not use.
+        """
         rule = _linear_rule(self._fit)
         return pd.DataFrame(rule.coef * rule.scale[:, None], index=self.terms, columns=self.classes)
 
     @property
     def intercept(self) -> pd.Series:
-        """Constants of the linear scores."""
+        """Constants of the linear scores, their values at x = 0, by class."""
         rule = _linear_rule(self._fit)
         constant = rule.intercept - (rule.origin * rule.scale) @ rule.coef
         return pd.Series(constant, index=self.classes, name="constant")
@@ -289,7 +319,11 @@ class MaketablesAttributes:
     _equations_of: Any
 
     def __maketables_stat__(self, key: str) -> Any:
-        """Return a statistic by the key of maketables, or None."""
+        """Return a statistic by a key of maketables, such as "N".
+
+        None for other keys, also for keys of likelihoods if the model has no likelihood of the class given
+        the row; NaN if the fit does not have the statistic.
+        """
         fit = self._equations_of
         names = STATISTICS | (LIKELIHOOD_STATISTICS if fit._fit.likelihood_of == "class given row" else {})
         return value_or_nan(fit, names[key]) if key in names else None
@@ -330,7 +364,7 @@ class LogOddsEquation(MaketablesAttributes):
     label : object
         The class.
     table : DataFrame
-        Coefficients of the class; see `coefficients`.
+        Coefficients of the class by term, with the columns of `maketables_coefficients`.
     """
 
     def __init__(self, fit: Any, label: Any, table: pd.DataFrame) -> None:
@@ -367,6 +401,11 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
         coefficients have the names in formulas, with "Intercept" for the constant: equal terms of several
         models share a row.
 
+        Returns
+        -------
+        list of LogOddsEquation
+            One for each class except the reference.
+
         Raises
         ------
         NotSupportedError
@@ -392,7 +431,10 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
     @property
     @available_if(lambda self: self.log_odds)
     def __maketables_coef_table__(self) -> pd.DataFrame:
-        """Coefficients of all equations in one table."""
+        """Coefficients of all equations in one table, as in `maketables_coefficients`.
+
+        It is indexed by the term for two classes, otherwise by "class, term".
+        """
         table = maketables_coefficients(self)
         names = [term if len(self.classes) == 2 else f"{label}, {term}" for label, term in table.index]
         return table.set_axis(pd.Index(names, name="Coefficient"))
@@ -406,7 +448,8 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
 def maketables_coefficients(fit: Any) -> pd.DataFrame:
     """Return the log odds of results by (class, term), with the column names of maketables.
 
-    The columns are b, se, t, p, and the limits of 95% and 90% intervals.
+    The columns are b, se, t (the z statistic), p, and the limits of 95% and 90% intervals, ci95l, ci95u,
+    ci90l and ci90u. The term of the constant is "Intercept", or "(Intercept)" if a column has this name.
     """
     odds = fit.log_odds()
     table = odds[["coef", "se", "z", "p"]].set_axis(["b", "se", "t", "p"], axis=1)
@@ -434,24 +477,27 @@ def read_plane_rows(
     ----------
     formula : str
     data : table
+        Table in memory; a source of tables raises NotSupportedError.
     levels : sequence or None
         Order of the classes.
     na_action : {"drop", "raise"}
+        Whether rows with a missing value are left out, or are an error.
     functions : mapping or None
         Functions that the formula calls, by name.
 
     Returns
     -------
     design_rows : DesignRows
+        Without empty classes and constant columns; see `usable_rows`.
     moments : ClassMoments
         With diagonal scatter matrices.
     rows : GatheredRows
-        The rows in memory.
+        The used rows in memory.
 
     Raises
     ------
     CollinearError
-        A column is constant.
+        Every column, or a remaining one, is constant.
     """
     reason = "A plane between classes is fitted to single rows, and"
     design_rows = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
@@ -492,7 +538,7 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; None if they lack a class."""
+        """Return the rule of a refit to rows; None if they lack a class, or if no plane separates them."""
         gathered = gather_used_rows(rows)
         estimates = cast("Any", fit.estimates)
         if len(np.unique(gathered.codes)) < len(fit.classes):
@@ -512,7 +558,7 @@ class ScoresOnly(FittedResults):
     """Base class of results with values of the classes instead of posteriors."""
 
     def _rule_values(self, data: Any, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Return the scores of the rule, rows by classes."""
+        """Return the scores of the rule, rows by classes; NaN for a row with a missing value."""
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         return posterior_frame(design_rows, self._fit.rule(), self.classes, np.asarray)
 
@@ -540,12 +586,12 @@ MAX_COEFFICIENT_EXPONENT = 1000
 
 @display_brief_summary
 class Quadratic(NamedTuple):
-    """Log odds of one class against another, x'Ax + x'b + c.
+    """Log posterior odds of one class against another, x'Ax + x'b + c, in the units of the columns.
 
     Attributes
     ----------
     A : DataFrame, terms by terms
-        Coefficients of the squares and products.
+        Symmetric matrix of the coefficients of squares and products.
     b : Series by term
         Coefficients of the columns.
     c : float
@@ -586,14 +632,18 @@ class GroupSummary(FittedResults):
     @available_if(lambda self: self._require_complete_numbers())
     @with_display_formats()
     def group_summary(self) -> pd.DataFrame:
-        """Rows, mean and standard deviation by (class, term), and over all rows ("total")."""
+        """Rows, mean and standard deviation by (class, term), and over all rows ("total").
+
+        The columns are `rows` (number or sum of weights), `mean` and `sd` (divisors n_k - 1 and N - 1).
+        """
         return group_summary(self._fit)
 
 
 def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     """Return rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
 
-    The rows are read again.
+    The rows are read again; NotSupportedError is raised if the fit does not have them. If a class has the
+    label "total", underscores are appended to the label of the last rows.
     """
     rows = fit.require_rows("group_summary()")
     moments = class_moments(rows, "diagonal")
@@ -615,7 +665,7 @@ class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
     def _require_covariances(self, method_name: str) -> None:
-        """Raise NotSupportedError if the fit has no covariance for each class.
+        """Raise NotSupportedError, which names the method, if the fit has no covariance for each class.
 
         Subclasses override this method, which does nothing here.
         """
@@ -623,7 +673,10 @@ class ClassCovariances(GroupSummary):
     @property
     @available_if(lambda self: self._require_covariances("covs"))
     def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class."""
+        """Estimated covariance of each class by label, terms by terms in the units of the data.
+
+        Values outside the range of float64 are infinite or zero, with a PrecisionWarning.
+        """
         covariances = self._fit.estimates.covariances
         scale = self._fit.estimates.moments.scale
         if note := range_note(covariances, scale, self.terms):
@@ -636,7 +689,7 @@ class ClassCovariances(GroupSummary):
     @property
     @available_if(lambda self: self._require_covariances("logdet"))
     def logdet(self) -> pd.Series:
-        """Log-determinants of the covariances."""
+        """Log-determinants of the covariances in the units of the data, by class."""
         units = 2.0 * np.log(self._fit.estimates.moments.scale).sum()
         return pd.Series(
             [c.logdet - units for c in self._fit.estimates.covariances], index=self.classes, name="logdet"
@@ -655,6 +708,12 @@ class ClassCovariances(GroupSummary):
         -------
         Quadratic
             A (p, p), b (p,) and c, under the names of the columns.
+
+        Raises
+        ------
+        DataError
+            A class is unknown, both classes have a prior of zero, or a coefficient would be out of the range
+            of float64.
         """
         i = class_code(a, self.classes)
         j = class_code(b, self.classes)
@@ -675,7 +734,10 @@ class ClassCovariances(GroupSummary):
         )
 
     def _raise_if_extreme(self, *pair: int) -> None:
-        """Raise DataError if an inverse variance, in the units of its column, is out of range of float64."""
+        """Raise DataError if an inverse variance of a class, in the units of the data, is out of range.
+
+        `pair` are positions of classes; the range is `MAX_COEFFICIENT_EXPONENT`.
+        """
         estimates = self._fit.estimates
         inverse = np.max([np.diagonal(estimates.covariances[k].precision()) for k in pair], axis=0)
         is_out_of_range = (
@@ -691,7 +753,10 @@ class ClassCovariances(GroupSummary):
     @available_if(lambda self: self._require_covariances("generalized_distances()"))
     @with_display_formats()
     def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance of SAS from the mean of one class (rows) to another (columns)."""
+        """Generalized squared distance of SAS from the mean of one class (rows) to another (columns).
+
+        From i to j it is (m_i - m_j)' S_j^-1 (m_i - m_j) + ln|S_j|, minus 2 ln prior_j for unequal priors.
+        """
         fit = self._fit.estimates
         return generalized_distances(fit.moments, fit.covariances, self._fit.log_prior(), self.classes)
 
@@ -725,7 +790,10 @@ class SeparateCovariances(ClassMeans, ClassCovariances):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class and term: mean and standard deviation within the class."""
+        """One row for each class and term: `class`, `term`, and `mean` and `sd` within the class.
+
+        The standard deviations are from `class_sds`.
+        """
         frame = pd.DataFrame(index=class_term_index(self.classes, self.terms))
         frame["mean"] = self.means.to_numpy().ravel()
         frame["sd"] = np.concatenate(class_sds(self._fit.estimates))

@@ -86,7 +86,10 @@ def prior_item(fit: FittedModel[Any]) -> HeaderItem:
 
 
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
-    """Return the header item with an error rate; its text is a note if the rate is slow or not available."""
+    """Return the header item with an error rate, in percent with the counts.
+
+    If the rate would be slow to compute or is not available, the value is NaN and the text is a note.
+    """
     label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
     if is_slow_to_evaluate(fit) and not (method == "apparent" and method in fit.cache):
@@ -136,6 +139,12 @@ def brief_facts(fit: FittedModel[Any], header: Pairs, defaults: Mapping[str, Any
         Header whose items do not require a pass over the rows.
     defaults : dict
         Default values of the arguments of the verb.
+
+    Returns
+    -------
+    Pairs
+        Without items: the sizes and measures of the fit are its title; options that differ from their
+        defaults, and the choices that the rows made, are its note.
     """
     rows = (
         f"Sum of weights {format_count(fit.nobs)}"
@@ -214,6 +223,8 @@ def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderI
 def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section | None:
     """Return a section with a note instead of a table of classes by columns that is too long, else None.
 
+    A table is too long if both `MAX_TABLE_CLASSES` and `MAX_TABLE_CELLS` are exceeded.
+
     Parameters
     ----------
     fit : FittedModel
@@ -231,7 +242,10 @@ def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section
 
 
 def has_many_columns(terms: pd.Index) -> bool:
-    """Return whether summaries have one row for each column, and no tables columns by columns."""
+    """Return whether summaries have one row for each column, and no tables columns by columns.
+
+    This is the case if there are more than `MAX_COLUMNS_ACROSS`, or if the names of the columns are too long.
+    """
     return (
         len(terms) > MAX_COLUMNS_ACROSS
         or sum(2 + min(len(str(term)), LABEL_WIDTH) for term in terms) > MAX_NAMES_WIDTH
@@ -239,7 +253,9 @@ def has_many_columns(terms: pd.Index) -> bool:
 
 
 def rank_columns(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
-    """Return the statistic by which a long table ranks its columns: the name "F" and the F of class means.
+    """Return the statistic by which a long table ranks its columns: the name "F", and F of the class means.
+
+    The values are (p + more,), for p columns. F is from the one-way analysis of variance of each column.
 
     Parameters
     ----------
@@ -257,7 +273,10 @@ def means_section(
     errors: Mapping[Any, float] | None = None,
     terms_and_moments: tuple[pd.Index, ClassMoments] | None = None,
 ) -> Section:
-    """Return the section of class means; with many columns one row for each, with standard deviations and F.
+    """Return the section of class means, classes by columns.
+
+    With many columns its `replacement` has one row for each column, with the standard deviation within
+    classes (divisor N - K) and F.
 
     Parameters
     ----------
@@ -300,7 +319,7 @@ def transpose_if_wide(section: Section, name: str, ranking: tuple[str, Floats] |
     name : str
         Key of the table of the section.
     ranking : (str, (p,) float), optional
-        Name and values of the statistic by which the most important columns are selected.
+        Name and values of the statistic by which the most important of p columns are selected.
 
     Returns
     -------
@@ -327,7 +346,8 @@ def criterion_item(results: Any, name: str, label: str) -> HeaderItem:
     ----------
     results : ClassifierResults
     name : str
-        Attribute of the results, such as "aic"; the text is "not available" if it is missing.
+        Attribute of the results, such as "aic". If it is NaN or the model does not have it, the value is NaN
+        and the text "not available".
     label : str
         Label of the item.
     """
@@ -342,7 +362,8 @@ def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     ----------
     fit : FittedModel
     by : str
-        Description of the method that chose it, which is shown unless the user specified the value.
+        Description of the method that chose it, which is shown unless the user specified the value or the
+        fit was loaded.
     """
     chosen = by if fit.path is not None else "not in the file" if fit.is_loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
@@ -370,7 +391,13 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
     path : DataFrame
         Candidates in the first column, and their errors or criteria.
     chosen : float
-        Chosen candidate.
+        Chosen candidate; the nearest candidate in the table is marked.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by the candidates as text, with the other columns of `path`, and "*" or "" in `chosen`. The
+        first, the last and the chosen candidate are always shown.
     """
     parameter = path.columns[0]
     chosen_row = int((path[parameter] - chosen).abs().argmin())
@@ -386,7 +413,10 @@ def path_table(path: pd.DataFrame, chosen: float) -> pd.DataFrame:
 
 
 def classes_section(results: Any, fit: FittedModel[Any]) -> Section:
-    """Return the section with the prior and the number of rows of each class."""
+    """Return the section with the prior and the number of rows, or sum of weights, of each class.
+
+    `results` are not used; all functions of sections have these two parameters.
+    """
     table = Columns([fit.prior, whole_counts(fit.counts)], fit.classes, ["prior", "n"])
     return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.counts")
 
@@ -407,6 +437,11 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
     items : list of HeaderItem
     note : str
         Additional note, which comes first.
+
+    Returns
+    -------
+    Pairs
+        The title is the formula.
     """
     shows_leave_one_out = any(item.key == "error_loo" and not np.isnan(item.value) for item in items)
     prior_text = {"fixed": "uses the prior of all observations", "refitted": "estimates the prior again"}.get(
@@ -429,6 +464,8 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
 
 def _balance_note(fit: FittedModel[Any]) -> str:
     """Return a note on the bias of leave-one-out for balanced classes with more columns than rows, or "".
+
+    It applies to lda() without components= and to nearest_centroid().
 
     If a row of a class of n rows is left out, the class mean moves away from it: its squared distance in p
     columns increases by p/(n - 1) - p/n on average, and the log odds of its class decrease by
@@ -493,7 +530,7 @@ MAX_LOG_ODDS_ERROR = 0.025
 
 
 def score_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest absolute values (1 + p,) of the constant 1 and of the columns.
+    """Return the largest absolute values (1 + p,) of the constant 1 and of the p columns, in their units.
 
     Columns are considered up to `PRINTED_RANGE_SD` standard deviations from the class means.
     """
@@ -504,7 +541,7 @@ def score_sizes(moments: ClassMoments) -> Floats:
 
 
 def difference_sizes(moments: ClassMoments) -> Floats:
-    """Return the largest differences (p,) of two rows by column.
+    """Return the largest differences (p,) of two rows by column, in the units of the data.
 
     Rows are considered up to `PRINTED_RANGE_SD` standard deviations from the class means.
     """
@@ -525,6 +562,7 @@ def coefficient_errors(sizes: Floats, within: float) -> Floats:
     Returns
     -------
     (m,) float
+        Each coefficient may change the score by within / m; infinite if it is multiplied by zero.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(within / len(sizes) / sizes)
@@ -533,14 +571,15 @@ def coefficient_errors(sizes: Floats, within: float) -> Floats:
 def min_score_sd(moments: ClassMoments, coef: Floats) -> float:
     """Return the smallest positive standard deviation of scores x'coef within classes.
 
-    The columns are assumed to be uncorrelated; `coef` is (p, r).
+    The columns are assumed to be uncorrelated. `coef` is (p, r), in the units of the data. Infinite if no
+    score varies.
     """
     sds = np.sqrt(((coef * _within_class_sd(moments)[:, None]) ** 2).sum(axis=0))
     return float(sds[sds > 0].min(initial=np.inf))
 
 
 def mean_rounding_errors(fit: FittedModel[Any]) -> dict[Any, float]:
-    """Return the acceptable rounding error of class means by term: 1/200 of the sd within classes."""
+    """Return the acceptable rounding error of class means by term: 1/200 of the sd (divisor N - K)."""
     return dict(zip(fit.terms, _within_class_sd(fit.estimates.moments) / 200, strict=True))
 
 
@@ -554,9 +593,14 @@ def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats
     table : (m, K) float
         Coefficients.
     sizes : (m,) float
-        Largest values by which they are multiplied.
+        Largest absolute values by which they are multiplied.
     within : float
-        Largest error of a score.
+        Acceptable error of a score.
+
+    Returns
+    -------
+    str
+        That the digits are sufficient, or, if `MAX_DIGITS` digits of the coefficients are not, a warning.
     """
     values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)
@@ -578,7 +622,10 @@ def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats
 
 
 def _within_class_sd(moments: ClassMoments) -> Floats:
-    """Return the standard deviations (p,) within classes, with divisor N - K, in the units of the data."""
+    """Return the standard deviations (p,) within classes, in the units of the data.
+
+    The divisor is the total weight minus the number of classes with rows, at least one.
+    """
     df = max(moments.total - np.count_nonzero(moments.counts), 1.0)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.sqrt(moments.squares.sum(axis=0) / df) / moments.scale)

@@ -63,8 +63,9 @@ def predict_by_chunks(
     Returns
     -------
     Series, DataFrame, iterator or path
-        The result for a table, an iterator of results for a source, or the path if `out` is passed. The
-        annotation states the type for a table only, which is the usual case for type checkers.
+        The result for a table, an iterator of results for a source (for a Dask DataFrame a lazy frame), or
+        the path if `out` is passed. The annotation states the type for a table only, which is the usual case
+        for type checkers.
     """
     source = source_of_rows(data)
     columns = None if reads_all_columns else results._fit.design_rows.design.columns
@@ -85,7 +86,7 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
 def _require_casewise(results: FittedResults) -> None:
-    """Raise NotSupportedError if distances to the classes do not have a known distribution."""
+    """Raise NotSupportedError if squared distances to the classes have no chi-square distribution."""
     from discrim.models.evaluation.classification import raise_if_no_distances
 
     raise_if_no_distances(results._fit)
@@ -144,7 +145,8 @@ class NewRowsMethods(FittedResults):
         Returns
         -------
         DataFrame
-            P(D2 >= d2 | class); missing if the row has a missing value.
+            P(D2 >= d2 | class), on the index of the rows, with a column for each class; missing if the row
+            has a missing value.
 
         Raises
         ------
@@ -265,8 +267,9 @@ class NewRowsMethods(FittedResults):
         Returns
         -------
         DataFrame
-            D2_k - D2_0, by covariances with the divisors N - K (or n_k - 1) and N - 1. Models that have a
-            density for each class but no distance use minus twice the log density instead of D2_k.
+            D2_k - D2_0, rows by classes, by covariances with the divisors N - K (or n_k - 1) and N - 1.
+            Models that have a density for each class but no distance use minus twice the log density instead
+            of D2_k.
 
         Raises
         ------
@@ -452,7 +455,13 @@ class NewRowsMethods(FittedResults):
         Returns
         -------
         DataFrame
-            Columns (class, "posterior" | "low" | "high").
+            Columns (class, "posterior" | "low" | "high"), on the index of the rows.
+
+        Raises
+        ------
+        NotSupportedError
+            "delta" is used with a model other than logistic regression or normal classes with full
+            covariances, or "bootstrap" with a fit without rows.
         """
         from discrim.models.evaluation.posterior_intervals import posterior_intervals
 

@@ -229,7 +229,16 @@ def _refit_with_batch(results: Any, batch: Data, changes: Mapping[str, Any]) -> 
     Returns
     -------
     ClassifierResults
-        Results of the verb, without rows; the moments are kept in the cache of the fit for the next batch.
+        Results of the verb, without rows; the moments are kept in their cache for the next batch.
+
+    Raises
+    ------
+    NotSupportedError
+        The model is not fitted to moments, or the moments of the fit are not available.
+    PriorError
+        The batch has new classes that the prior of the fit lacks.
+    DataError
+        `moments` or `functions` is among the changes, or the classes do not match; see `_moments_with_batch`.
     """
     row = BY_MODEL[results._spec.name]
     verb = resolve(f"{row.module}:{row.verb}")
@@ -283,6 +292,11 @@ def _moments_with_batch(
     Returns
     -------
     Moments
+
+    Raises
+    ------
+    DataError
+        Classes of the fit and new ones are of different types, or `levels` lacks a class or repeats one.
     """
     fit_moments = replace(_moments_of_fit(fit, row), _levels_given=False)
     with warnings.catch_warnings():
@@ -317,7 +331,8 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
     """Return the `Moments` of the rows of a fit.
 
     They come from the cache after an earlier batch, from the estimates if the fit does not have its rows, or
-    else from a pass over the rows.
+    else from a pass over the rows. NotSupportedError is raised if the estimates lack dropped columns or
+    categories. `row` is the entry of the model in the registry.
     """
     if MOMENTS_CACHE_KEY in fit.cache:
         stored: Moments = fit.cache[MOMENTS_CACHE_KEY]
@@ -356,7 +371,10 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
 
 
 def _raise_batch_not_supported(reason: str) -> NoReturn:
-    """Raise NotSupportedError for a model to which a batch cannot be added, for the given reason."""
+    """Raise NotSupportedError for a model to which a batch cannot be added.
+
+    `reason` is a sentence without full stop.
+    """
     raise NotSupportedError(
         f"{reason}. update(batch) requires a model that is fitted to moments.",
         hint=(
