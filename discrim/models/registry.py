@@ -358,7 +358,7 @@ def summary_of(results: Any, *arguments: Any) -> Any:
 
 
 def spec_of(model: ModelEntry) -> Any:
-    """Return the specification of a model, whose module is imported."""
+    """Return an instance of the `ModelSpec` of a model, whose module is imported."""
     return resolve(model.spec)()
 
 

@@ -52,7 +52,7 @@ class ConditionalAttribute:
         return MethodType(self.function, instance)
 
     def __call__(self, instance: object) -> Any:
-        """Return the value of a property."""
+        """Return the value of a property; this method makes the object a getter."""
         self.require(instance)
         return self.function(instance)
 

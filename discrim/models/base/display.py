@@ -33,6 +33,8 @@ PROPORTION_COLUMNS = (
 )
 TWO_DECIMAL_COLUMNS = "z t F levene_F chi2 aic bic llf llf_given_row LR LR_free D2"
 COUNT_COLUMNS = "rows wrong total nobs errors"
+"""Names of columns, separated by spaces."""
+
 FORMATS: dict[str, Format] = {
     **dict.fromkeys(COUNT_COLUMNS.split(), "count"),
     **dict.fromkeys(PROPORTION_COLUMNS.split(), "share"),
@@ -199,7 +201,7 @@ class SummarizedResults(PublicAttributes, ABC):
 
 
 def display_brief_summary(results_class: type[T]) -> type[T]:
-    """Class decorator that defines `__repr__` and `_repr_html_` by the method `_brief`."""
+    """Class decorator that defines `__repr__` and `_repr_html_` by the method `_brief`, in place."""
     for name in ("__repr__", "_repr_html_"):
         setattr(results_class, name, getattr(SummarizedResults, name))
     return results_class

@@ -377,9 +377,9 @@ def all_sparse_rows(design_rows: DesignRows) -> tuple[SparseRows, NDArray[np.boo
 
 
 def used_sparse_rows(design_rows: DesignRows) -> list[SparseBlock] | None:
-    """Return the complete rows with a class as a list of one sparse block; None for dense columns.
+    """Return the complete rows with a class and a weight as a list of one block; None for dense columns.
 
-    Also sets `design_rows.dropped`, the number of rows with a missing value.
+    Also sets `design_rows.dropped`, the number of rows that are left out (see `DesignRows.count_dropped`).
     """
     all_rows = all_sparse_rows(design_rows)
     if all_rows is None:
@@ -590,7 +590,10 @@ def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: b
 
 
 def drop_empty_classes(design_rows: DesignRows, moments: ClassMoments) -> tuple[DesignRows, ClassMoments]:
-    """Drop classes without rows, with a warning; raise DataError if only one class is left."""
+    """Drop classes without rows of positive weight, with an EmptyClassWarning.
+
+    The order of the others is kept. Raises DataError if only one class is left.
+    """
     present = np.flatnonzero(moments.rows > 0)
     if len(present) < moments.n_classes:
         present_codes = set(present.tolist())
@@ -731,7 +734,11 @@ def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
 
 
 def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, ...]) -> str:
-    """Return a sentence that the given columns, which vary only between classes, separate them perfectly."""
+    """Return a sentence that the given columns, which vary only between classes, separate them perfectly.
+
+    If some columns are constant within classes, the sentence names only these; otherwise it is about the
+    residuals of the columns on their predictors. `terms` are the names of all columns.
+    """
     constant = [terms[dependency.column] for dependency in collinear_columns if not dependency.predictors]
     if constant:
         differs, pronoun = ("differs", "it") if len(constant) == 1 else ("differ", "them")

@@ -118,7 +118,10 @@ def stored_parameter_names(constructor: Callable[..., Any]) -> list[str]:
 
 
 def _parameters(constructor: Callable[..., Any]) -> Iterator[tuple[str, Any]]:
-    """Iterate over the parameters of a constructor that a file stores: names and annotated types."""
+    """Iterate over the parameters of a constructor that a file stores: names and annotated types.
+
+    Moments, prior, and fields whose metadata are `NOT_STORED` are left out.
+    """
     if is_dataclass(constructor):
         names = [
             field.name for field in fields(constructor) if field.init and field.metadata.get("stored", True)
@@ -241,7 +244,7 @@ def _encode_items(items: tuple[Any, ...], path: str, arrays: dict[str, Floats]) 
 
 
 def _stored_subclasses(base: Any) -> dict[str, type]:
-    """Return the stored classes by name that derive from `base`; a file names the one of a value."""
+    """Return the classes in `STORED_CLASSES` that are or derive from `base`, by name."""
     return {subclass.__name__: subclass for subclass in STORED_CLASSES if issubclass(subclass, base)}
 
 
@@ -437,7 +440,10 @@ def _covariance_from_root(root: Floats, path: str) -> Covariance:
 
 
 def _invalid_value_error(node: Any, path: str) -> InvalidStateError:
-    """Return the error for a value that is missing or has another type than its annotation."""
+    """Return the error for a value that is missing (`ARRAY_NODE`) or has another type than its annotation.
+
+    `path` is the path of the value in the file.
+    """
     if node is ARRAY_NODE:
         return InvalidStateError(f"{path!r} is missing among its estimates")
     text = repr(node)

@@ -193,7 +193,10 @@ def check_finite(path: Path, tensors: Mapping[str, Floats]) -> None:
 
 
 def _open_regular_file(path: Path) -> BufferedReader:
-    """Open a regular file; raise NotAFitError for another kind of file, MissingFileError if there is none."""
+    """Open a regular file to read bytes.
+
+    Raises NotAFitError for a folder or another special file, and MissingFileError if there is no file.
+    """
     if path.is_file():
         return path.open("rb")
     if path.is_dir():

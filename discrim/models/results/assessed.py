@@ -629,7 +629,7 @@ def _header_section(assessment: Assessment) -> Pairs:
 
 
 def _interval_headings(assessment: Assessment) -> dict[str, str]:
-    """Return the headings of standard errors and interval limits, such as "[0.025" and "0.975]"."""
+    """Return the headings of the columns se, low and high: "std err" and, for example, "[0.025", "0.975]"."""
     tail = (1 - assessment._level) / 2
     return {"se": "std err", "low": f"[{tail:.4g}", "high": f"{1 - tail:.4g}]"}
 

@@ -146,6 +146,7 @@ SYSTEMS: dict[Convention, System] = {
     "spss": System("SPSS", "Function "),
     "sklearn": System("scikit-learn 1.9", "LD", by_svd=True, divisor_n=True),
 }
+"""Conventions of other packages by the option `convention`."""
 
 
 class CanonicalResults(SummarizedResults):
@@ -378,10 +379,10 @@ class CanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame
-            By axis: the `eigenvalue` with its standard error `se` and interval, `low` and `high`; the absolute
-            `cosine` within classes between the axis and the axis of the same rank in a replicate, as median,
-            and its lower bound `cosine_low`; and `same_rank`, the share of replicates in which no other axis
-            is closer.
+            By axis: the `eigenvalue` with its standard error `se` and interval, `low` and `high`; the
+            absolute `cosine` within classes between the axis and the axis of the same rank in a replicate,
+            as median, and its lower bound `cosine_low`; and `same_rank`, the share of replicates in which no
+            other axis is closer.
         """
         return axis_stability(self._fit, self._axes, self._names, replicates, level, seed)
 

@@ -668,7 +668,10 @@ class _Query:
         return values[0]
 
     def add_stage(self, columns: Iterable[tuple[str, str]]) -> None:
-        """Add a stage that selects pairs (expression, name) and passes on the columns in `keep`."""
+        """Append to `stages` a SELECT of pairs (expression, name) and of the columns in `keep`.
+
+        The first stage reads the table under the alias t, and any other the stage before it.
+        """
         n = len(self.stages)
         kept_columns = [self.quote_name(column) for column in self.keep]
         source = f"{self.prefix}{n}"
