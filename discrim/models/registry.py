@@ -36,11 +36,12 @@ class ModelEntry(NamedTuple):
     results : str
         The public class of its results.
     home : str
-        Module of the results, of the `ModelSpec`, and of the verb unless `verb_home` is set.
+        Module of the results, of the `ModelSpec`, and of the verb unless `verb_home` is set; relative to
+        `discrim.models`.
     spec_class : str
         Name of its subclass of `ModelSpec`.
     verb_home : str
-        Module of the verb, if it is another one.
+        Module of the verb, relative to `discrim.models`, if it is another one; else "".
     estimator : str or None
         Address of its scikit-learn estimator; None if the model is not fitted to rows.
     command : str or None

@@ -68,7 +68,8 @@ def with_display_formats(
     row_formats : mapping of label to format, optional
         Formats of rows by the last level of their labels, if the quantity varies by row and not by column.
     **formats : format
-        Formats of columns by name; `every` is the format of all other columns.
+        Formats of columns by name; `every` is the format of all other columns, except counts, p-values and
+        text, which `_column_format` recognizes. A function that returns a Series is not affected.
 
     Examples
     --------

@@ -53,9 +53,9 @@ def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None
     """Evaluate the rule of a loaded fit near the class means, and describe the first undefined score.
 
     The points are the first `MAX_CHECKED_CLASSES` class means, and one pooled standard deviation below and
-    above them. A score is undefined if it is NaN or plus infinity. For numeric columns, minus infinity at the
-    mean of the class is undefined too if its prior is positive. Inconsistent estimates may also raise one of
-    `INCONSISTENCY_ERRORS`.
+    above them; categories and counts are zero in them. A score is undefined if it is NaN or plus infinity. If
+    all columns are numeric, minus infinity at the mean of the class itself is undefined too, unless its prior
+    is zero. Inconsistent estimates may also raise one of `INCONSISTENCY_ERRORS`.
 
     Parameters
     ----------
@@ -620,7 +620,11 @@ SCATTER_TOLERANCE = 1e-6
 
 
 def moment_arrays(moments: ClassMoments) -> dict[str, Floats]:
-    """Return the arrays of moments by their names in a file, as contiguous float64."""
+    """Return the arrays of moments by their names in a file, as contiguous float64.
+
+    The names are attributes of `ClassMoments`: counts, rows, centres, rests, scale, scatters, and roots if
+    the moments have them.
+    """
     names = ("counts", "rows", "centres", "rests", "scale", "scatters")
     tensors = {key: getattr(moments, key) for key in names}
     if moments.roots is not None:
@@ -864,7 +868,7 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
         The file, for error messages.
     matrix : (p, p) float
     singular : bool
-        Whether the matrix may be singular.
+        Whether the matrix may be singular, up to rounding errors.
     """
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)

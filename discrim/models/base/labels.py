@@ -55,7 +55,8 @@ def codes_to_labels(
     """Convert predicted codes to labels in the dtype of the response.
 
     A missing label makes integers and booleans nullable. If there are observations without a class, a
-    categorical gets two more categories and loses its order, and a dtype other than text becomes object.
+    categorical gets their labels, `REJECTED` or `UNKNOWN`, as last categories and loses its order, and a
+    dtype other than text becomes object.
 
     Parameters
     ----------
@@ -66,11 +67,12 @@ def codes_to_labels(
     index : (n,) Index
         Index of the result.
     label_type : LabelType, optional
-        Dtype and categories of the response.
+        Dtype and categories of the response; by default the dtype of `classes`.
 
     Returns
     -------
     (n,) Series
+        With the name of `classes`.
 
     Raises
     ------
@@ -124,7 +126,7 @@ def class_code(label: Any, classes: pd.Index) -> int:
 
 
 def class_term_index(classes: Any, terms: Any) -> pd.MultiIndex:
-    """Return the index of a table with one row for each class and term."""
+    """Return the index of a table with one row for each class and term, with levels "class" and "term"."""
     index: pd.MultiIndex = pd.MultiIndex.from_product([classes, terms], names=["class", "term"])
     return index
 
@@ -167,7 +169,7 @@ def covariance_values(covariance: Covariance, scale: NDArray[np.float64]) -> Flo
 def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], terms: pd.Index) -> str:
     """Return a note on columns whose variance in the units of the data is out of range of float64.
 
-    "" if all variances are in range.
+    "" if all variances are in range or zero.
 
     Parameters
     ----------

@@ -355,7 +355,8 @@ class Assessment(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order; by default all.
+            Keys of the sections wanted, in order: "header", "overall", "classes", "pairs", "brier",
+            "calibrated" and "confusion", as far as they exist; by default all.
         """
         summary: Summary = summary_of(self, sections)
         return summary
@@ -455,7 +456,8 @@ def _calibration_losses(
     Parameters
     ----------
     calibrator : Calibrator or None
-        None to calibrate each fold by the other folds.
+        None to calibrate each of `MAX_CALIBRATION_FOLDS` folds by the others. The only row of a class then has
+        the calibrated probability zero in it.
     log_prior : (K,) float or None
         Log prior of the fit; None for models without posteriors.
     figures : _Figures

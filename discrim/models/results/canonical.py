@@ -253,9 +253,9 @@ class CanonicalResults(SummarizedResults):
     @property
     @available_if(lambda self: self._raise_if_covariates("standardized_total"))
     def standardized_total(self) -> pd.DataFrame:
-        """Coefficients of columns of unit variance over all rows (divisor N - 1).
+        """Coefficients of columns of unit variance over all rows (divisor N - 1), terms by LD1, LD2, ...
 
-        Shape: terms by LD1, LD2, ...
+        Fits that adjust columns for covariates do not have them.
         """
         total = self._estimates.moments.total
         if total <= 1:
@@ -275,10 +275,7 @@ class CanonicalResults(SummarizedResults):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores of the classes.
-
-        Shape: classes by LD1, LD2, ...
-        """
+        """Mean scores of the classes, classes by LD1, LD2, ..."""
         return pd.DataFrame(self._axes.scores * self._factor, index=self._fit.classes, columns=self._names)
 
     def structure(self, kind: Structure = "within") -> pd.DataFrame:
@@ -392,7 +389,9 @@ class CanonicalResults(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the tables wanted, in order, such as "dimensions"; by default all.
+            Keys of the tables wanted, in order: "correlations", "dimensions", "raw", "standardized",
+            "standardized_total", "structure_within", "structure_total", "structure_between" and "centroids";
+            by default all. Fits that adjust columns for covariates have no total or between tables.
         """
         summary: Summary = summary_of(self, sections)
         return summary

@@ -498,6 +498,8 @@ def read_plane_rows(
     ------
     CollinearError
         Every column, or a remaining one, is constant.
+    DataError
+        See `usable_rows`.
     """
     reason = "A plane between classes is fitted to single rows, and"
     design_rows = read_rows(formula, data, levels=levels, functions=functions, in_memory=reason)
