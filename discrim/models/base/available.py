@@ -46,6 +46,10 @@ class ConditionalAttribute:
         self.function, self.checks = function, tuple(checks)
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return the bound method, or the function itself if it is looked up on the class.
+
+        Raises NotSupportedError if the attribute does not apply to the object.
+        """
         if instance is None:
             return self.function
         self.require(instance)
@@ -105,6 +109,7 @@ def available_if(check: Check | None = None, message: str = "") -> Callable[[Cal
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        """Return a `ConditionalAttribute` of the function; checks of other decorators are kept."""
         checks = [] if check is None else [(check, message)]
         if isinstance(function, ConditionalAttribute):
             return cast(
@@ -139,10 +144,12 @@ class PublicAttributes:
     """Base of results: `dir()` lists the available attributes, and errors for other names suggest one."""
 
     def __init_subclass__(cls, **options: Any) -> None:
+        """Wrap the methods and properties of a new subclass; see `prepare_attributes`."""
         super().__init_subclass__(**options)
         prepare_attributes(cls)
 
     def __dir__(self) -> Iterator[str]:
+        """Return the names of the attributes that apply to the object."""
         conditional = conditional_attributes(type(self))
         return (
             name
@@ -153,6 +160,10 @@ class PublicAttributes:
     if not TYPE_CHECKING:
         # Type checkers would otherwise accept every name.
         def __getattr__(self, name):
+            """Raise NotSupportedError, with a suggestion, for a name that the class does not have.
+
+            Python also calls this method after an error in a property, which is then raised again.
+            """
             if name.startswith("_") or hasattr(type(self), name):
                 # Raise the property's own error again.
                 try:

@@ -83,8 +83,11 @@ def with_display_formats(
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        """Return the function with a result that is a `ResultTable` in these formats."""
+
         @wraps(function)
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+            """Call the function, and attach the formats to its result."""
             table = as_result_table(function(*args, **kwargs))
             if isinstance(table, pd.DataFrame):
                 # Past pandas, to which attributes are columns.

@@ -1,10 +1,9 @@
 """First steps of every verb: validate the arguments, compute the moments of the classes, check the rows.
 
-A verb is a public function that fits a model, such as `lda`.
-The arguments validated here are priors and options by class; `discrim.options` validates words and numbers.
-`usable_rows` computes the moments and drops empty classes and constant columns. The functions after it check
-whether columns are collinear and whether there are enough observations, and raise the errors that name the
-columns and classes.
+A verb is a public function that fits a model, such as `lda`. The arguments validated here are priors and
+options by class; `discrim.options` validates words and numbers. `usable_rows` computes the moments and drops
+empty classes and constant columns. The functions after it check whether columns are collinear and whether
+there are enough observations, and raise the errors that name the columns and classes.
 """
 
 from __future__ import annotations
@@ -73,6 +72,7 @@ def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        """Call the function, and convert its errors."""
         try:
             return function(*args, **kwargs)
         except CoreError as error:

@@ -1,11 +1,10 @@
 """Refits of models: options of a verb for another call, options in files, and moments of folds.
 
-A verb is a public function that fits a model, such as `lda`, and an option one of its arguments except the
-arguments that determine the rows.
-`refit_options` returns the keywords that repeat a fit, with parameters that the rows chose fixed or chosen
-again; `to_json` and `read_options` convert options for files. `moments_outside_folds` computes the moments
-of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a tuning parameter:
-the simplest model among those whose error is not larger than the smallest one.
+A verb is a public function that fits a model, such as `lda`; its options are the arguments that do not
+determine the rows. `refit_options` returns the keywords that repeat a fit, with parameters that the rows chose
+fixed or chosen again; `to_json` and `read_options` convert options for files. `moments_outside_folds` computes
+the moments of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a tuning
+parameter: the simplest model among those whose error is not larger than the smallest one.
 """
 
 from __future__ import annotations

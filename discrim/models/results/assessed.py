@@ -456,8 +456,8 @@ def _calibration_losses(
     Parameters
     ----------
     calibrator : Calibrator or None
-        None to calibrate each of `MAX_CALIBRATION_FOLDS` folds by the others. The only row of a class then has
-        the calibrated probability zero in it.
+        None to calibrate each of `MAX_CALIBRATION_FOLDS` folds by the others. The only row of a class then
+        has the calibrated probability zero in it.
     log_prior : (K,) float or None
         Log prior of the fit; None for models without posteriors.
     figures : _Figures
