@@ -157,7 +157,8 @@ def _check_column_variation(log_sizes: Floats, terms: tuple[str, ...]) -> None:
 def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: DesignRows) -> NoReturn:
     """Raise OutOfRangeError because the classes are too far apart in a column for their variation.
 
-    The message names a row that is far from the class with the smallest variance, if there are rows.
+    If there are rows, the message names one that is far from the mean of the class with the smallest positive
+    variance, or for pooled moments of the largest class.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
 """Refits of models: options of a verb for another call, options in files, and moments of folds.
 
 A verb is a public function that fits a model, such as `lda`; its options are the arguments that do not
-determine the rows. `refit_options` returns the keywords that repeat a fit, with parameters that the rows chose
-fixed or chosen again; `to_json` and `read_options` convert options for files. `moments_outside_folds` computes
-the moments of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a tuning
-parameter: the simplest model among those whose error is not larger than the smallest one.
+determine the rows. `refit_options` returns the keywords that repeat a fit, with parameters that the rows
+chose fixed or chosen again; `to_json` and `read_options` convert options for files. `moments_outside_folds`
+computes the moments of the rows outside each fold in one pass. `error_path` and `largest_acceptable` choose a
+tuning parameter: the simplest model among those whose error is not larger than the smallest one.
 """
 
 from __future__ import annotations
@@ -116,8 +116,10 @@ def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
     Returns
     -------
     object
-        Values by class become a dict. An option that is neither None, nor one of `CHOICE_WORDS`, nor a dict
-        with such a word is returned unchanged, unless it accepts specifications.
+        The chosen value; values by class become a dict. A specification becomes a copy with the chosen
+        parameters; if the user passed a word or a number for one, the result is the one chosen parameter. Any
+        other option is returned unchanged if it is neither None, nor one of `CHOICE_WORDS`, nor a dict with
+        such a word.
     """
     if isinstance(option, Specification):
         return option.with_chosen(**chosen)

@@ -437,7 +437,10 @@ class _Figures:
 
     @cached_property
     def brier(self) -> list[Any]:
-        """Decomposition of the Brier score of each class, a list of K `BrierDecomposition`."""
+        """Decomposition of the Brier score of each class, a list of K `BrierDecomposition`.
+
+        For two classes both are of the second.
+        """
         rows = self.rows
         row_shares = self.evaluated.row_weights()
         k = self.rows.scores.shape[1]

@@ -326,7 +326,8 @@ def _lower_node(node: Node, states: Iterator[State], code: str) -> list[Node]:
     ----------
     node : Node
     states : iterator of State
-        Estimated values of the transforms of the factor, in order of their calls.
+        Estimated values of the transforms of the factor, in order of their calls. One is consumed for each
+        transform in the node.
     code : str
         Text of the factor for error messages.
 
@@ -945,8 +946,9 @@ class _Query:
         )
 
     def as_decision(self) -> list[tuple[str, str]]:
-        """Return (expression, name) of the values of `decision_function`; for two classes the difference.
+        """Return (expression, name) of the values of `decision_function` by class.
 
+        For two classes there is one column, the score of the second minus the score of the first.
         Raises NotSupportedError if a class has a prior of zero.
         """
         n_classes = len(self.rule.classes)
