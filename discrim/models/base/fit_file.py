@@ -146,7 +146,10 @@ def check_values(path: Any, description: Any) -> None:
 
 
 def _has_only_valid_values(values: list[Any]) -> bool:
-    """Return whether a list has only valid names or numbers, by a fast test; False if it is inconclusive."""
+    """Return whether a list has only valid names or numbers, by a fast test; False if it is inconclusive.
+
+    It covers lists of ASCII text, of integers below 2**53 or of finite floats, and nested lists of these.
+    """
     kinds = set(map(type, values))
     # Flatten pairs of numbers and lists of such pairs.
     for _ in range(2):

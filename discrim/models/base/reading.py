@@ -503,10 +503,8 @@ def drop_constant_columns(
         f"that {'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
-    remaining_blocks = replace(
-        design_rows, constant_terms=(*design_rows.constant_terms, *(terms[j] for j in constant))
-    )
-    return _drop_columns_by_position(remaining_blocks, moments, constant, with_roots=with_roots)
+    remaining_rows = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
+    return _drop_columns_by_position(remaining_rows, moments, constant, with_roots=with_roots)
 
 
 def _drop_columns_by_position(
@@ -535,10 +533,10 @@ def _drop_columns_by_position(
     kept_positions = np.array(
         [j for j in range(len(design_rows.terms)) if j not in dropped_positions], dtype=np.intp
     )
-    remaining_blocks = design_rows.select_columns(kept_positions.tolist())
+    remaining_rows = design_rows.select_columns(kept_positions.tolist())
     if design_rows.dropped and design_rows.table.nrows:
-        return remaining_blocks, class_moments(remaining_blocks, moments.scatter_type, with_roots=with_roots)
-    return remaining_blocks, moments.select_columns(kept_positions)
+        return remaining_rows, class_moments(remaining_rows, moments.scatter_type, with_roots=with_roots)
+    return remaining_rows, moments.select_columns(kept_positions)
 
 
 def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:

@@ -310,14 +310,14 @@ def moments_outside_folds(
     """
     n_classes = len(design_rows.design.levels)
     fold_class_codes = np.where(fold_ids >= 0, fold_ids * n_classes + design_rows.codes, -1)
-    recoded_blocks = design_rows.with_codes(fold_class_codes)
+    recoded_rows = design_rows.with_codes(fold_class_codes)
     fold_moments = _fold_moments_of_sparse_rows(
-        recoded_blocks, folds, n_classes, required_moments, with_roots=with_roots
+        recoded_rows, folds, n_classes, required_moments, with_roots=with_roots
     )
     if fold_moments is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(design_rows.terms)}
         fold_moments = gather_parts(
-            recoded_blocks, **shape, required_moments=required_moments, with_roots=with_roots
+            recoded_rows, **shape, required_moments=required_moments, with_roots=with_roots
         )
     # Cumulative moments of the folds before and after each fold need 2 F merges instead of F^2. Extreme
     # values in a fold determine the scale of the folds that it is merged with only.

@@ -196,6 +196,7 @@ def score_block(
     design_rows : DesignRows
     rule : Rule
     n_classes : int
+        Number of classes K.
     row_slice : slice
         Positions of the rows of the block in the table.
     x : (rows, p) float
@@ -204,6 +205,12 @@ def score_block(
     missing : (rows,) bool or None
         Rows with a missing value, whose scores become NaN unless missing columns are integrated out; see
         `DesignRows.iter_all_rows`.
+
+    Yields
+    ------
+    rows : slice
+        Positions of the m rows of the chunk in the table.
+    scores : (m, K) float
     """
     # Rules of independent columns do not benefit from small chunks.
     chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)

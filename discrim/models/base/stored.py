@@ -156,7 +156,8 @@ def _encode(value: Any, path: str, arrays: dict[str, Floats]) -> Any:
     -------
     object
         A scalar for a scalar, the result of `_encode_items` for a tuple, a dict of the fields for a named
-        tuple or a dataclass, and `ARRAY_NODE` for an array or a `Covariance`.
+        tuple or a dataclass, and `ARRAY_NODE` for an array or a `Covariance`, whose root is stored. The dict
+        of an instance of `STORED_CLASSES` also has its name ("class").
     """
     if isinstance(value, np.generic):
         return value.item()
@@ -399,7 +400,8 @@ class _Reader:
         ----------
         value_type : type
         node : object
-            The JSON value, a dict of the fields.
+            The JSON value, a dict of the fields, with the name of the class ("class") if `STORED_CLASSES` has
+            classes that are or derive from `value_type`.
         path : str
             Path of the object in the file.
         """

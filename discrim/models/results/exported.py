@@ -179,7 +179,7 @@ def export_rule(fit: FittedModel[Any], prior: Any = None) -> ExportedRule:
     design = fit.design_rows.design
     categories, all_features = _features_of_design(design)
     all_features = [all_features[j] for j in keep.tolist()]
-    columns_read = {name for covariances in all_features for name in _columns_of_feature(covariances)}
+    columns_read = {name for feature in all_features for name in _columns_of_feature(feature)}
     n_classes = len(fit.classes)
     spec = fit.spec
     return ExportedRule(

@@ -130,11 +130,13 @@ class UpdateMethods(FittedResults):
             if natural != list(design.levels):
                 options["levels"] = list(design.levels)
         if data is None:
-            blocks = fit.require_rows("update()", "pass data=")
-            rows = blocks.table.data if blocks.rows.source_description else blocks.table
-            if blocks.has_weights:
-                column = blocks.rows.weight_column((*blocks.design.columns, *blocks.design.response_columns))
-                options["weights"] = column or blocks.weights
+            design_rows = fit.require_rows("update()", "pass data=")
+            rows = design_rows.table.data if design_rows.rows.source_description else design_rows.table
+            if design_rows.has_weights:
+                column = design_rows.rows.weight_column(
+                    (*design_rows.design.columns, *design_rows.design.response_columns)
+                )
+                options["weights"] = column or design_rows.weights
         elif fit.design_rows.has_weights and "weights" not in changes:
             raise DataError(
                 "The fit has weights, and the new rows have none.",
