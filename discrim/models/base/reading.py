@@ -503,7 +503,9 @@ def drop_constant_columns(
         f"that {'it does' if is_single else 'they do'} not separate classes.",
         DroppedColumnsWarning,
     )
-    remaining_rows = replace(design_rows, constant=(*design_rows.constant, *(terms[j] for j in constant)))
+    remaining_rows = replace(
+        design_rows, constant_terms=(*design_rows.constant_terms, *(terms[j] for j in constant))
+    )
     return _drop_columns_by_position(remaining_rows, moments, constant, with_roots=with_roots)
 
 
