@@ -52,10 +52,12 @@ def raise_if_collinear_total(
 ) -> None:
     """Raise an error if the axes require a regular total covariance and it is singular.
 
+    Only the axes of `ncomp=` of `qda` (SAVE) require it; other models are not checked.
+
     Parameters
     ----------
     covariance_model : CovarianceModel
-        Model whose axes may require a regular total covariance.
+        Model with or without axes.
     moments : ClassMoments
         Moments of the rows.
     terms : tuple of str
@@ -64,7 +66,7 @@ def raise_if_collinear_total(
     Raises
     ------
     SingularEstimateError
-        There are too few rows.
+        There are no more rows than columns, or the scatters by class are stored in thin form.
     CollinearError
         Columns are collinear over all rows.
     """
@@ -93,7 +95,10 @@ SEED = 0
 """Number of folds that choose a number of axes, and the seed of their assignment, the same in each call."""
 
 MAX_CHUNK_SCORES = 2**22
-"""Largest number of scores (numbers of axes times classes times rows) in memory at once."""
+"""Largest number of scores (numbers of axes times classes times rows) in memory at once.
+
+Chunks of at least 1024 rows may exceed it.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,12 +110,14 @@ class AxesChoice:
     covariance_model : SubspaceCovariance
         Model of the scores on principal axes, whose number is to be chosen.
     design_rows : DesignRows
+        Training rows, which are also the test rows of folds or leave-one-out.
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
-        Returns the divisors of the covariances, (1,) or (K,), from moments.
+        Returns the divisors of the scatters from moments: (1,) for a common covariance, (K,) for one by
+        class.
     prior : (K,) float
-        Prior probabilities of the classes.
+        Prior probabilities of the K classes.
     """
 
     covariance_model: SubspaceCovariance
@@ -120,7 +127,11 @@ class AxesChoice:
     prior: Floats
 
     def candidate_counts(self, max_axes: int) -> Codes:
-        """Return the candidate numbers of axes (G,): all up to `max_axes`, or some if each is slow to try."""
+        """Return the candidate numbers of axes (G,) in increasing order, from 1 to `max_axes`.
+
+        They are all numbers for the full covariance, else those of `candidate_axis_counts`, because each
+        requires a fit of its own. Raises CollinearError if `max_axes` is less than 1.
+        """
         if max_axes < 1:
             raise CollinearError(
                 "The training rows are too few for a covariance matrix within classes, even on one principal "
@@ -144,11 +155,14 @@ class AxesChoice:
         rank : int
             Rank of the columns, the largest possible number of axes.
         n_left_out : int
-            Number of these rows that are left out of a fit.
+            Number of these rows that are left out of a fit, from any class.
 
         Returns
         -------
         int
+            `rank` if the covariance of the scores may have less than full rank. Else at most the degrees of
+            freedom that are left within classes or, with one covariance by class, in the smallest class. May
+            be zero or negative.
         """
         if not self.covariance_model.inner.requires_full_rank(rank):
             return rank
@@ -168,18 +182,24 @@ class AxesChoice:
         rows: tuple[Floats, Codes, Floats | None],
         candidates: Codes,
     ) -> Floats:
-        """Classify rows with each number of axes; return the weights (G, K) of misclassified rows by class.
+        """Classify test rows with each number of axes, and sum the weights of misclassified rows.
 
         Parameters
         ----------
-        scores : Scores
-            Moments of the scores on all axes.
+        scores : AxisScores
+            Moments of the scores of the training rows on the q axes that the largest candidate needs.
         moments : ClassMoments
-            Moments of the training rows, for the divisors.
+            Moments of the columns of the training rows, for the divisors.
         rows : (y, codes, weights)
-            Scores (m, q) of the rows on all axes, their classes (m,) and their weights (m,) or None.
+            Scores (m, q) of the test rows on these axes, their classes (m,) and their weights (m,), or None
+            if all are 1.
         candidates : (G,) int
-            Numbers of axes.
+            Numbers of axes in increasing order.
+
+        Returns
+        -------
+        (G, K) float
+            Sums of weights by candidate and true class; NaN if a covariance is singular on these axes.
         """
         y, codes, weights = rows
         divisors = self.divisors(moments)
@@ -207,14 +227,24 @@ def choose_axes(choice: AxesChoice, *, sampled: bool) -> tuple[SubspaceCovarianc
     choice : AxesChoice
         Candidates and rows; the option of the covariance model selects folds ("cv") or leave-one-out ("loo").
     sampled : bool
-        Whether the prior is the class proportions of the rows.
+        Whether the prior is the class proportions of the rows, whose sampling error counts in `se`.
 
     Returns
     -------
     SubspaceCovariance
         The covariance model with this number of axes.
     DataFrame
-        components, error, se, and share, which is the share of the variance along the axes.
+        One row for each candidate: components (the number of axes), error, se (standard error of the error),
+        and share, the cumulative share of the total variance along these axes of all rows.
+
+    Raises
+    ------
+    DataError
+        A class has only one row.
+    CollinearError
+        For each candidate, a covariance is singular in some fold or without some row.
+    NotSupportedError
+        Leave-one-out would take too long.
     """
     raise_if_single_row_classes(choice.moments, choice.design_rows.design.levels, "components=")
     spectrum = choice.covariance_model.spectrum(choice.moments)
@@ -248,11 +278,12 @@ def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Cod
     Returns
     -------
     candidates : (G,) int
-        Numbers of axes.
+        Numbers of axes, up to the largest that is feasible in each fold.
     misclassified : (G, K) float
-        Weights of misclassified rows by class.
+        Sums of the weights of misclassified rows by true class over all folds; NaN if a covariance is
+        singular in some fold.
     class_counts : (K,) float
-        Weights of the tested rows.
+        Sums of the weights of the tested rows by class.
     """
     design_rows = choice.design_rows
     k = choice.moments.n_classes
@@ -292,9 +323,15 @@ def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> t
     candidates : (G,) int
         Numbers of axes.
     misclassified : (G, K) float
-        Weights of misclassified rows by class.
+        Sums of the weights of misclassified rows by true class; NaN if a covariance is singular without some
+        row.
     class_counts : (K,) float
-        Weights of the rows.
+        Sums of the weights of the rows by class.
+
+    Raises
+    ------
+    NotSupportedError
+        There are too many rows or columns to compute the axes again without each row.
     """
     moments = choice.moments
     rank = len(spectrum.eigenvalues)
@@ -335,23 +372,24 @@ def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> t
 
 
 def _scores_without_row(choice: AxesChoice, position: int, x: Floats, candidates: Codes) -> Floats:
-    """Refit without a row and return the scores of this row with each number of axes.
+    """Refit without a row (or one unit of its weight) and score it by the rule on each number of axes.
 
     Parameters
     ----------
     choice : AxesChoice
-        Covariance model, and the rows that choose.
+        Covariance model, and the rows that choose. The prior and the kind of divisors are kept.
     position : int
         Position of the row in the table.
     x : (1, p) float
         The row.
     candidates : (G,) int
-        Numbers of axes.
+        Numbers of axes in increasing order.
 
     Returns
     -------
     (G, 1, K) float
-        NaN for numbers of axes without a rule.
+        Class scores of the rule, which is largest for the predicted class; NaN for numbers of axes without a
+        rule.
     """
     design_rows = choice.design_rows
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights.copy()
@@ -377,18 +415,22 @@ def add_roots_if_imprecise(
 ) -> ClassMoments:
     """Return the moments, with square roots of the scatter if cross-products are too imprecise for an axis.
 
+    They are too imprecise if the model keeps all axes of positive variance, or an axis whose variance is less
+    than `MIN_RELATIVE_VARIANCE` times the largest. The rows are then read once more.
+
     Parameters
     ----------
     covariance_model : CovarianceModel
         Model whose principal axes are computed from the moments.
     design_rows : DesignRows
-        The rows.
+        The rows; empty for a fit to moments.
     moments : ClassMoments
-        Moments of these rows, which are returned if they are precise enough.
+        Moments of these rows.
 
     Returns
     -------
     ClassMoments
+        `moments` if they are precise enough, have roots, or there are no rows or no principal axes.
     """
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not design_rows.table.nrows:
@@ -407,7 +449,10 @@ def add_roots_if_imprecise(
 
 
 def add_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset[str]]:
-    """Return the rows with one indicator column for each level, and the names of the indicator columns."""
+    """Return the rows with one indicator column for each level, and the names of the indicator columns.
+
+    Raises NotSupportedError for a categorical term in a product.
+    """
     design, names = indicator_design(design_rows.design)
     return replace(design_rows, design=design), names
 
@@ -415,7 +460,8 @@ def add_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset
 def adapt_to_levels(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
     """Adapt a fit and rows that lack levels of the fit: count indicator columns or covariates again.
 
-    Returns the fit, with a covariance model for the columns of the rows, and the rows.
+    Returns the fit with a covariance model for the columns of the rows, and the rows, which have indicators
+    of all their levels for multiple correspondence analysis. Other fits are returned unchanged.
     """
     covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
@@ -449,7 +495,8 @@ def mark_indicators(
     Returns
     -------
     CovarianceModel
-        The model, which standardizes by levels if there are indicators.
+        With `names`, the model that divides indicators by the square roots of their means and other columns
+        by their standard deviations over all rows; else `covariance_model`.
     ClassMoments
         See `add_roots_if_imprecise`.
     """
@@ -479,7 +526,7 @@ class Subspace(FitComponent):
         return covariance_model
 
     def _scores(self) -> AxisScores:
-        """Return the principal axes and the moments of the scores on them, computed once and cached."""
+        """Return the axes that the fit keeps and the moments of the scores on them; cached."""
         cache = self._fit.cache
         if "principal axes" not in cache:
             cache["principal axes"] = self._covariance_model.axis_scores(self._fit.estimates.moments)
@@ -488,24 +535,27 @@ class Subspace(FitComponent):
 
     @property
     def n_components(self) -> int:
-        """Number of axes."""
+        """Number of axes that the fit keeps."""
         return len(self._scores().axes)
 
     def _axis_names(self) -> pd.Index:
-        """Return the names of the axes, such as PC1, PC2."""
+        """Return the names of the axes: PC1, PC2, ..., or SAVE1, SAVE2, ... with `ncomp=`."""
         return pd.Index(
             [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(self.n_components)]
         )
 
     @property
     def shares(self) -> pd.Series:
-        """Share of the total variance of the columns along each axis."""
+        """Share of the total variance of the (standardized) columns along each axis, indexed by axis."""
         variance_shares = self._scores().spectrum.eigenvalues[: self.n_components]
         return pd.Series(variance_shares.copy(), index=self._axis_names(), name="share")
 
     @property
     def loadings(self) -> pd.DataFrame:
-        """Coefficients of the axes, of unit length, for standardized columns if these are used."""
+        """Coefficients of the axes, columns of the fit by axes.
+
+        Each axis has unit length. The coefficients refer to standardized columns if the fit standardizes.
+        """
         scores = self._scores()
         axes = scores.spectrum.loadings(scores.scale)[: self.n_components]
         return pd.DataFrame(axes.T, index=self._fit.terms, columns=self._axis_names())
@@ -516,10 +566,10 @@ class Subspace(FitComponent):
     def path(self) -> pd.DataFrame:
         """Errors of each number of axes: components, error, se, share.
 
-        The axes are computed again without each fold ("cv") or row ("loo"). The share is the share of the
-        total variance along the axes. The smallest number of axes with the smallest error is chosen. An error
-        is missing if a covariance is singular without some fold or row, or if distances exceed double
-        precision.
+        The axes are computed again without each fold ("cv") or row ("loo"). "se" is the standard error of the
+        error; the share is the share of the total variance along the first axes together. The smallest number
+        of axes with the smallest error is chosen. An error is missing if a covariance is singular without
+        some fold or row, or if distances exceed double precision.
         """
         reason = (
             'because the number of axes was not chosen by components="cv" or "loo", or the fit was loaded'
@@ -543,11 +593,15 @@ class CorrespondenceSubspace(Subspace):
     """
 
     def _indicator_mask(self) -> Mask:
-        """Return which columns (p,) are indicators of levels."""
+        """Return a mask (p,) of the columns that are indicators of levels."""
         return np.array(self._covariance_model.indicators)
 
     def _level_proportions_and_variances(self) -> tuple[Floats, Floats]:
-        """Return the proportion (p,) of rows with each level, and the variances (q,) along the axes."""
+        """Return the proportions (p,) of rows with each level, and the variances (q,) along the q kept axes.
+
+        The proportion is weighted, and zero for a numeric column. The variances (divisor N) are of scores of
+        the standardized columns.
+        """
         indicator_mask = self._indicator_mask()
         moments = self._fit.estimates.moments
         proportions = np.where(indicator_mask, moments.counts @ moments.class_means / moments.total, 0.0)
@@ -556,10 +610,10 @@ class CorrespondenceSubspace(Subspace):
 
     @property
     def eigenvalues(self) -> pd.Series:
-        """Eigenvalues of the axes.
+        """Eigenvalues of the axes that the fit keeps, indexed by axis.
 
-        If some columns are numeric, they are the eigenvalues of factor analysis of mixed data divided by the
-        number of columns.
+        They are the variances along the axes divided by the number of variables of the formula. If some are
+        numeric, they are the eigenvalues of factor analysis of mixed data divided by this number.
         """
         proportions, variances = self._level_proportions_and_variances()
         # The proportions of the levels of each categorical column sum to one.
@@ -604,12 +658,15 @@ class SlicedSubspace(Subspace):
     """
 
     def _spectrum(self) -> SlicedAxes:
-        """Return the axes of sliced average variance estimation with their eigenvalues."""
+        """Return all p axes of sliced average variance estimation, with their eigenvalues."""
         return cast("SlicedAxes", self._scores().spectrum)
 
     @property
     def eigenvalues(self) -> pd.Series:
-        """All eigenvalues, one for each column."""
+        """All p eigenvalues of the SAVE matrix (see the Notes of `qda`), in decreasing order.
+
+        They include the eigenvalues of axes that the fit does not keep.
+        """
         eigenvalues = self._spectrum().kernel_eigenvalues
         index = pd.Index(
             [f"{describe(self._covariance_model).axis_name}{i + 1}" for i in range(len(eigenvalues))]
@@ -617,7 +674,7 @@ class SlicedSubspace(Subspace):
         return pd.Series(eigenvalues.copy(), index=index, name="eigenvalue")
 
     def _covariances(self) -> dict[Any, pd.DataFrame]:
-        """Return the covariance of the scores in each class."""
+        """Return the covariance of the scores on the kept axes, axes by axes, of each class by label."""
         spectrum = self._spectrum()
         names = self._axis_names()
         covariances = [spectrum.covariance_of_scores(c, len(names)) for c in self._fit.estimates.covariances]

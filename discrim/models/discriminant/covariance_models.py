@@ -77,7 +77,10 @@ class CovarianceOption:
     subspaces: tuple[type[SubspaceSpecification], ...] = (PrincipalComponents,)
 
     def read(self, value: Any) -> CovarianceModel:
-        """Return the covariance model of a word, specification or estimator; raise DataError otherwise."""
+        """Return the covariance model of a word, specification or estimator; raise DataError otherwise.
+
+        An estimator is any object, but not a class, with a method `fit`.
+        """
         if callable(getattr(value, "fit", None)):
             if not isinstance(value, type):
                 return EstimatorCovariance(value, one_line_repr(value))
@@ -123,17 +126,18 @@ def read_covariance(
     option : CovarianceOption
         `LDA_COVARIANCES` or `QDA_COVARIANCES`.
     covariance, method, components, missing
-        Options of the verb. With `components` the model is that of scores on principal axes.
+        Options of the verb. `missing` is used only to refuse "em" together with `components`.
 
     Returns
     -------
     CovarianceModel
+        The unfitted model; with `components` a `SubspaceCovariance` of the scores on principal axes.
 
     Raises
     ------
     DataError
-        The value of an option is unknown, or the covariance estimator has its own divisor and `method` is set
-        to another.
+        The value of an option is unknown, or the covariance estimator has its own divisor and `method` is not
+        "moment".
     NotSupportedError
         The options cannot be combined.
     """
@@ -181,13 +185,13 @@ def read_covariance(
 def advised_specification(covariance_model: CovarianceModel, parameters: str) -> str:
     """Return `covariance=` with the specification of a model and other parameters, for a message.
 
-    An example is "covariance=discrim.covariance.Shrunk(0.1)".
+    `parameters` is the text of the arguments. An example is "covariance=discrim.covariance.Shrunk(0.1)".
     """
     return f"covariance=discrim.covariance.{describe(covariance_model).specification}({parameters})"
 
 
 def standardize_hint(covariance_model: CovarianceModel) -> str:
-    """Return the hint how to standardize the columns with this covariance model in `lda` and `qda`."""
+    """Return the hint, without a full stop, how to standardize the columns with this covariance model."""
     if covariance_model.subspace is not None:
         return "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
     return f"Pass {advised_specification(covariance_model, 'standardize=True')}"
@@ -212,7 +216,7 @@ def reduce_to_save_axes(
     covariance_model : CovarianceModel
         The model without `ncomp=`, which is returned if `ncomp` is None.
     ncomp, covariance, missing
-        Options of the verb.
+        Options of the verb. Whether there are as many axes as `ncomp` is not checked here.
 
     Returns
     -------
@@ -220,6 +224,8 @@ def reduce_to_save_axes(
 
     Raises
     ------
+    DataError
+        `ncomp` is not a positive integer.
     NotSupportedError
         Another option cannot be combined with `ncomp=`.
     """
@@ -255,12 +261,15 @@ def raise_if_moments_with_levels(components: Any) -> None:
 
 
 def effective_method(covariance_model: CovarianceModel, method: Divisor) -> str:
-    """Return the name of a robust covariance estimator, or the option `method` for other models."""
+    """Return the name of a robust estimator ("t" or "mcd"), or the option `method` for other models."""
     return getattr(covariance_model, "method", method)
 
 
 def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
-    """Warn if the number of axes of a covariance model separates axes with equal eigenvalues."""
+    """Warn if the number of axes of a fitted covariance model separates axes with equal eigenvalues.
+
+    `levels` are the class labels. None, or a model without axes, causes no warning.
+    """
     if covariance_model is None:
         return
     option = describe(covariance_model).axes_option
@@ -289,7 +298,7 @@ def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
 
 
 def describe(model: CovarianceModel) -> CovarianceDescription:
-    """Return the description of a covariance model."""
+    """Return the description for the class of a model or its nearest registered base class, or the default."""
     for base in type(model).__mro__:
         if base in DESCRIPTIONS:
             return DESCRIPTIONS[base](model)
@@ -302,7 +311,10 @@ def divisor_text(*, by_class: bool, mle: bool) -> str:
 
 
 def check_closed_form(fit: FittedModel[Any], method: str) -> None:
-    """Raise NotSupportedError if the covariance of a fit does not support a method of posteriors."""
+    """Raise NotSupportedError if the covariance of a fit does not support a method of posteriors.
+
+    Methods other than "plugin" require full covariances.
+    """
     model = fit.estimates.covariance_model
     if method == "plugin" or model.traits.has_distances:
         return
@@ -325,25 +337,25 @@ class CovarianceDescription:
     Attributes
     ----------
     specification : str
-        Name of the specification in `discrim.covariance` that messages recommend for another shrinkage.
+        Name of the class in `discrim.covariance` that messages recommend for another shrinkage.
     means_title, likelihood_label : str
         Title of the table of class means, and label of the log-likelihood in a header.
     pooled_title : str
         First words of the title of a covariance of all classes.
     singular_hint : str
-        Hint if the covariance of a class is singular.
+        Hint if the covariance of a class is singular, a clause without a full stop.
     full_hint : str
         How to fit the full covariance instead, after "Fit".
     other_shrinkage : str
-        Alternative to a larger shrinkage, after "Pass a larger number".
+        Alternative to a larger shrinkage, after "Pass a larger number"; empty if there is none.
     axes_option : str
-        Option that determines the number of axes.
+        Option that determines the number of axes; empty for models without axes.
     axis_name : str
         Prefix of the names of the axes.
     sections : tuple of str
         Sections that a summary has in addition: "flagged", "ranking", "factors".
     component_class : type, optional
-        Class of the `covariance_model` of the results.
+        Class of the `covariance_model` of the results; None for models that have only shrinkages, or none.
     """
 
     specification: ClassVar[str] = "Shrunk"
@@ -374,16 +386,19 @@ class CovarianceDescription:
 
     @property
     def source(self) -> str:
-        """The option that selects the model."""
+        """The option that selects the model, with its value."""
         return f'covariance="{self.model.name}"'
 
     @property
     def unit_dependent_part(self) -> str:
-        """The part of the model that depends on the units of the columns."""
+        """The part of the model that depends on the units of the columns: subject of the warning."""
         return f'The shrinkage target of covariance="{self.model.name}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the name of the covariance and its divisor for a header, such as "diagonal, 1/(N-K)".
+
+        `by_class` states that each class has its own covariance, and `mle` that the divisor is n or N.
+        """
         return f"{self.model.name}{' by class' * by_class}, {divisor_text(by_class=by_class, mle=mle)}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -397,16 +412,24 @@ class CovarianceDescription:
             Divisor, such as "N-K".
         by_class : bool
             Whether it is the covariance of one class.
+
+        Returns
+        -------
+        str
+            Such as "Pooled covariance matrix within classes, divisor N-K".
         """
         return f"{'Covariance matrix' if by_class else self.pooled_title} {scope}, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the items of a header for the parameters of the model, such as the shrinkage."""
+        """Return the items of a header for the parameters of the model, such as the shrinkage.
+
+        `covariances` has one element for a common covariance, else one for each class.
+        """
         sphere = [] if self.model.target_units is None else [sphere_item(self.model.target_units)]
         return [*map(shrinkage_item, self.model.shrinkages), *sphere]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note below a header; `shorten` abbreviates text that the user wrote."""
+        """Return the note below a header, "" without one; `shorten` abbreviates text that the user wrote."""
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
     def component(self, fit: FittedModel[Any]) -> FitComponent | None:
@@ -419,7 +442,7 @@ class CovarianceDescription:
         return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the text of a warning about these covariances; None without a problem."""
+        """Return the text of a warning about these covariances (one, or one by class); None without a problem."""
         return None
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
@@ -438,7 +461,7 @@ SHRINKAGE_RULE_NAMES = {
 
 
 def shrinkage_item(shrinkage: Shrinkage) -> HeaderItem:
-    """Return the header item of a shrinkage, with the rule that chose it."""
+    """Return the header item of a shrinkage, or of its range over classes, with the rule that chose it."""
     low = min(shrinkage.values)
     high = max(shrinkage.values)
     text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
@@ -457,7 +480,10 @@ def shrinkage_note(shrinkage: Shrinkage) -> str:
 
 
 def shrinkage_text(shrinkage: Shrinkage) -> str:
-    """Return the value of a shrinkage as text, such as "shrinkage=0.1", for a message."""
+    """Return the value of a shrinkage as text, such as "shrinkage=0.1", for an error on a singular covariance.
+
+    An estimated shrinkage, which is 0 in such an error, is named by its authors.
+    """
     authors = {"ledoit-wolf": "Ledoit & Wolf's", "strimmer": "Schaefer & Strimmer's"}
     if shrinkage.rule in authors:
         return f"{authors[shrinkage.rule]} shrinkage is 0"
@@ -465,7 +491,7 @@ def shrinkage_text(shrinkage: Shrinkage) -> str:
 
 
 def sphere_item(sphere: TargetUnits) -> HeaderItem:
-    """Return the header item with the units of the spherical shrinkage target."""
+    """Return the header item with the units in which the shrinkage target is a sphere."""
     text = "in columns' units" if sphere.in_data else "of standardized columns"
     return HeaderItem("Sphere", text, text)
 
@@ -571,7 +597,10 @@ class PseudoInverseDescription(CovarianceDescription):
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the warning that the covariance is singular, with the share of differences it ignores."""
+        """Return the warning that the covariance is singular, with the share of differences it ignores.
+
+        None if its rank is the number of columns.
+        """
         rank, ignored_share = ignored_complement(covariances[0], moments)
         if rank == moments.n_columns:
             return None
@@ -593,7 +622,7 @@ class FactorAnalyticDescription(CovarianceDescription):
 
     @property
     def dimension_rule(self) -> str:
-        """Name of the rule that chose the dimensions, for a header."""
+        """Rule that chose the numbers of large variances, for a header: "given", "BIC" or "Cattell, 0.2"."""
         requested = self.model.options
         return {"given": "given", "bic": "BIC", "cattell": f"Cattell, {requested.threshold:g}"}[
             requested.method
@@ -606,7 +635,7 @@ class FactorAnalyticDescription(CovarianceDescription):
         return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the form, the dimensions and the sphere."""
+        """Return the header items of the form, the dimensions (once they are estimated) and the sphere."""
         form = self.model.options.form
         items: list[HeaderItem] = [HeaderItem("Form", form, form)]
         if self.model.factors is not None:
@@ -697,7 +726,7 @@ class EMDescription(FullDescription):
         ]
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
-        """Return the error for a method that assumes the sampling distribution of moments, or None."""
+        """Return the error for a method that assumes moments of rows; None if no row was incomplete."""
         if self.model.traits.is_moment_estimate:
             return None
         return NotSupportedError(
@@ -717,7 +746,7 @@ class RobustDescription(CovarianceDescription):
 
     @property
     def estimator(self) -> str:
-        """Name of the estimator, which subclasses define."""
+        """Name of the estimator in headers and titles, which subclasses define."""
         return ""
 
     @property
@@ -734,7 +763,7 @@ class RobustDescription(CovarianceDescription):
         return f"Robust covariance matrix {scope} ({self.estimator})"
 
     def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
-        """Return the header item of the breakdown point."""
+        """Return the header item of the breakdown point, as a percentage of the rows of a class."""
         breakdown = self.model.breakdown(moments)
         return HeaderItem("Breakdown point", breakdown, f"{100 * breakdown:.0f} % of a class")
 
@@ -773,7 +802,7 @@ class MCDDescription(RobustDescription):
     estimator = "minimum determinant"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the subset sizes and the breakdown point."""
+        """Return the header items of the subset sizes h, with their percentages of rows, and the breakdown."""
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
         proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))

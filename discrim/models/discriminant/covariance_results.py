@@ -69,7 +69,7 @@ class ShrunkModel(FitComponent):
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of each shrinkage: shrinkage, error, se.
+        """Leave-one-out errors of each candidate shrinkage: shrinkage, error, se (standard error of the error).
 
         Each shrinkage is fixed while a row is left out. The largest shrinkage with the smallest error is
         chosen. An error is missing if a covariance is singular without some row, or if distances exceed
@@ -94,7 +94,7 @@ class ShrunkCorrelationModel(ShrunkModel):
 
     @property
     def variance_shrinkage(self) -> float | pd.Series:
-        """Shrinkage intensity of the variances to their median, from 0 to 1."""
+        """Shrinkage intensity of the variances to their median, from 0 to 1; by class as `shrinkage`."""
         return shrinkage_values(self._fit, self._shrinkages()[1], "variance_shrinkage")
 
 
@@ -116,10 +116,10 @@ class NonlinearModel(FitComponent):
 
     @property
     def eigenvalues(self) -> pd.DataFrame:
-        """Eigenvalues of the sample covariance, in decreasing order, and the shrunk eigenvalues.
+        """Eigenvalues of the sample covariance ("sample"), in decreasing order, and shrunk ones ("shrunk").
 
-        They are indexed by class and number if each class has its own covariance. If the columns are
-        standardized, they are eigenvalues of the covariance of standardized columns.
+        They are indexed by number, from 1, or by class and number if each class has its own covariance. If
+        the columns are standardized, they are eigenvalues of the covariance of standardized columns.
         """
         estimates = self._fit.estimates
         model: NonlinearCovariance = estimates.covariance_model
@@ -149,12 +149,18 @@ class SeparableModel(FitComponent):
 
     @property
     def row_cov(self) -> pd.DataFrame:
-        """Covariance U of the rows of the matrix; its trace is the number of rows. By class if separate."""
+        """Covariance U of the rows of the matrix; its trace is the number of rows.
+
+        With one covariance by class, the matrices are stacked and indexed by (class, row).
+        """
         return self._factor_covariance("row")
 
     @property
     def column_cov(self) -> pd.DataFrame:
-        """Covariance V of the columns of the matrix, averaged over its rows; by class if separate."""
+        """Covariance V of the columns of the matrix, averaged over its rows, in squared units of the data.
+
+        With one covariance by class, the matrices are stacked and indexed by (class, column).
+        """
         return self._factor_covariance("column")
 
     @property
@@ -177,7 +183,8 @@ class SeparableModel(FitComponent):
         Returns
         -------
         DataFrame
-            Square factor; with one covariance by class, the factors on top of each other, indexed by class.
+            Square factor, labelled by the numbers from 1; with one covariance by class, the factors on top of
+            each other, indexed by (class, number).
         """
         fit = self._fit
         covariance_model = self._covariance_model
@@ -201,8 +208,9 @@ class SeparableModel(FitComponent):
         Returns
         -------
         TestResult
-            The chi-square distribution is asymptotic, for many more rows than columns, and assumes normal
-            rows. With few rows the test rejects too often.
+            The statistic is twice the difference of the maximized log-likelihoods, and df the difference in
+            numbers of covariance parameters. The chi-square distribution is asymptotic, for many more rows
+            than columns, and assumes normal rows. With few rows the test rejects too often.
 
         Raises
         ------
@@ -288,12 +296,13 @@ class FactorModel(FitComponent):
     @property
     @with_display_formats(explained="share")
     def factors(self) -> pd.DataFrame:
-        """By class: dimensions, largest and smallest variance of the signal, noise, explained.
+        """By class: dimensions, largest, smallest, noise, explained.
 
-        The noise is the common variance of all directions outside the signal dimensions. "explained" is the
-        share of the variance on the axes of the signal: of the rows of a class, or of all rows within classes
-        if the classes have a common covariance. Variances are in the units of the data, or of columns divided
-        by their standard deviations within classes.
+        "largest" and "smallest" are variances of the signal, which has as many axes as `dimensions`, and
+        "noise" is the common variance of all other directions. "explained" is the share of the variance on
+        the axes of the signal: of the rows of a class, or of all rows within classes if the classes have a
+        common covariance. Variances are in the squared units of the data, or of columns divided by their
+        standard deviations within classes, with the divisor of the fit.
 
         Examples
         --------

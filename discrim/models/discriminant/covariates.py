@@ -32,9 +32,9 @@ def covariate_adjusted_model(design_rows: DesignRows, covariance_model: Covarian
     Parameters
     ----------
     design_rows : DesignRows
-        The rows; the first columns are the covariates.
+        The rows; the first q columns are the covariates.
     covariance_model : CovarianceModel
-        The model of the option `covariance`.
+        The model of the option `covariance`, which has to be the plain full covariance.
 
     Returns
     -------
@@ -80,7 +80,7 @@ class CovariateModel(FitComponent):
 
     @property
     def covariates(self) -> pd.Index:
-        """Names of the columns of the covariates."""
+        """Names of the covariates, one for each column of a category; the first terms of the fit."""
         return self._fit.terms[: self._fit.estimates.covariates]
 
     def _slope_estimates(self) -> Slopes:
@@ -103,8 +103,8 @@ class CovariateModel(FitComponent):
         Returns
         -------
         DataFrame by (covariate, column)
-            coef, se, t, p, low, high of the regression of the column on the classes and the covariates,
-            which assumes normal residuals with equal variances.
+            coef, se, t, p (two-sided), low, high of the regression of the column on the classes and the
+            covariates, which assumes normal residuals with equal variances.
 
         Examples
         --------
@@ -136,8 +136,9 @@ class CovariateModel(FitComponent):
         -------
         DataFrame by (class, column)
             mean, the class mean; adjusted, the mean adjusted by the common slopes to the overall means of the
-            covariates; the standard error `se` and the interval, low and high, of the adjusted mean. They
-            assume normal residuals with equal variances.
+            covariates (over all rows, weighted); the standard error `se` and the interval, low and high, of
+            the adjusted mean. They assume normal residuals with equal variances. Columns do not include the
+            covariates.
 
         Examples
         --------
@@ -166,9 +167,10 @@ class CovariateModel(FitComponent):
         -------
         DataFrame
             wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate adjusted for the others, for
-            "all" of them, and for "parallel slopes", the assumption of the model that slopes are equal in all
-            classes. All tests assume normal residuals with a common covariance matrix. The last test requires
-            moments by class, for which the rows are read once more; it is left out for a fit without rows.
+            "all" of them if there are several, and for "parallel slopes", the assumption of the model that
+            slopes are equal in all classes. All tests assume normal residuals with a common covariance
+            matrix. The last test requires moments by class, for which the rows are read once more; it is left
+            out for a fit to moments without a scatter by class.
 
         Examples
         --------
@@ -205,9 +207,9 @@ def _wilks_row(roots: Floats, p: int, df: int, df_resid: float) -> list[float]:
     Parameters
     ----------
     roots : (r,) float
-        Eigenvalues of the hypothesis relative to the residuals.
+        Nonzero eigenvalues of the squares and products of the hypothesis relative to those of the residuals.
     p : int
-        Number of columns.
+        Number of columns without the covariates.
     df, df_resid : int, float
         Degrees of freedom of the hypothesis and of the residuals.
 
@@ -235,7 +237,7 @@ def _t_test_columns(coef: Floats, se: Floats, df: float, level: float) -> dict[s
     Returns
     -------
     dict of str to (m,) float
-        coef, se, t, p, low, high.
+        coef, se, t, p (two-sided), low, high. t is infinite or NaN if se is zero.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         t = coef / se

@@ -59,7 +59,7 @@ def is_em_requested(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     Parameters
     ----------
     missing : {"drop", "em"} or None
-        Option of the verb.
+        Option of the verb; None and "drop" do not request EM.
     na_action : {"drop", "raise"}
         Option of the verb.
     has_rows : bool
@@ -97,6 +97,8 @@ def estimate_by_em(
 ) -> tuple[DesignRows, ClassMoments, EMCovariance]:
     """Read all rows with a class and at least one value, and estimate means and covariances by EM.
 
+    Shows a ConvergenceWarning if EM does not converge, and the warnings of `read_observed_sample`.
+
     Parameters
     ----------
     design_rows : DesignRows
@@ -107,16 +109,18 @@ def estimate_by_em(
     Returns
     -------
     design_rows : DesignRows
-        The rows that are used.
+        The rows that are used, without constant columns and empty classes.
     moments : ClassMoments
-        Maximum likelihood estimates, in the form of moments.
+        Maximum likelihood estimates in the form of moments: the scatters are covariances times counts, pooled
+        if `is_common`, else by class. If no row is incomplete, the moments of the rows.
     em : EMCovariance
         The covariance model, with the record of the search.
 
     Raises
     ------
     DataError
-        A column is never observed in a class, or two columns are never observed together.
+        No row has a class and a value, a column is never observed in a class, or two columns are never
+        observed together.
     CollinearError
         There are too few rows for a covariance, or the covariance becomes singular.
     """
@@ -146,21 +150,24 @@ def estimate_by_em(
 
 
 def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
-    """Read the rows with a class and at least one value.
+    """Read the rows with a class, a weight and at least one value into memory.
+
+    Warns of constant columns, which are dropped, and of unusual weights.
 
     Returns
     -------
     design_rows : DesignRows
-        The rows, without constant columns and empty classes.
+        The rows, without columns that are constant over all rows and without empty classes.
     rows : ObservedSample
         Their values.
     observed : ClassMoments
-        Means and sums of squares of the observed values.
+        Counts by class, and means and sums of squares (about the class means) of the observed values.
 
     Raises
     ------
     DataError
-        There is no such row, or a column is never observed.
+        There is no such row or no predictor, a column is never observed, the rows need too much memory, or
+        their values exceed the range of double precision.
     """
     if not design_rows.terms:
         raise DataError(
@@ -230,7 +237,9 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
 def raise_if_unobserved(
     design_rows: DesignRows, rows: ObservedSample, *, is_common: bool, needs_pairs: bool = True
 ) -> None:
-    """Raise DataError if a column, or a pair of columns, is never observed in a class.
+    """Raise DataError if a column is never observed in a class, or a pair of columns never together.
+
+    With a common covariance it suffices if the pair is observed together in any class.
 
     Parameters
     ----------
@@ -279,7 +288,7 @@ def raise_if_unobserved(
 
 
 def _common_covariance_hint(observed: ClassMoments, *, varies: bool = True) -> str:
-    """Return a hint to use a common covariance matrix instead, or "" if it would fail as well.
+    """Return a hint (after ", or") to use a common covariance instead, or "" if it would fail as well.
 
     Parameters
     ----------
@@ -356,7 +365,7 @@ def _singular_search_error(collapsed: SingularDuringSearch, design_rows: DesignR
 
 
 def refit_by_em(is_common: bool, fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
-    """Refit by EM to rows with other weights, under the prior of the fit, and return the rule.
+    """Refit by EM to rows with other weights, and return the rule with the prior of the fit.
 
     Parameters
     ----------
@@ -369,7 +378,8 @@ def refit_by_em(is_common: bool, fit: FittedModel[Any], design_rows: DesignRows)
     Returns
     -------
     Rule or None
-        None if a column is not observed in a class, or a covariance becomes singular.
+        Rule that integrates out missing columns. None if a column is not observed in a class, a covariance
+        becomes singular, or the refit raises another error.
     """
     k = len(fit.classes)
     x, codes, weights = gather_weighted_rows(design_rows)
