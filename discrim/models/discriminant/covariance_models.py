@@ -298,7 +298,7 @@ def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
 
 
 def describe(model: CovarianceModel) -> CovarianceDescription:
-    """Return the description for the class of a model or its nearest registered base class, or the default."""
+    """Return the description for the class of a model, or for its nearest registered base class."""
     for base in type(model).__mro__:
         if base in DESCRIPTIONS:
             return DESCRIPTIONS[base](model)
@@ -442,7 +442,7 @@ class CovarianceDescription:
         return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the text of a warning about these covariances (one, or one by class); None without a problem."""
+        """Return the text of a warning about the covariances (one, or one by class), or None."""
         return None
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
@@ -480,7 +480,7 @@ def shrinkage_note(shrinkage: Shrinkage) -> str:
 
 
 def shrinkage_text(shrinkage: Shrinkage) -> str:
-    """Return the value of a shrinkage as text, such as "shrinkage=0.1", for an error on a singular covariance.
+    """Return the value of a shrinkage as text, such as "shrinkage=0.1", for an error on a singular matrix.
 
     An estimated shrinkage, which is 0 in such an error, is named by its authors.
     """
@@ -802,7 +802,7 @@ class MCDDescription(RobustDescription):
     estimator = "minimum determinant"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the subset sizes h, with their percentages of rows, and the breakdown."""
+        """Return the header items of the subset sizes h, as percentages of rows, and the breakdown point."""
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
         proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))

@@ -69,11 +69,11 @@ class ShrunkModel(FitComponent):
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Leave-one-out errors of each candidate shrinkage: shrinkage, error, se (standard error of the error).
+        """Leave-one-out errors of each candidate shrinkage: shrinkage, error, se.
 
-        Each shrinkage is fixed while a row is left out. The largest shrinkage with the smallest error is
-        chosen. An error is missing if a covariance is singular without some row, or if distances exceed
-        double precision.
+        "se" is the standard error of the error. Each shrinkage is fixed while a row is left out. The largest
+        shrinkage with the smallest error is chosen. An error is missing if a covariance is singular without
+        some row, or if distances exceed double precision.
         """
         reason = 'because the shrinkage was not chosen by "loo", or the fit was loaded'
         hint = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'

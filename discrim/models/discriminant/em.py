@@ -166,8 +166,10 @@ def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedS
     Raises
     ------
     DataError
-        There is no such row or no predictor, a column is never observed, the rows need too much memory, or
-        their values exceed the range of double precision.
+        There is no such row or no predictor, a column is never observed, or values exceed the range of double
+        precision.
+    NotSupportedError
+        The rows do not fit memory.
     """
     if not design_rows.terms:
         raise DataError(

@@ -121,11 +121,12 @@ class LDALogOdds(LogOddsEquations):
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, z, p, low, high, asymptotic by the delta method under the model (Efron, 1975): normal
-            classes with a common covariance matrix. If covariances differ, which `box_m` tests, the standard
-            errors are too small or too large; a bootstrap within classes does not have this assumption. If
-            one of the two classes has a prior of zero, the constant lacks a standard error: it is minus
-            infinity, or infinity if that class is the reference. If both have, the constant is missing.
+            coef, se, z, p (two-sided), low, high, asymptotic by the delta method under the model (Efron,
+            1975): normal classes with a common covariance matrix. If covariances differ, which `box_m` tests,
+            the standard errors are too small or too large; a bootstrap within classes does not have this
+            assumption. If one of the two classes has a prior of zero, the constant lacks a standard error: it
+            is minus infinity, or infinity if that class is the reference. If both have, the constant is
+            missing.
         """
         reading.check_flag("debiased", debiased)
         if reading.is_proportion(reference) and reference not in self.classes:
@@ -158,7 +159,14 @@ class LDALogOdds(LogOddsEquations):
 
         Returns
         -------
-        dict of str to ((K - 1) * (1 + p),) float
+        dict of str to ((K - 1) (1 + p),) float
+            coef, se, z, p, low, high, sorted by class without the reference, then by term; the constant comes
+            first, and p is the number of columns.
+
+        Raises
+        ------
+        NotSupportedError
+            `debiased` is set and the divisor is not above p + 1.
         """
         fit = self._fit.estimates
         p = fit.moments.n_columns
@@ -176,7 +184,10 @@ class LDALogOdds(LogOddsEquations):
         return wald_columns(odds, shrink, level)
 
     def _table_by_term(self, values: Floats) -> pd.DataFrame:
-        """Return values ((K - 1) (1 + p),), sorted by class, as a table: constant and terms by class."""
+        """Return values ((K - 1) (1 + p),) as a table: constant and p terms by all classes except the first.
+
+        The values are sorted by class, then by term with the constant first.
+        """
         rows = pd.Index(["constant", *self.terms], name="term")
         others = self.classes[1:]
         return pd.DataFrame(values.reshape(len(others), -1).T, index=rows, columns=others)
@@ -184,12 +195,18 @@ class LDALogOdds(LogOddsEquations):
     @property
     @available_if(_require_standard_errors)
     def bse(self) -> pd.DataFrame:
-        """Standard errors of `params`, asymptotic for normal classes with equal covariances (Efron, 1975)."""
+        """Standard errors of `params`, in its layout.
+
+        They are asymptotic for normal classes with equal covariances (Efron, 1975).
+        """
         return self._table_by_term(self.log_odds()["se"].to_numpy())
 
     @available_if(_require_standard_errors)
     def cov_params(self) -> pd.DataFrame:
-        """Covariance of `params` by (class, term), by the delta method; its diagonal is `bse` squared."""
+        """Covariance of `params`, (class, term) by (class, term), by the delta method.
+
+        The first class is left out. The diagonal is `bse` squared.
+        """
         index = self.log_odds().index
         fit = self._fit.estimates
         covariance = log_odds_covariance(
@@ -200,14 +217,14 @@ class LDALogOdds(LogOddsEquations):
     @property
     @available_if(_require_standard_errors)
     def zvalues(self) -> pd.DataFrame:
-        """Estimates divided by their standard errors."""
+        """Estimates divided by their standard errors, in the layout of `params`."""
         return self._table_by_term(self.log_odds()["z"].to_numpy())
 
     @property
     @available_if(_require_standard_errors)
     @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of the z-values, by the normal distribution."""
+        """Two-sided p-values of the z-values by the normal distribution, in the layout of `params`."""
         return self._table_by_term(self.log_odds()["p"].to_numpy())
 
     @available_if(_require_standard_errors)
@@ -223,7 +240,7 @@ class LDALogOdds(LogOddsEquations):
         Returns
         -------
         DataFrame by (class, term)
-            low and high, in the units of the coefficients.
+            low and high, in the units of the coefficients, with the index of `log_odds`.
         """
         return self.log_odds(level=level)[["low", "high"]]
 
@@ -282,7 +299,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def _n_axes(self) -> int:
-        """Number of canonical axes of the rule."""
+        """Number of canonical axes of the rule: all with nonzero singular values, at most `ncomp`."""
         rank = len(self._canonical_axes().singular_values)
         return rank if self._fit.estimates.ncomp is None else min(self._fit.estimates.ncomp, rank)
 
@@ -292,11 +309,11 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.Index([f"LD{i + 1}" for i in range(self._n_axes)])
 
     def _discriminant_coefficients(self) -> Floats:
-        """Return the discriminant coefficients (p, r) in the units of the columns."""
+        """Return the coefficients (p, r) of the r canonical axes of the rule, in the units of the columns."""
         return self._canonical_axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
 
     def _trace_proportions(self) -> Floats:
-        """Return the proportion of trace (r,) of each axis of the rule."""
+        """Return the squared singular values (r,) of the axes of the rule as shares of their total over all axes."""
         squares = self._canonical_axes().singular_values ** 2
         return np.asarray(squares[: self._n_axes] / squares.sum())
 
@@ -311,7 +328,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def svd(self) -> pd.Series:
-        """Singular values: ratios of standard deviations between and within classes, scaled like MASS."""
+        """Singular values, indexed by LD1, LD2, ...
+
+        They are ratios of standard deviations between and within classes, scaled like MASS.
+        """
         return pd.Series(
             self._canonical_axes().singular_values[: self._n_axes],
             index=self._axis_names,
@@ -321,7 +341,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def explained(self) -> pd.Series:
-        """Proportion of trace of each axis, relative to all axes."""
+        """Proportion of trace: squared singular value of each axis, relative to the sum over all axes."""
         return pd.Series(self._trace_proportions(), index=self._axis_names, name="explained")
 
     def _classification_functions(self) -> tuple[Floats, Floats]:
@@ -351,7 +371,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return wilks(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
-        """Discriminant scores LD1, LD2, ... of each row, centred at the prior-weighted mean.
+        """Discriminant scores LD1, LD2, ... of each row; the prior-weighted mean of the class means is zero.
 
         Parameters
         ----------
@@ -386,7 +406,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return self._table_by_term(np.concatenate([[plane.offset, *plane.normal] for plane in planes]))
 
     def _plane(self, i: int, j: int) -> Plane:
-        """Return the boundary between the classes at positions i and j, positive on the side of i."""
+        """Return the boundary between the classes at positions i and j, positive where i is more probable.
+
+        It is offset + normal'x, the log odds of class i against j under the prior of the fit.
+        """
         return self._fit.estimates.plane(i, j, self._fit.log_prior())
 
     # ---- tests
@@ -413,7 +436,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @available_if(requires_full_covariance("manova()", ', or use manova(formula, data, method="srivastava")'))
     @with_display_formats()
     def manova(self) -> pd.DataFrame:
-        """The four tests of equal class means: statistic, F, df1, df2, p, and whether the F is exact.
+        """The four tests of equal class means, one in each row: statistic, F, df1, df2, p, F_is.
+
+        F_is is "exact", "approximate" or, for Roy's greatest root, "upper bound".
 
         With covariates they are the tests of the multivariate analysis of covariance, of means at equal
         covariates.
@@ -454,7 +479,14 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @available_if(requires_full_covariance("partial_tests()"))
     @with_display_formats()
     def partial_tests(self) -> pd.DataFrame:
-        """Partial tests of each column: partial Wilks' lambda, F and tolerance; t for two classes."""
+        """Tests of each column given all others: partial Wilks' lambda, F and tolerance.
+
+        Returns
+        -------
+        DataFrame by term
+            partial_wilks, partial_R2, F, df1, df2, p, tolerance (1 - R2 of the column on the others within
+            classes), and for two classes t. Covariates are conditioned on and have no row.
+        """
         fit = self._fit.estimates
         # Tests conditional on the covariates too: treat the covariates as columns.
         full_fit = fit_lda(fit.moments, fit.prior) if fit.covariates else fit
@@ -465,7 +497,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @with_display_formats()
     def generalized_distances(self) -> pd.DataFrame:
-        """Generalized squared distance from the mean of one class (rows) to another (columns), like SAS."""
+        """Generalized squared distance from the mean of one class (rows) to another (columns), like SAS.
+
+        It is the squared Mahalanobis distance, minus 2 ln prior of the class in the column if priors differ.
+        """
         fit = self._fit.estimates
         return generalized_distances(fit.moments, (fit.covariance,), self._fit.log_prior(), self.classes)
 
@@ -482,13 +517,17 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def tidy(self, level: float = 0.95) -> pd.DataFrame:
         """The log odds against the first class under broom's names, with a row for each class and term.
 
-        The standard error, z, p and the interval are missing if `log_odds` does not have them: with shrunk
-        and robust covariances, and with `ncomp=`.
-
         Parameters
         ----------
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame
+            class, term, estimate, std_error, statistic (z), p_value, conf_low, conf_high. All but the
+            estimate are missing if `log_odds` does not have them: with shrunk and robust covariances, and
+            with `ncomp=`.
         """
         if self._fit.estimates.has_standard_errors:
             return to_broom_names(self.log_odds(level=level))
@@ -499,7 +538,11 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, shrinkage, and Wilks' lambda with its p-value."""
+        """One-row table of the fit: sizes, criteria, shrinkage, and Wilks' lambda with its p-value.
+
+        Columns: nobs, classes, terms, df_model, llf, aic, bic; and if the fit has them shrinkage,
+        variance_shrinkage, wilks, wilks_p.
+        """
         row = self._glance()
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         names = ("shrinkage", "variance_shrinkage")
@@ -509,7 +552,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.DataFrame([row])
 
     def _centroids(self) -> pd.DataFrame:
-        """Return the class means on the canonical axes, classes by axes."""
+        """Return the scores of the class means, as `transform` defines them, classes by axes of the rule."""
         scores = self._canonical_axes().scores[:, : self._n_axes]
         return pd.DataFrame(scores, index=self.classes, columns=self._axis_names)
 
@@ -547,7 +590,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return super().fit(estimates, rows, arguments, **options)
 
     def rule(self, fit: FittedModel[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior; raise an error if the covariance does not support the method.
+        """Return the rule under a prior; raise NotSupportedError if the fit does not support the method.
 
         Parameters
         ----------
@@ -555,9 +598,9 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         prior : (K,) float
             Prior probabilities of the classes.
         method : str
-            Method of the posteriors.
+            Method of `predict_proba`, such as "plugin" or "predictive".
         convention : str or None
-            System whose posteriors are reproduced.
+            "MASS" to reproduce its posteriors, or None.
 
         Returns
         -------
@@ -577,7 +620,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def recode(
         self, fit: FittedModel[LDAFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LDAFit], DesignRows]:
-        """Adapt a fit and rows that lack levels of the fit; see `ModelSpec.recode`."""
+        """Adapt a fit and rows that lack levels of the fit; see `ModelSpec.recode`. `fixed` has no effect."""
         return adapt_to_levels(fit, rows)
 
     def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
@@ -597,13 +640,14 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         log_prior : (K,) float
             Logs of the prior probabilities of the classes.
         method : str
-            Method of the posteriors.
+            Method of `predict_proba`, such as "plugin" or "predictive".
         keep : (q,) int
-            Positions of the columns.
+            Positions of the columns that the rule uses.
 
         Returns
         -------
         Rule
+            Rule for rows of these q columns.
         """
         return lda_marginal_rule(estimates, log_prior, method, keep)
 
@@ -803,7 +847,10 @@ def lda(
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
-    """Warn of problems of the estimated covariance, and of principal or canonical axes that are tied."""
+    """Warn of problems of the estimated covariance, and if kept principal or canonical axes are tied.
+
+    `levels` are the class labels.
+    """
     if warning := describe(fit.covariance_model).warning(fit.moments, (fit.covariance,)):
         warn_user(warning)
     warn_of_separated_axes(fit.covariance_model, levels)
@@ -850,7 +897,7 @@ def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
 def _drop_dependent_columns(
     covariance_model: CovarianceModel, design_rows: DesignRows, stats: ClassMoments, collinear: str
 ) -> tuple[CovarianceModel, DesignRows, ClassMoments]:
-    """Drop columns that are linear combinations of others or raise an error, and adjust for covariates.
+    """Drop columns that are linear combinations of others within classes, and adjust for covariates.
 
     Parameters
     ----------
@@ -860,7 +907,7 @@ def _drop_dependent_columns(
     stats : ClassMoments
         Moments of these rows.
     collinear : {"raise", "drop"}
-        Option of the verb.
+        Option of the verb: raise an error that names the columns, or drop them with a warning.
 
     Returns
     -------
@@ -870,6 +917,13 @@ def _drop_dependent_columns(
         The rows without the dropped columns.
     ClassMoments
         The moments without the dropped columns.
+
+    Raises
+    ------
+    CollinearError
+        Columns are collinear and `collinear` is "raise", or only covariates are left.
+    NotSupportedError
+        There are covariates, and the covariance is not the plain full one.
     """
     dependent_columns = covariance_model.dependent_columns(stats)
     if dependent_columns and collinear == "raise":
@@ -889,7 +943,7 @@ def _drop_dependent_columns(
 
 
 def _read_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceModel) -> int | None:
-    """Validate `ncomp=`: an integer up to the number of canonical axes, or None.
+    """Validate `ncomp=`, an integer from 1 to the largest possible number of canonical axes, or None.
 
     Parameters
     ----------

@@ -92,7 +92,7 @@ def uses_em(
     has_rows: bool,
     collinear: str = "raise",
 ) -> bool:
-    """Return whether the fit uses rows with missing values by EM, after validation of the options.
+    """Validate `missing=` and the options that exclude EM; return whether the fit uses EM.
 
     Parameters
     ----------
@@ -101,11 +101,12 @@ def uses_em(
     covariance_model : CovarianceModel
         The model that `covariance` stands for.
     has_rows : bool
-        Whether the verb is fitted to a table, and not to moments.
+        Whether the verb is fitted to rows that can be read several times, and not to moments.
 
     Returns
     -------
     bool
+        True only for missing="em".
 
     Raises
     ------
@@ -131,7 +132,7 @@ def uses_em(
 
 
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[DesignRows, ClassMoments]:
-    """Return the design, without rows, and the class moments of the option `moments=`.
+    """Return the design, as `DesignRows` without rows, and the class moments of the option `moments=`.
 
     Raises NotSupportedError if the covariance model requires the rows.
     """
@@ -163,18 +164,20 @@ def fit_covariance_to_rows(
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
-        Returns the divisors of the covariances, (1,) or (K,), from moments.
+        Returns the divisors of the scatters from moments: (1,) for a common covariance, (K,) for one by
+        class.
     prior : (K,) float
         Prior probabilities of the classes.
     sampled : bool
-        Whether the prior is the class proportions of the rows.
+        Whether the prior is the class proportions of the rows, whose sampling error counts in `se`.
 
     Returns
     -------
     CovarianceModel
-        The model with estimated parameters.
+        The model with estimated parameters; the covariances are not estimated here.
     DataFrame or None
-        Errors by parameter value, if the parameter was chosen by its error.
+        Errors by parameter value (see `shrinkage_path` and `choose_axes`), if the parameter was chosen by its
+        error.
 
     Raises
     ------
@@ -218,7 +221,7 @@ def _raise_if_singular_shrinkage(
     Parameters
     ----------
     covariance_model : CovarianceModel
-        Model with the shrinkage of class `k`.
+        Model with the single shrinkage of class `k`.
     moments : ClassMoments
         Moments from which the covariance is estimated.
     terms : sequence of str
@@ -272,12 +275,14 @@ class ShrinkageCandidates:
     Attributes
     ----------
     covariance_model : CovarianceModel
-        The model with its grid of shrinkages.
+        The model with its grid of shrinkages, for columns that are already in the units of its target.
     design_rows : DesignRows
+        The rows in these units.
     moments : ClassMoments
         Moments of these rows.
     divisors : callable
-        Returns the divisors of the covariances, (1,) or (K,), from moments.
+        Returns the divisors of the scatters from moments: (1,) for a common covariance, (K,) for one by
+        class.
     prior : (K,) float
         Prior probabilities of the classes.
     """
@@ -290,7 +295,7 @@ class ShrinkageCandidates:
 
     @property
     def grid(self) -> tuple[float, ...]:
-        """Candidate shrinkages."""
+        """The G candidate shrinkages, from 0 to 1."""
         return self.covariance_model.shrinkages[0].grid
 
     @property
@@ -299,7 +304,10 @@ class ShrinkageCandidates:
         return len(self.divisors(self.moments)) == 1
 
     def is_singular(self, moments: ClassMoments, shrinkage: float) -> bool:
-        """Return whether a covariance with this shrinkage is singular or exceeds double precision."""
+        """Return whether a covariance with this shrinkage is singular, or distances exceed double precision.
+
+        It is singular as well if it needs full rank and the moments are thin (more columns than rows).
+        """
         covariance_model = self.covariance_model.with_shrinkages(shrinkage)
         if covariance_model.requires_full_rank(moments.n_columns) and moments.scatter_type in (
             "thin",
@@ -311,7 +319,10 @@ class ShrinkageCandidates:
         return is_out_of_range or any(covariance_model.dependent_columns(moments, k) for k in class_positions)
 
     def fit_rule(self, moments: ClassMoments, shrinkage: float) -> Rule:
-        """Return the classification rule fitted to moments with this shrinkage."""
+        """Return the rule fitted to moments with this shrinkage, under the prior of the candidates.
+
+        It is linear for a common covariance, else quadratic.
+        """
         log_prior = log_of_prior(self.prior)
         _, moments, covariances = self.covariance_model.with_shrinkages(shrinkage).estimate(
             moments, self.divisors(moments)
@@ -321,19 +332,19 @@ class ShrinkageCandidates:
         return gaussian.class_plugin_rule(moments, covariances, log_prior)
 
     def misclassified_without_row(self, position: int, code: int) -> Floats:
-        """Refit without a row with each candidate shrinkage; return whether the row is misclassified.
+        """Refit without a row, or one unit of its weight, for each shrinkage; return if it is misclassified.
 
         Parameters
         ----------
         position : int
             Position of the row in the table.
         code : int
-            Class of the row.
+            Position of the class of the row.
 
         Returns
         -------
         (G,) float
-            0 or 1; NaN if the covariance is singular without the row.
+            1 if it is misclassified, else 0; NaN if the covariance is singular without the row.
         """
         design_rows = self.design_rows
         is_misclassified = np.full(len(self.grid), np.nan)
@@ -357,12 +368,13 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
     candidates : ShrinkageCandidates
         Candidates and rows.
     sampled : bool
-        Whether the prior is the class proportions of the rows.
+        Whether the prior is the class proportions of the rows, whose sampling error counts in `se`.
 
     Returns
     -------
     DataFrame
-        shrinkage, error, se. The error is missing if the covariance is singular without some row.
+        shrinkage, error, se (the standard error of the error), in the order of the grid. The error is missing
+        if the covariance is singular for all rows or without some row.
 
     Raises
     ------
@@ -403,7 +415,7 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
 
 
 def _raise_if_few_rows(candidates: ShrinkageCandidates) -> None:
-    """Raise DataError if a class has too few rows to choose the shrinkage by leave-one-out."""
+    """Raise DataError if the weights of a class sum to less than two, or three for covariances by class."""
     min_rows = 2 if candidates.is_common else 3
     small_classes = np.flatnonzero(candidates.moments.counts < min_rows)
     if len(small_classes):
@@ -423,7 +435,8 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hin
     Parameters
     ----------
     moments : ClassMoments
-        Moments, for the standard deviations within classes.
+        Moments, for the standard deviations within classes, or over all rows for columns that are constant
+        within classes.
     terms : sequence of str
         Names of the columns.
     subject : str
@@ -453,7 +466,10 @@ def warn_of_units(moments: ClassMoments, terms: Sequence[str], subject: str, hin
 def warn_if_units_differ(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: Sequence[str], hint: str
 ) -> None:
-    """Warn if a covariance model depends on the units of the columns and their scales differ greatly."""
+    """Warn if a covariance model depends on the units of the columns and their scales differ greatly.
+
+    `terms` are the names of the columns, and `hint` states how to standardize them; see `warn_of_units`.
+    """
     if covariance_model.depends_on_units:
         warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, hint)
 
@@ -493,7 +509,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return super().required_moments(fit)
 
     def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return the name of the parameter that was chosen by its error on the rows; empty if none was."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
@@ -504,11 +520,14 @@ class NormalSpec(ModelSpec[EstimatesT]):
         )
 
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
-        """Return the collinear columns of these moments that the model cannot use."""
-        return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
+        """Return the columns that are collinear within classes and that the model cannot use."""
+        return _covariance_model(fit.estimates).unfitted().check(moments)
 
-    def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of tuning parameters; None if it fails."""
+    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
+        """Return the rule of a refit, which repeats any choice of tuning parameters; None if it fails.
+
+        The prior of the fit is kept. Robust estimates and EM are searched again.
+        """
         covariance_model = _covariance_model(fit.estimates)
         if (
             covariance_model.traits.is_moment_estimate
@@ -519,7 +538,10 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps method and tuning parameters of the fit; None if it fails."""
+        """Return the rule of a refit that keeps method and tuning parameters of the fit; None if it fails.
+
+        The prior of the fit is kept. Robust estimates and EM are searched again.
+        """
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
             return refit_robustly(fit, rows)
@@ -528,7 +550,11 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return super().refit_with_fixed(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
-        """Return the leave-one-out scorer of the estimates, for rows in the units of the covariance model."""
+        """Return the leave-one-out scorer of the estimates under the prior of the fit.
+
+        It reads rows in the units of the covariance model. Raises NotSupportedError for a fit without rows,
+        or if the covariance model has no leave-one-out.
+        """
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
         unit = estimates.covariance_model.column_units(estimates.moments)
@@ -590,7 +616,7 @@ def _refit_with_choices_repeated(
     Returns
     -------
     Rule or None
-        None if a covariance is singular.
+        None if a covariance is singular, or the total weight is too small for its divisor.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
@@ -642,7 +668,7 @@ def raise_if_singular(
     *,
     hint: str | None = None,
 ) -> None:
-    """Raise a CollinearError with classes and reasons if the covariance of some class is singular.
+    """Raise CollinearError if the covariance of some class is singular, with the classes and the reasons.
 
     Parameters
     ----------
@@ -655,7 +681,8 @@ def raise_if_singular(
     covariance_model : CovarianceModel, optional
         Model that requires the covariances to be regular; by default full covariances.
     hint : str, optional
-        Hint of the error; by default the hint for `qda`, by `_singularity_hint`.
+        Hint of the error, a clause; by default the hint for `qda` (see `_singularity_hint`), with the advice
+        to leave out the collinear columns if they are at most half of all.
     """
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
     min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
@@ -743,7 +770,7 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
 
 
 def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
-    """Return the hint of `lda` if there are fewer rows than columns; None for the default hint."""
+    """Return the hint of `lda`, a clause, if there are fewer rows than columns; None for the default hint."""
     if covariance_model.traits.is_robust:
         return 'use fewer columns in the formula, or pass covariance="shrunk"'
     if covariance_model.shrinkages:
@@ -755,7 +782,10 @@ def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
 def check_degrees_of_freedom(
     covariance_model: CovarianceModel, moments: ClassMoments, terms: tuple[str, ...]
 ) -> None:
-    """Raise CollinearError if the degrees of freedom within classes are too few for the pooled covariance."""
+    """Raise CollinearError if the degrees of freedom within classes are too few for the pooled covariance.
+
+    A covariance that requires full rank needs as many as columns, any other needs one.
+    """
     diagonal = not covariance_model.requires_full_rank(moments.n_columns)
     reading.raise_if_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
 
@@ -779,14 +809,17 @@ TESTS_CACHE_KEY = "equal covariances"
 
 
 def compute_box_m(fit: FittedModel[Any]) -> TestResult:
-    """Compute Box's M test of equal covariance matrices from the rows or the moments of a fit."""
+    """Compute Box's M test of equal covariance matrices from the rows, which are read once, or the moments.
+
+    Raises CollinearError if the covariance of a class is singular.
+    """
     return box_m_from_moments(moments_by_class(fit, "box_m()"))
 
 
 def equal_covariance_tests(
     fit: FittedModel[Any], wrap: WrapBlocks | None = None
 ) -> tuple[TestResult, TestResult] | str:
-    """Compute and cache the likelihood ratio test and Box's M test of equal covariances for a fit.
+    """Compute and cache the likelihood ratio test and Box's M test of equal covariances for a fit with rows.
 
     Parameters
     ----------
@@ -823,6 +856,13 @@ def _test_equal_covariances(fit: FittedModel[Any], wrap: WrapBlocks | None) -> t
     -------
     likelihood_ratio, box_m : TestResult
         The two tests.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class is singular.
+    NotSupportedError
+        The class scatters do not fit memory, or the weights of a class are too small.
     """
     design_rows = fit.require_rows("A test of covariances")
     pooled_moments = fit.estimates.moments
@@ -849,15 +889,22 @@ def compare_covariance_models(
     Parameters
     ----------
     fit : FittedModel
-    dimensions : int, dict by class or "cattell", optional
+    dimensions : int, dict of class to int, or {"cattell", "bic"}, optional
         Dimensions of models with a few large variances in each class, which are then part of the table.
     threshold : float, optional
-        Threshold of Cattell's scree test.
+        Threshold of Cattell's scree test, for dimensions="cattell".
 
     Returns
     -------
     DataFrame
-        One row for each covariance model.
+        One row for each covariance model; see `covariance_hierarchy` for the columns.
+
+    Raises
+    ------
+    DataError
+        `threshold` is set without `dimensions`, or an option is invalid.
+    CollinearError
+        The covariance of a class is singular.
     """
     if dimensions is None and threshold is not None:
         raise DataError('threshold= requires dimensions="cattell".', hint="Pass both, or neither.")
@@ -943,7 +990,11 @@ def requires_moments_by_class(method: str) -> Callable[[Any], None]:
 
 
 def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
-    """Return moments with a scatter matrix for each class, from the rows or from the moments of a fit."""
+    """Return moments with a regular scatter matrix for each class, from the rows or the moments of a fit.
+
+    The rows, if any, are read once. `method` is the name of the calling method for errors: NotSupportedError
+    for a fit without rows and class moments, and the errors of `full_rank_moments`.
+    """
     moments = fit.estimates.moments
     if not fit.has_rows and moments.scatter_type == "class":
         return full_rank_moments(fit.design_rows, moments)
@@ -955,7 +1006,7 @@ def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
 def raise_if_small_classes(design_rows: DesignRows, moments: ClassMoments) -> None:
     """Raise CollinearError if a class has no more rows than columns.
 
-    Called before the rows are read for the class covariances, whose scatter matrices may exceed the memory.
+    It is called before the rows are read for the class covariances, whose scatters may exceed the memory.
     """
     small_classes = np.flatnonzero(moments.rows <= moments.n_columns)
     if len(small_classes):
@@ -967,17 +1018,24 @@ def raise_if_small_classes(design_rows: DesignRows, moments: ClassMoments) -> No
 
 
 def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = None) -> ClassMoments:
-    """Return moments with a regular scatter matrix for each class; raise CollinearError if one is singular.
+    """Return moments with a regular scatter matrix for each class.
 
     Parameters
     ----------
     design_rows : DesignRows
     moments : ClassMoments, optional
-        By default the moments of these rows.
+        Moments by class to check; by default the rows are read to compute them.
 
     Returns
     -------
     ClassMoments
+
+    Raises
+    ------
+    CollinearError
+        The scatter of a class is singular.
+    NotSupportedError
+        The total weight of a class is too small for a test.
     """
     moments = reading.class_moments(design_rows, "class") if moments is None else moments
     raise_if_singular(moments, design_rows.terms, design_rows.design.levels, hint=FEW_ROWS_HINT)
@@ -988,7 +1046,7 @@ def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = No
 
 
 def box_m_from_moments(moments: ClassMoments) -> TestResult:
-    """Compute Box's M test from moments with a scatter matrix for each class."""
+    """Compute Box's M test from moments with a regular scatter matrix for each class."""
     common = pooled_covariance(moments, moments.total - moments.n_classes)
     # Box's M is invariant to whitening, which improves the conditioning of the determinants.
     roots = [common.whiten(c.root.T).T for c in class_covariances(moments, moments.counts - 1)]

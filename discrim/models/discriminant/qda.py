@@ -206,6 +206,8 @@ def _raise_if_singular(
 ) -> None:
     """Raise CollinearError if a covariance is singular, and warn if columns are nearly collinear in a class.
 
+    With `ncomp=` the covariance of all rows has to be regular as well.
+
     Parameters
     ----------
     covariance_model : CovarianceModel
@@ -222,7 +224,10 @@ def _raise_if_singular(
 
 
 def _is_thin(design_rows: DesignRows) -> bool:
-    """Return whether every class has fewer rows than columns, for which square roots of scatter suffice."""
+    """Return whether every class has fewer rows than columns, for which square roots of scatter suffice.
+
+    False if the classes are unknown before the rows are read.
+    """
     rows = design_rows.rows.class_counts()
     return rows is not None and bool(rows.max(initial=0) < len(design_rows.terms))
 
@@ -243,7 +248,8 @@ def _raise_if_few_rows(
     Returns
     -------
     DesignRows
-        Usable rows, or `design_rows` unchanged if the check is not necessary or not possible.
+        Usable rows, without rows with missing values, or `design_rows` unchanged if the matrices are small,
+        all classes have more rows than columns, or the rows cannot be counted before they are read.
     """
     rows = design_rows.rows.class_counts()
     p = len(design_rows.terms)
@@ -266,7 +272,7 @@ class QDAResults(SeparateCovariances, NormalResults):
 
     @property
     def covs(self) -> dict[Any, pd.DataFrame]:
-        """Covariance of each class; with `ncomp=`, of the scores on the axes."""
+        """Covariance of each class by label, terms by terms; with `ncomp=` of the scores, axes by axes."""
         subspace = subspace_of(self._fit)
         return subspace._covariances() if isinstance(subspace, SlicedSubspace) else super().covs
 
@@ -276,7 +282,10 @@ class QDAResults(SeparateCovariances, NormalResults):
         'fit with covariance="shrunk", or discrim.covariance.Diagonal("strimmer")',
     )
     def shrinkage(self) -> pd.Series:
-        """Shrinkage intensity of each class, from 0 to 1: of its covariance to a sphere, or its variances."""
+        """Shrinkage intensity of each class, from 0 to 1.
+
+        It is the shrinkage of the covariance to a sphere, or of the variances to their median.
+        """
         shrinkages = self._fit.estimates.covariance_model.shrinkages
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
@@ -309,7 +318,8 @@ class QDAResults(SeparateCovariances, NormalResults):
         -------
         DataFrame
             By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet minus its bias), se,
-            low, high, df. The divisors are n_k - 1 and N - K.
+            low, high, df. They are logs of determinants in the units of the data. The divisors are n_k - 1
+            and N - K, also with method="mle".
         """
         counts = self._fit.counts
         reading.raise_if_small_class_weight(counts, self.classes, len(self.terms), "log_determinants()")
@@ -339,6 +349,12 @@ class QDAResults(SeparateCovariances, NormalResults):
             number of dimensions for all classes are not shown if the numbers are set.
         threshold : float, optional
             Share of the largest fall that counts for dimensions="cattell", between 0 and 1; by default 0.2.
+
+        Returns
+        -------
+        DataFrame by model
+            df, llf, aic, bic, LR, LR_df, p (against the next model), LR_free, LR_free_df, p_free (against
+            the full covariances by class), and dimensions if they are requested.
         """
         return normal_fits.compare_covariance_models(self._fit, dimensions, threshold)
 
@@ -350,7 +366,7 @@ class QDAResults(SeparateCovariances, NormalResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes and criteria."""
+        """One-row table of the fit: nobs, classes, terms, df_model, llf, aic, bic."""
         return pd.DataFrame([self._glance()])
 
 
@@ -385,13 +401,18 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         prior : (K,) float
             Prior probabilities of the classes.
         method : str
-            Method of the posteriors.
+            Method of `predict_proba`, such as "plugin" or "predictive".
         convention : str or None
-            System whose posteriors are reproduced.
+            "MASS" to reproduce its posteriors, or None.
 
         Returns
         -------
         Rule
+
+        Raises
+        ------
+        NotSupportedError
+            The method requires full covariances, or more rows in a class: more than p + 2 for "debiased".
         """
         check_closed_form(fit, method)
         counts = fit.counts
@@ -415,7 +436,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return False
 
     def refit_error(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
-        """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
+        """Return the error if the covariance of a class is singular for these rows, else None."""
         covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
@@ -439,12 +460,13 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         log_prior : (K,) float
             Logs of the prior probabilities of the classes.
         method : str
-            Method of the posteriors.
+            Method of `predict_proba`, such as "plugin" or "predictive".
         keep : (q,) int
-            Positions of the columns.
+            Positions of the columns that the rule uses.
 
         Returns
         -------
         Rule
+            Rule for rows of these q columns.
         """
         return qda_marginal_rule(estimates, log_prior, method, keep)

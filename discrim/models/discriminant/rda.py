@@ -87,9 +87,9 @@ class RDAPlan:
     pairs : list of Regularization
         G candidate pairs of alpha and gamma.
     cv : int, "loo" or None
-        Number of folds or splits, or leave-one-out; None if there is only one pair.
+        Number of folds or splits, or leave-one-out; None if alpha and gamma are set.
     seed : int or None
-        Seed of the folds.
+        Seed of the random folds; not used for splits and leave-one-out.
     select : {"min", "1se"}
         Choose the pair of smallest error, or the simplest pair within one standard error of it.
     parametrization : {"esl", "friedman", "klar"}
@@ -97,11 +97,12 @@ class RDAPlan:
     method : {"moment", "mle"}
         Divisor of the class covariances: n_k - 1 or n_k.
     prior : (K,) float
-        Prior probabilities of the classes.
+        Prior probabilities of the classes, for the rules and as weights of the classes in the error.
     estimated_prior : bool
         Whether the prior consists of the class proportions.
     n_columns : int, optional
-        Number of columns of the data, if the rows are coordinates in a space of lower dimension.
+        Number of columns of the data, by which the average variance divides, if the rows are coordinates in a
+        space of lower dimension.
     splits : tuple of Split
         Splits of the user, which replace folds.
     standardize : bool
@@ -150,7 +151,7 @@ class RDAPlan:
         training_moments : sequence of ClassMoments
             Moments of the training rows of each fold.
         pairs : list of Regularization
-            Pairs of alpha and gamma to fit.
+            Pairs of alpha and gamma to fit, to which the positions in `PathRule.pairs` refer.
         rooted_moments : sequence of callables, optional
             For each fold a function that returns its moments with square roots of scatter matrices. It is
             called only if a rule needs the precision.
@@ -158,13 +159,17 @@ class RDAPlan:
         Yields
         ------
         PathRule
-            Rules of one or more pairs in one or more folds. A pair is omitted if a covariance is singular.
+            Rules of one or more pairs in one or more folds, which share decompositions. A pair whose
+            covariance is singular in a fold is omitted, or has NaN constants, in this fold.
         """
         options = self.parametrization, self.method, self.log_prior, self.n_columns
         return core.path_rules(training_moments, pairs, *options, rooted_moments)
 
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
-        """Fit the model to moments of all rows with one pair of alpha and gamma."""
+        """Fit the model to moments of all rows with one pair of alpha and gamma, within the axes, if any.
+
+        The covariances of the result may be singular; see `RDAFit.find_singular_classes`.
+        """
         subspace_model = None
         if self.axes is not None:
             subspace_model = replace(
@@ -187,7 +192,7 @@ class RDAPlan:
     def choose_and_fit(
         self, design_rows: DesignRows, moments: ClassMoments
     ) -> tuple[RDAFit, pd.DataFrame | None]:
-        """Choose alpha and gamma, or the number of principal axes, and fit the model.
+        """Choose alpha and gamma, or the number of principal axes, if required, and fit the model.
 
         Parameters
         ----------
@@ -199,7 +204,8 @@ class RDAPlan:
         -------
         RDAFit
         DataFrame or None
-            Errors of the candidates; None if there was nothing to choose.
+            Errors of the candidates, as returned by `choose_pair` or `choose_axes`; None if there was nothing
+            to choose.
         """
         if self.axes is not None and self.axes.needs_rows:
             divisors = partial(class_divisors, method=self.method)
@@ -214,19 +220,19 @@ class RDAPlan:
         return self.fit(moments, pair), path
 
     def refit(self, design_rows: DesignRows, required_moments: ScatterType) -> RDAFit | None:
-        """Repeat the choice and the fit with the same prior on rows with other weights.
+        """Repeat the choice and the fit with the prior of the plan on rows with other weights.
 
         Parameters
         ----------
         design_rows : DesignRows
             The rows with the new weights.
         required_moments : ScatterType
-            Which second moments are accumulated.
+            Which second moments are accumulated: "class", or "thin class" with more columns than rows.
 
         Returns
         -------
         RDAFit or None
-            None if a class has too few rows, or the fit fails or is singular.
+            None if a class has a total weight of one or less, the choice fails, or a covariance is singular.
         """
         moments = reading.class_moments(design_rows, required_moments, with_roots=self.requires_roots)
         if classes_without_covariance(moments):
@@ -249,7 +255,8 @@ def choose_pair(
 
     By folds, the error of a pair is the mean over folds of the error rate, with each class weighted by its
     prior, and its standard error is the standard error of this mean. By leave-one-out, both are computed as
-    in `discrim.inference.error_rates.error_rates_of_rules`.
+    in `discrim.inference.error_rates.error_rates_of_rules`. Of the pairs with the smallest error or, by
+    "1se", within one standard error of it, the simplest is chosen (see `RDAPlan.simplicity_key`).
 
     Parameters
     ----------
@@ -264,12 +271,13 @@ def choose_pair(
     Regularization
         The chosen pair.
     DataFrame
-        alpha, gamma, error, se of each candidate; the error is missing if a covariance is singular.
+        alpha, gamma, error, se of each candidate; the error is missing if a covariance is singular in some
+        fold or without some row.
 
     Raises
     ------
     DataError
-        There are too many or too few folds.
+        There are too many or too few folds, a class has too few training rows, or no row is tested.
     CollinearError
         Every pair has a singular covariance without some fold or row.
     """
@@ -300,7 +308,10 @@ def choose_pair(
 
 
 def _span_coordinates(span: RowSpan, design_rows: DesignRows) -> DesignRows:
-    """Return the rows that a fit uses, in coordinates of the space that they span."""
+    """Return the rows that a fit uses, in coordinates of the space that they span, read into memory.
+
+    Rows without a class, weight or complete values are left out, so that positions of rows change.
+    """
     chunks = [(span.coordinates(x), codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     y, codes = (np.concatenate([chunk[j] for chunk in chunks]) for j in range(2))
     weights = (
@@ -323,9 +334,16 @@ def _estimate_fold_errors(design_rows: DesignRows, plan: RDAPlan) -> tuple[Float
     Returns
     -------
     errors : (G,) float
-        Error rates, with each class weighted by its prior; missing if a covariance is singular in some fold.
+        Means over folds of error rates, with each class that has test rows weighted by its prior; NaN if a
+        covariance is singular in some fold.
     se : (G,) float
-        Standard errors; missing if only one fold has rows.
+        Standard errors of these means; NaN if only one fold has test rows.
+
+    Raises
+    ------
+    DataError
+        The number of folds exceeds the number of rows, a class has at most one training row in some fold, or
+        no fold has a test row of a class with positive prior.
     """
     k = len(plan.prior)
     if not plan.splits:
@@ -380,9 +398,9 @@ def _raise_small_classes(
     fold : _Fold
         The fold with its training moments.
     small_classes : list of int
-        Positions of these classes.
+        Positions of the classes with fewer than two training rows.
     position : int
-        Position of the fold.
+        Position of the fold, from zero.
     design_rows : DesignRows
     plan : RDAPlan
         Folds or splits, for the message.
@@ -430,7 +448,8 @@ class _Fold:
 def _read_folds(design_rows: DesignRows, plan: RDAPlan) -> Iterator[_Fold]:
     """Yield the training moments and test rows of each fold or split.
 
-    The rows of a table of up to `MAX_CACHED_VALUES` values are read once; otherwise each fold reads its rows.
+    The test rows of a table of up to `MAX_CACHED_VALUES` values are read once for all folds; otherwise, and
+    for splits, each fold reads them. With axes, the moments and rows of a fold are scores on its axes.
     """
     if plan.axes is not None:
         yield from _read_folds_on_axes(design_rows, plan, plan.axes)
@@ -479,6 +498,7 @@ def _read_folds_on_axes(design_rows: DesignRows, plan: RDAPlan, axes: SubspaceCo
     Yields
     ------
     _Fold
+        Moments and test rows of the scores, whose number may differ between folds.
     """
     folds = TuningFolds(plan.cv, seed_or_random(plan.seed), plan.splits)
     required_moments: ScatterType = "thin class" if reading.is_wide(design_rows) else "class"
@@ -528,7 +548,7 @@ def _stack_test_rows(folds: Sequence[_Fold]) -> tuple[Floats, Codes, Floats | No
 
 
 def _test_rows(design_rows: DesignRows, frequencies: Floats) -> tuple[Floats, Codes, Floats | None]:
-    """Return the test rows with their classes and weights.
+    """Return the test rows of a fold with their classes and weights.
 
     Parameters
     ----------
@@ -577,9 +597,15 @@ def _estimate_leave_one_out_errors(
     Returns
     -------
     errors : (G,) float
-        Error rates; missing if the covariance of a class is singular.
+        Error rates, with each class weighted by its prior; NaN if the covariance of a class is singular for
+        all rows or without some row.
     se : (G,) float
         Standard errors.
+
+    Raises
+    ------
+    DataError
+        A class has a total weight of two or less.
     """
     k = len(plan.prior)
     small_classes = [design_rows.design.levels[c] for c in np.flatnonzero(moments.counts <= 2)]
@@ -631,7 +657,8 @@ def _add_refit_errors(
     pairs_by_row : dict of int to list of int
         Positions of the pairs to refit, by position of the row.
     misclassified : (G, K) float
-        Weights of misclassified rows by pair and class, changed in place.
+        Sums of weights of misclassified rows by pair and true class, changed in place. They become NaN for a
+        pair whose covariance is singular without some row.
     """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     with Progress(len(pairs_by_row), "refits without a row") as progress:
@@ -900,7 +927,10 @@ def _read_axes(
 
 
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
-    """Warn if the columns have very different standard deviations, on which axes and ridge depend."""
+    """Warn if the columns have very different standard deviations, on which axes and ridge depend.
+
+    There is no warning for a fit without axes and ridge, or with axes of standardized columns.
+    """
     if fit.subspace_model is not None:
         hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
         warn_if_units_differ(fit.subspace_model, moments, terms, hint)
@@ -911,7 +941,10 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
 
 
 def _read_user_splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
-    """Return the train-test splits in `folds=`; an empty tuple if it is a number of folds or "loo"."""
+    """Return the train-test splits in `folds=`; an empty tuple if it is a number of folds or "loo".
+
+    Other values raise DataError.
+    """
     if isinstance(folds, str) and folds == "loo":
         return ()
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool) and folds >= 2:
@@ -948,6 +981,7 @@ def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> lis
     Returns
     -------
     list of Regularization
+        All combinations, ascending in alpha, then in gamma; a single pair if both are set.
     """
     fixed_names = [name for name, value in fixed_values.items() if value is not None]
     if grid is not None and len(fixed_names) == len(fixed_values):
@@ -976,7 +1010,7 @@ def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> lis
 
 
 def _read_candidates(grid: Any) -> list[float]:
-    """Return the candidate values, by default `DEFAULT_GRID`, ascending; raise DataError if invalid."""
+    """Return the distinct candidates, by default `DEFAULT_GRID`, ascending; raise DataError if invalid."""
     try:
         values = [float(value) for value in (DEFAULT_GRID if grid is None else grid)]
     except (TypeError, ValueError):
@@ -1048,7 +1082,7 @@ def _singularity_reason(fit: RDAFit, k: int, terms: tuple[str, ...]) -> str:
     Returns
     -------
     str
-        A clause that names the columns.
+        A clause that names the columns, without a full stop.
     """
     moments = fit.moments
     class_index = k if fit.alpha == 1 else None
@@ -1076,19 +1110,23 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @property
     def alpha(self) -> float:
-        """Weight of the class covariance in the mixture with the pooled covariance, from 0 to 1."""
+        """Weight of the class covariance in the mixture with the pooled one, from 0 (LDA) to 1 (QDA)."""
         return self._fit.estimates.alpha
 
     @property
     def gamma(self) -> float:
-        """Amount of ridge, as defined by the parametrization."""
+        """Ridge parameter from 0 to 1; no ridge is 1 under "esl", and 0 under "friedman" and "klar"."""
         return self._fit.estimates.gamma
 
     @property
     @available_if()
     @with_display_formats(se="share")
     def path(self) -> pd.DataFrame:
-        """Errors of the candidate pairs: alpha, gamma, error, se."""
+        """Errors of the candidate pairs: alpha, gamma, error, se (its standard error).
+
+        They are errors of the folds or of leave-one-out, with the classes weighted by the prior. An error is
+        missing if a covariance is singular in some fold or without some row.
+        """
         reason = "because alpha and gamma were set, or the fit was loaded"
         return stored_path(self._fit, reason, "fit without one of them to have it chosen", "alpha")
 
@@ -1103,7 +1141,7 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, alpha, gamma and log-likelihood."""
+        """One-row table of the fit: nobs, classes, terms, alpha, gamma, llf."""
         llf = value_or_nan(self, "llf")
         return pd.DataFrame([self._sizes() | {"alpha": self.alpha, "gamma": self.gamma, "llf": llf}])
 
@@ -1145,7 +1183,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return RDA_PLOTS
 
     def required_moments(self, fit: FittedModel[RDAFit]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows, to repeat the choice."""
+        """Return which second moments a refit needs; None if it needs the rows, to repeat the choice."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[RDAFit]) -> str:
@@ -1178,13 +1216,14 @@ class RDASpec(ModelSpec[RDAFit]):
         log_prior : (K,) float
             Logs of the prior probabilities of the classes.
         method : str
-            Method of the posteriors.
+            Method of `predict_proba`: "predictive", or the plug-in rule for any other.
         keep : (q,) int
-            Positions of the columns.
+            Positions of the columns that the rule uses.
 
         Returns
         -------
         Rule
+            Rule for rows of these q columns.
         """
         return core.rda_marginal_rule(estimates, log_prior, method, keep)
 
