@@ -313,7 +313,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return self._canonical_axes().axes[:, : self._n_axes] * self._fit.estimates.moments.scale[:, None]
 
     def _trace_proportions(self) -> Floats:
-        """Return the squared singular values (r,) of the axes of the rule as shares of their total over all axes."""
+        """Return the squared singular values (r,) of the axes of the rule over their sum for all axes."""
         squares = self._canonical_axes().singular_values ** 2
         return np.asarray(squares[: self._n_axes] / squares.sum())
 
@@ -471,8 +471,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         Returns
         -------
         DataFrame
-            By term: sd_total, sd_within, sd_between, R2, F, df1, df2, p, levene_F, levene_p, and adjusted p.
-            With a level omega2, low and high, for normal classes with equal variances.
+            By term: sd_total (divisor N - 1), sd_within (N - K), sd_between (N (K - 1)/K), R2, F, df1, df2,
+            p. With a level omega2, low and high, for normal classes with equal variances. With `levene`
+            levene_F and levene_p. With `adjust` p_adjusted and levene_p_adjusted.
         """
         return compute_anova(self._fit, levene=levene, adjust=adjust, level=level)
 

@@ -205,7 +205,8 @@ def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
 def cell_layout(design_rows: DesignRows) -> CellLayout:
     """Return the layout of the cells: which columns of a `level_design` are categories, and their levels.
 
-    Raises NotSupportedError if there are too many cells.
+    `design_rows` contains one column of level positions for each category. Raises NotSupportedError if there
+    are more than `MAX_CELL_MEANS` means.
     """
     sizes = dict(zip(*level_terms(design_rows.design), strict=True))
     layout = CellLayout(np.array([sizes.get(term, 0) for term in design_rows.terms], dtype=np.intp))
@@ -223,7 +224,10 @@ def cell_layout(design_rows: DesignRows) -> CellLayout:
 
 
 def cell_moments(design_rows: DesignRows, layout: CellLayout) -> ClassMoments:
-    """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix."""
+    """Compute the moments of the numeric columns by class and cell, with a pooled scatter matrix.
+
+    With S cells, the group of class k and cell s has position k * S + s. The rows are read once.
+    """
     count = len(design_rows.design.levels) * layout.n_cells
     with Progress(0, "moments of the cells"):
         return gather(CellRows(design_rows, layout), n_classes=count, n_columns=len(layout.numeric_positions))
@@ -241,7 +245,7 @@ def _choose_smoothing(
     fit_with_smoothing : callable
         Function of a smoothing that returns the fit, or None if the covariance is singular.
     design_rows : DesignRows
-        The rows.
+        The rows, which are read once.
     candidates : sequence of float
         Smoothings.
 
@@ -250,7 +254,8 @@ def _choose_smoothing(
     fit : LocationFit or None
         None if the covariance is singular with each candidate.
     path : DataFrame or None
-        smoothing, error, se.
+        smoothing, error, se (the standard error of the error) of the candidates whose covariance is regular;
+        None without such a candidate.
     """
     fits = {smoothing: fit for smoothing in candidates if (fit := fit_with_smoothing(smoothing)) is not None}
     if not fits:
@@ -281,11 +286,14 @@ class LocationResults(ClassifierResults):
 
     @property
     def smoothing(self) -> float:
-        """Weight of a row in a cell that differs from the row's cell in one column."""
+        """Weight of a row in a cell that differs from its own cell in one column, from 0 to 1."""
         return self._fit.estimates.smoothing
 
     def _cell_index(self) -> pd.Index:
-        """Return the index of the cells: all combinations of the levels of the categorical columns."""
+        """Return the index of the cells: all combinations of the levels of the categorical columns.
+
+        It is a MultiIndex for several columns, and ["all rows"] if no column is a category.
+        """
         fit = self._fit
         layout = self._fit.estimates.layout
         terms = [self.terms[j] for j in layout.categorical_positions.tolist()]
@@ -306,7 +314,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def probabilities(self) -> pd.DataFrame:
-        """Probability of each cell within each class, cells by classes."""
+        """Smoothed probability of each cell within each class, cells by classes; each column sums to one."""
         return pd.DataFrame(
             self._fit.estimates.probabilities.T, index=self._cell_index(), columns=self.classes
         )
@@ -320,7 +328,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def means(self) -> pd.DataFrame:
-        """Smoothed means of each class in each cell, classes and cells by numeric columns."""
+        """Smoothed means, (class, cell) by numeric columns; the cell has an index level for each category."""
         cells = self._cell_index()
         names = list(cells.names)
         keys = [
@@ -334,7 +342,10 @@ class LocationResults(ClassifierResults):
 
     @property
     def cov(self) -> pd.DataFrame:
-        """Covariance of the numeric columns within cells, common to classes and cells."""
+        """Covariance of the numeric columns about the smoothed means, common to classes and cells.
+
+        The Notes of `location` define the divisor.
+        """
         estimates = self._fit.estimates
         return covariance_frame(estimates.covariance, estimates.cells.scale, self._numeric_terms())
 
@@ -344,17 +355,23 @@ class LocationResults(ClassifierResults):
     def path(self) -> pd.DataFrame:
         """Leave-one-out errors of the candidate smoothings, with fixed covariance: smoothing, error, se.
 
+        "se" is the standard error of the error. Candidates with a singular covariance are left out.
+
         Raises
         ------
         NotSupportedError
-            The smoothing was given, or the fit was loaded.
+            The smoothing was given, no column is a category, or the fit was loaded.
         """
         reason = "because the smoothing was set, no column is a category, or the fit was loaded"
         return stored_path(self._fit, reason, "fit without smoothing= to have it chosen")
 
     @with_display_formats(probability="share")
     def tidy(self) -> pd.DataFrame:
-        """One row for each class, cell and numeric column: rows, probability of the cell, mean."""
+        """One row for each class, cell and numeric column.
+
+        Columns: class, one for each category, term, rows (number or total weight in class and cell),
+        probability of the cell in the class, mean.
+        """
         estimates = self._fit.estimates
         terms = self._numeric_terms()
         table = self.means.index.repeat(len(terms)).to_frame(index=False)
@@ -365,7 +382,7 @@ class LocationResults(ClassifierResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, smoothing, number of cells and degrees of freedom."""
+        """One-row table of the fit: nobs, classes, terms, smoothing, cells (their number), df_residual."""
         estimates = self._fit.estimates
         row = {
             "smoothing": estimates.smoothing,
@@ -422,24 +439,30 @@ class LocationSpec(ModelSpec[LocationFit]):
         return "the smoothing" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the smoothing; None if it fails."""
+        """Return the rule of a refit with the same prior that repeats any choice of the smoothing, or None.
+
+        None if a class has no row, no column is numeric, or the covariance is singular.
+        """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps the smoothing; None if it fails."""
+        """Return the rule of a refit that keeps prior and smoothing, or None; see `refit_to_rows`."""
         return _refit_rule(fit, rows, ())
 
     def recode(
         self, fit: FittedModel[LocationFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LocationFit], DesignRows]:
-        """Return the fit, and rows that lack levels of the fit with categories coded by their own levels."""
+        """Return the fit, and rows that lack levels of the fit with categories coded by their own levels.
+
+        `fixed` has no effect.
+        """
         return fit, replace(rows, design=level_design(rows.design))
 
 
 def _refit_rule(
     fit: FittedModel[LocationFit], design_rows: DesignRows, candidates: Sequence[float]
 ) -> Rule | None:
-    """Refit to other rows and return the rule; None if that fails.
+    """Refit to other rows and return the rule under the prior of the fit.
 
     Parameters
     ----------
@@ -448,6 +471,11 @@ def _refit_rule(
         The rows.
     candidates : sequence of float
         Smoothings to choose from; if empty, the smoothing of the fit is used.
+
+    Returns
+    -------
+    Rule or None
+        None if a class has no row, no column is numeric, or the covariance is singular.
     """
     estimates = fit.estimates
     layout = cell_layout(design_rows)
@@ -475,7 +503,10 @@ MAX_SHOWN_CELLS = 24
 
 
 def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the section functions of the summary, by name, in their order.
+
+    Tables of cells are left out if there are more than `MAX_SHOWN_CELLS`.
+    """
     section_functions: Sections = {"header": _header_section, "classes": headers.classes_section}
     if 1 < fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:
         section_functions = section_functions | {"cells": _cells_section}

@@ -175,7 +175,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @property
     def sd(self) -> float:
-        """Common standard deviation s of all columns within all classes, with divisor p (N - K)."""
+        """Common standard deviation s of all p columns within all classes, with divisor p (N - K)."""
         return self._fit.estimates.sd
 
     def centroid_distances(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -200,7 +200,11 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def distances(self) -> pd.DataFrame:
-        """Euclidean distance of each pair of class means, and D2, its square divided by the variance."""
+        """Distances of each pair of class means, by (class, other).
+
+        Columns: distance, Euclidean in the units of the columns, and D2, its square divided by the common
+        variance `sd` squared.
+        """
         i, j = np.triu_indices(len(self.classes), 1)
         d2 = self._fit.estimates.squared_mean_distances()[i, j]
         index = pd.MultiIndex.from_arrays([self.classes[i], self.classes[j]], names=["class", "other"])
@@ -215,7 +219,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
         DataFrame by term
             sd, the standard deviation of the column within classes (divisor N - K); within and between, the
             shares of the column in the sums of squares of all columns, within classes and of the class means
-            about the common mean.
+            about the common mean, weighted by class sizes. A share is missing if all these squares are zero.
         """
         estimates = self._fit.estimates
         moments = estimates.moments
@@ -232,7 +236,10 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class and term: the mean, with its standard error under the model."""
+        """One row for each class and term: class, term, estimate, std_error.
+
+        The estimate is the class mean, and its standard error sd / sqrt(n_k).
+        """
         index = class_term_index(self.classes, self.terms)
         errors = self.sd / np.sqrt(self._fit.counts)
         columns = {"estimate": self.means.to_numpy().ravel(), "std_error": np.repeat(errors, len(self.terms))}
@@ -240,7 +247,7 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria and the common standard deviation."""
+        """One-row table of the fit: nobs, classes, terms, df_model, llf, aic, bic, sd."""
         return pd.DataFrame([self._glance() | {"sd": self.sd}])
 
 
@@ -278,7 +285,10 @@ def _header_section(results: NearestCentroidResults, fit: FittedModel[NearestCen
 
 
 def _classes_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
-    """Return the section of the classes: priors, rows and standard deviations."""
+    """Return the section of the classes: priors, rows and standard deviations.
+
+    The standard deviation of a class is taken over all its columns; missing for a weight of one or less.
+    """
     estimates = fit.estimates
     stats = estimates.limited_moments
     df = stats.counts - 1
@@ -300,7 +310,7 @@ def _means_section(results: NearestCentroidResults, fit: FittedModel[NearestCent
 
 
 def _distances_section(results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]) -> Section:
-    """Return the section of the distances between class means."""
+    """Return the section of the distances between class means, in units of s."""
     table = pd.DataFrame(
         np.sqrt(fit.estimates.squared_mean_distances()), index=results.classes, columns=results.classes
     )
@@ -367,5 +377,8 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     def marginal_rule(
         self, estimates: NearestCentroidFit, log_prior: Floats, method: str, keep: Codes
     ) -> Rule:
-        """Return the rule of the columns `keep`; the others are integrated out."""
+        """Return the rule of the columns at positions `keep` (q,); the others are integrated out.
+
+        `log_prior` (K,) are the logs of the prior; `method` has no effect.
+        """
         return centroid_marginal_rule(estimates, log_prior, method, keep)

@@ -52,7 +52,11 @@ class SubspaceResults(ClassMeans, GroupSummary, ClassifierResults):
         "it compares the classes on all columns. Fit with components=, or qda() with ncomp=",
     )
     def subspace(self) -> Any:
-        """Axes on which the classes are compared: a `Subspace`, or a subclass with more attributes."""
+        """Axes on which the classes are compared: a `Subspace`, or a subclass with more attributes.
+
+        It is a `CorrespondenceSubspace` for levels of categories, and a `SlicedSubspace` with `ncomp=` of
+        `qda`.
+        """
         return subspace_of(self._fit)
 
 
@@ -66,7 +70,11 @@ class NormalResults(SubspaceResults):
         "factor analytic covariance",
     )
     def covariance_model(self) -> Any:
-        """Attributes of the covariance: a `ShrunkModel`, `RobustModel`, `SeparableModel` or `FactorModel`."""
+        """Attributes of the covariance, of a class for the covariance that was fitted.
+
+        It is a `ShrunkModel`, `ShrunkCorrelationModel`, `NonlinearModel`, `RobustModel`, `SeparableModel` or
+        `FactorModel`.
+        """
         return covariance_component(self._fit)
 
     @property
@@ -74,12 +82,20 @@ class NormalResults(SubspaceResults):
         lambda self: self._fit.estimates.covariance_model.traits.uses_incomplete_rows, 'fit with missing="em"'
     )
     def em(self) -> EMCovariance:
-        """The search of a fit with missing="em": steps, converged, row_llf, patterns, incomplete."""
+        """The search of a fit with missing="em".
+
+        Its attributes are steps (iterations, summed over separate searches), converged, row_llf (the
+        log-likelihood of the observed values conditional on the classes), patterns (the number of different
+        sets of observed columns) and incomplete (the number of rows with missing values).
+        """
         em_search: EMCovariance = self._fit.estimates.covariance_model
         return em_search
 
     def _require_moment_estimates(self, method: str) -> None:
-        """Raise NotSupportedError if the means and covariances are not sample moments (robust fits)."""
+        """Raise NotSupportedError if the means and covariances are not sample moments (robust fits and EM).
+
+        `method` names the calling method in the message.
+        """
         error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
             raise error
@@ -98,7 +114,8 @@ def requires_moment_estimates(method: str, *, adjusted: bool = True) -> Callable
     Returns
     -------
     callable
-        Called with the results; raises NotSupportedError for robust estimates and estimates by EM.
+        Called with the results; raises NotSupportedError for robust estimates and for estimates by EM from
+        incomplete rows, and unless `adjusted` for fits with covariates.
     """
 
     def check(results: Any) -> None:
@@ -119,6 +136,8 @@ def compute_anova(
 ) -> pd.DataFrame:
     """Compute the table of `LDAResults.anova`: a one-way analysis of variance of each column.
 
+    The rows are read once more for `levene`.
+
     Parameters
     ----------
     fit : FittedModel
@@ -127,6 +146,13 @@ def compute_anova(
     Returns
     -------
     DataFrame by term
+
+    Raises
+    ------
+    DataError
+        An option is unknown, or a p-value to adjust is missing.
+    NotSupportedError
+        Levene's test is requested for a fit without rows, or about medians for weights that are not integers.
     """
     moments = fit.estimates.unscaled_moments
     table = anova_table(moments, fit.terms, level)
@@ -153,7 +179,7 @@ def compute_anova(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Deviations:
-    """Iterable of blocks (x, codes, weights) of absolute deviations of rows from their class centres.
+    """Iterable of blocks (x, codes, weights), x being the absolute deviations of rows from class centres.
 
     Attributes
     ----------
@@ -173,7 +199,10 @@ class _Deviations:
 
 
 def _class_medians(design_rows: DesignRows) -> Floats:
-    """Read all rows into memory and return the median (K, p) of each class and column."""
+    """Read all rows into memory and return the weighted median (K, p) of each class and column.
+
+    Raises NotSupportedError if a weight is not an integer.
+    """
     class_chunks: list[list[Floats]] = [[] for _ in design_rows.design.levels]
     for x, codes, weights in design_rows:
         if weights is not None and (weights % 1 != 0).any():
@@ -237,12 +266,13 @@ def requires_full_covariance(method: str, hint: str = "") -> Callable[[Any], Non
     method : str
         Name of the method or statistic, for the message.
     hint : str
-        Advice for tables with more columns than rows.
+        Further advice, which is appended to the hint of the error, for example ", or use ...".
 
     Returns
     -------
     callable
-        Called with the results; raises NotSupportedError if the covariance is not the full one.
+        Called with the results; raises NotSupportedError if the covariance is not the full one, or for
+        robust estimates and estimates by EM from incomplete rows.
     """
 
     def check(results: ClassDifferences) -> None:
@@ -258,7 +288,10 @@ class ClassDifferences(NormalResults):
     _fit: FittedModel[LDAFit]
 
     def _require_full_covariance(self, method: str, hint: str = "") -> None:
-        """Raise NotSupportedError if the covariance is not the full one; `hint` extends the hint."""
+        """Raise NotSupportedError if the covariance is not the full one, estimated by moments of the rows.
+
+        `method` names the method in the message, and `hint` extends its hint.
+        """
         self._require_moment_estimates(method)
         if not self._fit.estimates.has_tests:
             wide = self._fit.estimates.residual_df < len(self.terms)
@@ -515,6 +548,12 @@ def _combination_weights(
     -------
     DataFrame (p, c)
         Zero for columns that `combinations` does not name.
+
+    Raises
+    ------
+    DataError
+        `terms` is also set, `combinations` is not a DataFrame, names an unknown column, or has a weight that
+        is not finite or a combination without weights.
     """
     if terms is not None:
         raise DataError("combinations= cannot be combined with terms=.", hint="Leave out one of the two.")
@@ -549,9 +588,9 @@ def _adjusted_differences(
     Parameters
     ----------
     means : DataFrame, classes by columns or combinations
-        Class means of c columns.
+        Class means of c columns, in the units of the data.
     sd : (c,) float
-        Standard deviations of the columns within classes.
+        Standard deviations of the columns within classes (divisor N - K).
     counts : (K,) float
         Sizes of the classes.
     adjust : str or None
@@ -559,7 +598,7 @@ def _adjusted_differences(
     level : float
         Level of the intervals.
     p : int
-        Number of columns of the fit.
+        Number of columns of the fit, over whose combinations "roy" is simultaneous.
 
     Returns
     -------

@@ -68,7 +68,10 @@ MAX_NAMED_ROWS = 8
 
 
 def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
-    """Return the section functions of a linear discriminant analysis, by name, in their order."""
+    """Return the section functions of a linear discriminant analysis, by name, in their order.
+
+    Sections that the fit does not support are left out. With many columns some are shown only by name.
+    """
     section_functions: Sections = {
         "header": _lda_header_section,
         "classes": headers.classes_section,
@@ -127,7 +130,7 @@ def _lda_header_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
 
 
 def _within_covariance_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the covariance matrix within classes."""
+    """Return the section of the covariance matrix within classes; with covariates, conditional on them."""
     q = fit.estimates.covariates
     divisor = "N" if fit.estimates.method == "mle" else f"N-K-{q}" if q else "N-K"
     covariance = fit.estimates.covariance
@@ -209,7 +212,7 @@ def _classification_functions_section(results: LDAResults, fit: FittedModel[LDAF
 
 
 def _log_odds_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the log odds against the first class, with standard errors."""
+    """Return the section of the log odds against the first class, with standard errors and 95 % intervals."""
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
@@ -241,7 +244,7 @@ def _log_odds_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _ranking_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the columns ranked by their scores, with p and q."""
+    """Return the section of the first `MAX_RANKED_COLUMNS` columns of the ranking: score, p, q, HC."""
     table = results.ranking(top=min(MAX_RANKED_COLUMNS, len(results.terms)))[["score", "p", "q", "HC"]]
     count_text = f", the first of {len(results.terms):,}" if len(table) < len(results.terms) else ""
     scores = "t-scores" if fit.estimates.covariance.is_diagonal else "CAT scores"
@@ -268,7 +271,11 @@ def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None =
 
 
 def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
-    """Return the section functions of a canonical analysis, by name, in their order."""
+    """Return the section functions of a canonical analysis, by name, in their order.
+
+    There is only an empty section if the class means are equal, and no section of total variances or
+    correlations for fits with covariates.
+    """
     if not len(result.eigenvalues):
         empty_section = Section("Canonical correlations", pd.DataFrame(), note="The class means are equal.")
         return {"correlations": lambda: empty_section}
@@ -322,7 +329,7 @@ def variate_correlations_section(result: Any, matrix: str) -> Section:
     result : object
         Canonical analysis with `eigenvalues`, `proportion`, `cumulative` and `correlations`.
     matrix : str
-        The matrix of the eigenvalues, for the title.
+        The matrix of the eigenvalues for the title, such as "W^-1 B".
 
     Returns
     -------
@@ -336,7 +343,10 @@ def variate_correlations_section(result: Any, matrix: str) -> Section:
 
 
 def dimension_tests_section(tests: pd.DataFrame, further_note: str = "") -> Section:
-    """Return the section of the dimension tests of a canonical analysis; `further_note` extends its note."""
+    """Return the section of the dimension tests of a canonical analysis; `further_note` extends its note.
+
+    `tests` has the columns wilks, F, df1, df2, p, chi2, df and p_chi2, and a row for each dimension.
+    """
     df_columns = ("df1", "df2", "df")
     table = tests.assign(**{name: [f"{x:.6g}" for x in tests[name]] for name in df_columns})
     formats: dict[Any, Any] = {"wilks": "share", "F": "z", "p": "tail", "chi2": "z", "p_chi2": "tail"}
@@ -351,7 +361,7 @@ def dimension_tests_section(tests: pd.DataFrame, further_note: str = "") -> Sect
 
 
 def _missing_tests_note(result: CanonicalResults) -> str:
-    """Return a note on dimension tests that are missing; empty if none is."""
+    """Return a note, after a space, on dimension tests that are missing; empty if none is."""
     tests = result.dimension_tests
     total = result._estimates.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
@@ -363,7 +373,7 @@ def _missing_tests_note(result: CanonicalResults) -> str:
 
 
 def _raw_coefficients_section(result: CanonicalResults) -> Section:
-    """Return the section of the raw canonical coefficients."""
+    """Return the section of the raw canonical coefficients, with the constants in the first row."""
     table = pd.concat([result.constant.to_frame("constant").T, result.raw])
     sizes = headers.score_sizes(result._estimates.moments)
     described = result._system.description(result._estimates.covariates)
@@ -376,7 +386,11 @@ def _raw_coefficients_section(result: CanonicalResults) -> Section:
 
 
 def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
-    """Return the section functions of a quadratic discriminant analysis, by name, in their order."""
+    """Return the section functions of a quadratic discriminant analysis, by name, in their order.
+
+    Covariances are included for the first `MAX_SHOWN_COVARIANCES` classes, or once if they are equal. With
+    many columns some sections are shown only by name.
+    """
     covariance_model = fit.estimates.covariance_model
     section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}
     if "factors" in describe(covariance_model).sections:
@@ -465,7 +479,7 @@ def _score_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
     results : QDAResults
     fit : FittedModel
     label : object
-        The class.
+        The class. The note of the last class that is shown counts the others.
 
     Returns
     -------
@@ -507,7 +521,8 @@ def _class_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
     results : QDAResults
     fit : FittedModel
     label : object
-        The class.
+        The class; any class for a common covariance. The note of the last class that is shown counts the
+        others.
 
     Returns
     -------
@@ -588,7 +603,7 @@ def _rda_header_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
 
 
 def _pair_errors_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
-    """Return the section of the errors of the candidate pairs (alpha, gamma), or of the numbers of axes."""
+    """Return the section of the errors by alpha (rows) and gamma (columns), or by number of axes."""
     if fit.path is not None and "components" in fit.path:
         return _axes_path_section(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
@@ -603,7 +618,7 @@ def _pair_errors_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Secti
 
 
 def choice_description(fit: FittedModel[RDAFit]) -> str:
-    """Describe how alpha and gamma were chosen, such as "10-fold cross-validation" or "given"."""
+    """Describe how alpha and gamma were chosen: "given", "leave-one-out", "10-fold cross-validation", ..."""
     cv = fit.estimates.cv
     plan = fit.spec.search
     if cv is None:
@@ -631,7 +646,7 @@ def _common_header_items(
     Returns
     -------
     left_items, right_items : list of HeaderItem
-        Items of the left and of the right column.
+        Items of the left and of the right column. Values by class are dicts if `by_class`.
     """
     covariance_model = fit.estimates.covariance_model
     moments = fit.estimates.moments
@@ -667,7 +682,7 @@ def _covariance_note(fit: FittedModel[Any]) -> str:
 
 
 def _log_determinants_section(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of prior, size and log determinant of each class."""
+    """Return the section of prior, size, log determinant and any shrinkage of each class."""
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "n": "count", "logdet": "general"}
     covariance_model = getattr(fit.estimates, "covariance_model", None)
@@ -761,7 +776,10 @@ def _covariance_section(
 
 
 def _flagged_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of flagged observations by class, with the names of the most distant ones."""
+    """Return the section of flagged observations by class, with the names of the most distant ones.
+
+    The columns are the rows with a distance, the flagged rows, their share, and the largest distance.
+    """
     table = results.covariance_model.robust_distances()
     flagged = table[table["flagged"]].sort_values("distance", ascending=False, kind="stable")
     class_table = pd.DataFrame(index=results.classes.rename(None))
@@ -810,7 +828,10 @@ def _shrinkage_path_section(results: LDAResults | QDAResults, fit: FittedModel[A
 
 
 def _axes_path_section(results: Any, fit: FittedModel[Any]) -> Section:
-    """Return the section of the errors by number of principal axes."""
+    """Return the section of the errors by number of principal axes.
+
+    Of many candidates about `MAX_PATH_ROWS` on a logarithmic scale are shown, and the chosen one.
+    """
     path = results.subspace.path
     n_components = results.subspace.n_components
     steps = np.arange(len(path))
@@ -854,7 +875,10 @@ def _add_equal_covariances(
 
 
 def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
-    """Compute the apparent errors and the tests of equal covariances in one pass, and cache both."""
+    """Compute the apparent errors and the tests of equal covariances in one pass, and cache both.
+
+    Does nothing if the errors are cached, or if predicting all rows takes long.
+    """
     if "apparent" not in fit.cache and not is_slow_to_evaluate(fit):
         predictions = PassPredictions(fit)
         equal_covariance_tests(fit, predictions.wrap)
@@ -862,7 +886,10 @@ def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
 
 
 def _equal_covariances_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the likelihood ratio test and Box's M for the observations of the fit."""
+    """Return the section of the likelihood ratio test and Box's M for the observations of the fit.
+
+    If they cannot be computed, the table is empty and the note has the reason.
+    """
     title = "Tests of equal covariance matrices (LDA against QDA)"
     test_results = equal_covariance_tests(fit)
     if isinstance(test_results, str):
@@ -895,5 +922,10 @@ lda_brief: Sections = {
     "means": _means_section,
     "discriminants": _discriminants_section,
 }
+"""Sections of the short summary of `lda`."""
+
 qda_brief: Sections = {"classes": _log_determinants_section, "means": _means_section}
+"""Sections of the short summary of `qda`."""
+
 rda_brief = qda_brief
+"""Sections of the short summary of `rda`."""

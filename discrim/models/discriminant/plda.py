@@ -182,7 +182,10 @@ def plda(
 
 
 def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows) -> None:
-    """Raise CollinearError if the covariance W within classes is singular; warn if it nearly is."""
+    """Raise CollinearError if the covariance W within classes is singular; warn if it nearly is.
+
+    `moments` are the moments of `design_rows`, which name the columns.
+    """
     rows = int(moments.rows.sum())
     k = moments.n_classes
     p = moments.n_columns
@@ -240,9 +243,9 @@ def _fit_plda(
     prior : (K,) float
         Prior probabilities of the classes.
     fit_options : mapping
-        Further arguments of `fit_plda`.
+        Further arguments of `core.fit_plda`: components, tol, maxiter, estimated_prior.
     progress : callable, optional
-        Called at each step of EM.
+        Called with 1 at each step of EM.
 
     Returns
     -------
@@ -275,30 +278,30 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     _fit: FittedModel[PLDAFit]
 
     def _term_frame(self, values: Floats) -> pd.DataFrame:
-        """Return a matrix (p, p) as a table of terms by terms."""
+        """Return a matrix (p, p), in the units of the fit, as a table of terms by terms."""
         return pd.DataFrame(values, index=self.terms, columns=self.terms)
 
     @property
     def between(self) -> pd.DataFrame:
-        """B, the covariance of the classes.
+        """B, the covariance of the random class means by maximum likelihood (divisor K), terms by terms.
 
-        Shape: terms by terms.
+        With `normalize=True` it refers to the normalized rows.
         """
         return self._term_frame(self._fit.estimates.covariances()[0])
 
     @property
     def within(self) -> pd.DataFrame:
-        """W, the covariance of rows within classes.
+        """W, the covariance of rows within classes by maximum likelihood (divisor N), terms by terms.
 
-        Shape: terms by terms.
+        With `normalize=True` it refers to the normalized rows.
         """
         return self._term_frame(self._fit.estimates.covariances()[1])
 
     @property
     def mean(self) -> pd.Series:
-        """m, the mean of the classes.
+        """m, the expectation of the random class means, indexed by term.
 
-        Indexed by term.
+        With `normalize=True` it refers to the normalized rows.
         """
         estimates = self._fit.estimates
         return pd.Series(estimates.origin + estimates.mean / estimates.scale, index=self.terms, name="mean")
@@ -364,7 +367,10 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(coordinates, index=design_rows.table.index, columns=self.ratios.index)
 
     def _coordinates(self, data: Any) -> tuple[DesignRows, Floats]:
-        """Read a table; return its rows and their coordinates (m, r) on the axes, NaN for incomplete rows."""
+        """Read a table; return its rows and their coordinates (m, r) on the r axes, NaN for incomplete rows.
+
+        None stands for the data of the fit. See `transform` for the coordinates.
+        """
         design_rows = self._fit.new_rows(data)
         coordinates = np.full((design_rows.table.nrows, self._fit.estimates.n_axes), np.nan)
         for row_slice, x, missing in design_rows.iter_all_rows():
@@ -491,9 +497,16 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Returns
         -------
         core.RowSets
-            Sizes and mean coordinates of the sets; missing for sets without a complete row.
+            Sizes and mean coordinates of the sets, of their complete rows. A set without a complete row has
+            the size 1 and missing coordinates; without `by` all sizes are 1.
         Index
-            Names of the sets, or the index of the table.
+            Names of the sets in the order of their first row, or the index of the table. Rows without a name
+            are left out.
+
+        Raises
+        ------
+        DataError
+            The table does not have the column `by`.
         """
         design_rows, coordinates = self._coordinates(data)
         if by is None:
@@ -586,18 +599,25 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
     def _score_pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
-        """Compute the log likelihood ratios of all pairs of labelled rows.
+        """Compute the log likelihood ratios of one class against two for all pairs of labelled complete rows.
 
         Parameters
         ----------
         data : table or None
-            By default the rows of the fit.
+            Rows with their response; None stands for the rows of the fit.
         max_rows : float
-            Largest number of rows; if there are more, a random sample of the classes is used.
+            Largest number of rows; if there are more, a random sample of at least two classes is used, the
+            same in each call.
 
         Returns
         -------
         PairScores
+            Ratios of pairs of one class (`same`) and of two (`other`); weights are ignored.
+
+        Raises
+        ------
+        DataError
+            The rows are of one class, no class has two rows, or the pairs do not fit memory.
         """
         design_rows, coordinates = self._coordinates(data)
         codes = response_codes_of_all_rows(design_rows)
@@ -626,14 +646,20 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each term: mean, variances between and within classes, share of the first."""
+        """One row for each term: term, mean, between, within, share.
+
+        "between" and "within" are the variances in B and W; share is between / (between + within).
+        """
         between, within = (np.diagonal(covariance) for covariance in self._fit.estimates.covariances())
         table = pd.DataFrame({"term": self.terms, "mean": self.mean.to_numpy()})
         return table.assign(between=between, within=within, share=self._fit.estimates.between_shares())
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, rank, llf_given, steps and converged."""
+        """One-row table of the fit: sizes, criteria, rank, llf_given, steps and converged.
+
+        Columns: nobs, classes, terms, df_model, llf, aic, bic, rank, llf_given, steps, converged.
+        """
         search_columns = {name: getattr(self, name) for name in ("rank", "llf_given", "steps", "converged")}
         return pd.DataFrame([self._glance() | search_columns])
 
@@ -666,7 +692,10 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return None if fit.estimates.normalize else "pooled"
 
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that estimates any length normalization again; None if it fails."""
+        """Return the rule of a refit with the prior of the fit and a new length normalization, if it has one.
+
+        None if a class has no row, or W is singular.
+        """
         estimates = fit.estimates
         if not estimates.normalize:
             return super().refit_with_fixed(fit, rows)
@@ -676,8 +705,11 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return _fit_plda(rows, moments, estimates.prior, estimates.options()).rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[PLDAFit]) -> LeaveOneOutScorer:
-        """Return missing scores, which makes the caller refit without each row."""
-        return refit_scorer(fit, "requires a refit for each row")
+        """Return a scorer of missing scores, which makes the caller refit without each row.
+
+        Raises NotSupportedError if there are too many rows for this.
+        """
+        return scores_by_refits(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns, by name."""
@@ -747,7 +779,7 @@ def _columns_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section
 
 
 def _axes_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
-    """Return the section of the axes: variance ratios and reliabilities."""
+    """Return the section of the axes: variance ratios, and reliabilities ratio / (1 + ratio)."""
     ratios = results.ratios
     table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MAX_SHOWN_AXES)
     omitted_text = (

@@ -43,7 +43,7 @@ LABEL_SIZE = (5.0, 10.0)
 
 @plot("ranking", "the first columns of the ranking, with their scores by class", data=False)
 def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the first columns of the ranking, with their scores by class.
+    """Plot the first columns of the ranking, at most `MAX_RANKED_COLUMNS`, with their scores by class.
 
     Parameters
     ----------
@@ -72,7 +72,9 @@ def ranking(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot a column against a covariate, with the lines of the classes and other covariates at their means.
 
-    By default it is the column with the largest proportion of variance explained by the covariates.
+    By default it is the column with the largest proportion of variance explained by the covariates, against
+    the first covariate. `options.columns` names a column and a covariate, in any order; others raise
+    DataError.
 
     Parameters
     ----------
@@ -134,6 +136,8 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def eigenvalues(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot eigenvalues by class, filled if they belong to the signal, and the noise variance.
 
+    Raises NotSupportedError unless the fit has a factor analytic covariance.
+
     Parameters
     ----------
     results : FittedResults
@@ -169,6 +173,8 @@ def eigenvalues(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 )
 def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the errors of the candidate shrinkages or numbers of principal axes, and mark the chosen value.
+
+    Bars show one standard error. Raises NotSupportedError if the fit did not choose such a parameter.
 
     Parameters
     ----------
@@ -208,7 +214,9 @@ def choice_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 
 @plot("path", "errors of the choice by alpha and gamma", data=False)
 def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the errors of the candidate pairs of alpha and gamma, and mark the chosen pair.
+    """Plot the errors of the candidate pairs of alpha and gamma as a heat map, and mark the chosen pair.
+
+    For a fit that chose the number of axes it is the plot of `choice_path`.
 
     Parameters
     ----------
@@ -236,7 +244,9 @@ def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot robust against classical distances (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
-    The most distant flagged rows have labels if these do not overlap.
+    The distances are those of the rows from their own class means, not squared. Up to `MAX_LABELS` of the
+    most distant flagged rows have labels, if these do not overlap. Raises NotSupportedError unless the fit is
+    robust.
 
     Parameters
     ----------
@@ -311,6 +321,9 @@ MAX_PAIRED_ROWS = 1000
 def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes.
 
+    The lowest `MAX_SHARE_OUTSIDE` of the ratios of each kind may be below the range. More than
+    `MAX_PAIRED_ROWS` rows are replaced by the rows of a random sample of classes.
+
     Parameters
     ----------
     results : FittedResults
@@ -362,6 +375,8 @@ LDA_PLOTS = (
     robust_distances,
     choice_path,
 )
+"""Plots of `lda`, in the order in which a default is chosen."""
+
 QDA_PLOTS = (
     *WITH_POSTERIORS,
     spaces.ellipses,

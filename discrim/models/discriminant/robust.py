@@ -44,34 +44,39 @@ def estimate_robust_moments(
     covariance_model: Any,
     start_estimates: StudentEstimates | None = None,
 ) -> tuple[ClassMoments, RobustCovariance]:
-    """Estimate robust means and scatter matrices.
+    """Estimate robust means and scatter matrices by the method of the model, "t" or "mcd".
+
+    The rows are read several times, or into memory. Warns if the search for t distributions does not
+    converge, or if degrees of freedom are estimated at a limit of their range.
 
     Parameters
     ----------
     design_rows : DesignRows
         The rows.
     start_moments : ClassMoments
-        Moments of these rows.
+        Moments of these rows, pooled or by class. The estimates have the same structure.
     covariance_model : CovarianceModel
         Robust model with its options.
     start_estimates : StudentEstimates, optional
-        Estimates from which the search for t distributions starts.
+        Estimates from which the search for t distributions starts; by default the moments. Not used by "mcd".
 
     Returns
     -------
     moments : ClassMoments
-        Robust means and scatter matrices in the form of moments.
+        Robust means and scatter matrices in the form of moments, with the counts of the rows. By "mcd" they
+        are the reweighted estimates.
     covariance_model : RobustCovariance
         The model with the record of the search.
 
     Raises
     ------
     DataError
-        Squared distances between class means exceed double precision.
+        Squared distances between class means exceed double precision ("mcd").
     CollinearError
         Too many rows lie in a hyperplane, or a class has too few rows for the MCD.
     NotSupportedError
-        Weights are not integers, for the MCD, or the degrees of freedom are estimated as 2 or less.
+        For the MCD, weights are not integers or too large; for t, the degrees of freedom are estimated as 2
+        or less, and the model requires a covariance instead of a scale matrix.
     """
     if covariance_model.method == "t":
         return _estimate_t_moments(design_rows, start_moments, covariance_model, start_estimates)
@@ -131,7 +136,7 @@ def _estimate_t_moments(
     moments : ClassMoments
         Means and scatter matrices in the form of moments.
     covariance_model : RobustCovariance
-        The model with the record of the search.
+        The model with the record of the search and the degrees of freedom.
     """
     rows = _copy_if_small(design_rows)
     moments, robust, search = fit_t(
@@ -177,9 +182,10 @@ def _estimate_t_moments(
 
 
 def _read_repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
-    """Read rows (n, p) and their classes (n,), each repeated as often as its integer weight.
+    """Read rows (n, p) and their classes (n,) into memory, each repeated as often as its integer weight.
 
-    Raises NotSupportedError if a weight is not an integer, or the repeated rows are too many.
+    Raises NotSupportedError if a weight is not an integer, or if weights repeat the rows to more than
+    `MAX_REPEATED_VALUES` values.
     """
     chunks = []
     total = 0.0
@@ -253,13 +259,16 @@ class RobustModel(FitComponent):
     @property
     @available_if(lambda self: self._model.method == "t", 'fit with covariance="t"')
     def nu(self) -> float:
-        """Degrees of freedom of the t distributions."""
+        """Degrees of freedom of the t distributions, one for all classes; given or estimated."""
         return float(self._model.nu)
 
     @property
     @available_if(lambda self: self._model.method == "mcd", 'fit with covariance="mcd"')
     def support_fraction(self) -> float:
-        """Proportion of the observations in the subset of the minimum covariance determinant."""
+        """Option `support_fraction` of the MCD, from 0.5 to 1.
+
+        The subset of n rows has (n + p + 1)/2 rows for 0.5 and n for 1, and linearly many in between.
+        """
         return float(self._model.support_fraction)
 
     def robust_distances(
@@ -279,9 +288,10 @@ class RobustModel(FitComponent):
         Returns
         -------
         DataFrame
-            For each row its class, its distance (not squared), the cutoff (the root of the quantile of
-            chi-square with p degrees of freedom), and whether the row is flagged. The distance is missing for
-            a row without a class or with a missing value.
+            For each row of the table: class, distance (not squared), cutoff (the root of the quantile of
+            chi-square with p degrees of freedom, p columns), and flagged (whether the distance exceeds the
+            cutoff). Class and distance are missing for a row without a class or with a missing value, which
+            is not flagged.
 
         Examples
         --------
@@ -314,7 +324,11 @@ class RobustModel(FitComponent):
         )
 
     def _classical_distances(self) -> Floats:
-        """Return the Mahalanobis distances (n,) of the rows of the fit, by sample means and covariances."""
+        """Return the Mahalanobis distances (n,) of the rows of the fit, by sample means and covariances.
+
+        They are not squared, and NaN for a row without a class or with a missing value. Raises
+        NotSupportedError if the rows are not in memory.
+        """
         from discrim.core.discriminant.lda import LDAFit, fit_lda
         from discrim.core.discriminant.qda import fit_qda
 
@@ -329,7 +343,7 @@ def refit_robustly(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | Non
     """Refit robustly to rows with other weights, under the prior of the fit, and return the rule.
 
     If the sample covariance of the rows is singular, the rule is that of `refit_to_moments`, which leaves out
-    columns. None if the refit fails.
+    columns. None if too many rows lie in a hyperplane, a class has too few rows, or a covariance is singular.
     """
     estimates = fit.estimates
     start_moments = class_moments(design_rows, estimates.moments.scatter_type)
@@ -350,7 +364,7 @@ def refit_robustly(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | Non
 
 
 def _covariances(fit: Any) -> Any:
-    """Return the covariances of an `LDAFit` or `QDAFit`: one, or one for each class."""
+    """Return the covariances of an `LDAFit` (a tuple of one) or `QDAFit` (one for each class)."""
     return fit.distances().covariances
 
 
@@ -371,7 +385,8 @@ def row_distances(design_rows: DesignRows, codes: Codes, moments: ClassMoments, 
     Returns
     -------
     (n,) float
-        NaN for rows without a class or with a missing value.
+        Distances (not squared) of all rows of the table; NaN for rows without a class or with a missing
+        value.
     """
     distances = np.full(design_rows.table.nrows, np.nan)
     for row_slice, x, missing in design_rows.iter_all_rows():

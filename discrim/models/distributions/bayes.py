@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 TIE_TOLERANCE_ULPS = 16
-"""Tolerance for ties of posteriors, in units in the last place of the log densities."""
+"""Tolerance for ties of expected costs, in units in the last place of the log joint densities."""
 
 
 def decision_table(results: BayesResults) -> pd.DataFrame:
@@ -115,7 +115,7 @@ def decision_table(results: BayesResults) -> pd.DataFrame:
 
 
 def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed: int | None) -> pd.DataFrame:
-    """Compute bounds on the errors of pairs of classes and on the overall error; see `BayesResults.bounds`.
+    """Compute bounds on the errors of pairs of classes and on the overall error.
 
     Parameters
     ----------
@@ -131,6 +131,7 @@ def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed
     Returns
     -------
     DataFrame
+        As documented in `BayesResults.bounds`; the index of the last row is ("all", "").
     """
     classes = distribution.classes
     pairs = list(combinations(range(len(classes)), 2))
@@ -212,7 +213,10 @@ def _merge_tied_intervals(
 
 
 def _prior_vector(prior: Any, classes: pd.Index) -> Floats:
-    """Validate a prior and return it as an array (K,); None stands for equal probabilities."""
+    """Validate a prior and return it as an array (K,); None stands for equal probabilities.
+
+    Raises PriorError for "proportional", or if it is not a distribution over the classes.
+    """
     if prior is not None and reading.is_proportional(prior):
         raise PriorError(
             f"prior={prior!r} requires observations, which a known distribution does not have.",
@@ -257,11 +261,11 @@ class BayesResults(ReportMethods):
         distribution : KnownDistribution
             Class densities.
         prior : None, "equal", mapping or sequence
-            Prior probabilities of the classes.
+            Prior probabilities of the classes; None for equal ones.
         costs : DataFrame, (K, K) array or None
-            Cost of assigning an observation of one class (row) to another (column).
+            Cost of assigning an observation of one class (row) to another (column); None counts errors.
         draws : int
-            Number of random points for each class.
+            Number of random points for each class, for integrals without a closed form.
         seed : int, optional
             Seed of these points.
         """
@@ -277,7 +281,7 @@ class BayesResults(ReportMethods):
 
     @property
     def prior(self) -> pd.Series:
-        """Prior probability of each class."""
+        """Prior probability of each class, a copy."""
         return self._prior.copy()
 
     @property
@@ -294,7 +298,7 @@ class BayesResults(ReportMethods):
 
     @property
     def densities(self) -> pd.DataFrame | dict[Any, Any]:
-        """P(x | class) of a table, or the distributions by class."""
+        """P(x | class) of a table, classes by values of x with rows that sum to one; or a dict by class."""
         class_distributions = self._distribution.class_distributions
         if isinstance(class_distributions, bayes_distribution.MassDistribution):
             return pd.DataFrame(
@@ -305,7 +309,10 @@ class BayesResults(ReportMethods):
     # ---- prediction
 
     def _scores(self, x: Floats, prior: Floats) -> Floats:
-        """Return log joint densities (n, K) of points x (n, p); NaN for a point with a missing value."""
+        """Return the logs (n, K) of prior times density of points x; NaN for a point with a missing value.
+
+        x is (n, p) or, for a table of probabilities, (n, 1): the positions of the points among its values.
+        """
         scores = np.full((len(x), len(self.classes)), np.nan)
         complete = ~np.isnan(x).any(axis=1)
         class_distributions = self._distribution.class_distributions
@@ -322,7 +329,10 @@ class BayesResults(ReportMethods):
         return _prior_vector(self.prior if prior is None else prior, self.classes)
 
     def _score_data(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
-        """Return the log joint densities (n, K) of new data under a prior, and the index of its rows."""
+        """Return the logs (n, K) of prior times density of new data, and the index of its rows.
+
+        See `read_points` for `data`; None as `prior` stands for the prior of the distribution.
+        """
         x, index = read_points(self._distribution, data)
         return self._scores(x, self._prior_values(prior)), index
 
@@ -362,7 +372,9 @@ class BayesResults(ReportMethods):
         return codes_to_labels(Decision(cost_values, reject).codes(scores), self.classes, index)
 
     def predict_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
-        """Posterior probabilities, rows by classes; missing for a row with probability zero in every class.
+        """Posterior probabilities, rows by classes.
+
+        They are missing for a row with a missing value, or with probability zero in every class.
 
         Parameters
         ----------
@@ -376,7 +388,9 @@ class BayesResults(ReportMethods):
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
 
     def predict_log_proba(self, data: Data | None = None, prior: Prior = None) -> pd.DataFrame:
-        """Logarithms of the posterior probabilities, which remain exact if the posterior underflows.
+        """Logarithms of the posterior probabilities, rows by classes, exact also if the posterior underflows.
+
+        They are missing for a row with a missing value, or with probability zero in every class.
 
         Parameters
         ----------
@@ -390,7 +404,9 @@ class BayesResults(ReportMethods):
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
 
     def decision_function(self, data: Data | None = None) -> pd.DataFrame:
-        """Logarithms of prior times density, rows by classes.
+        """Logarithms of prior times density, rows by classes, under the prior of the distribution.
+
+        They are missing for a row with a missing value, and minus infinity for a density of zero.
 
         Parameters
         ----------
@@ -457,8 +473,10 @@ class BayesResults(ReportMethods):
         Returns
         -------
         DataFrame
-            For a table, by value: a column of posteriors for each class, `probability` of the value,
-            `decision`. For one continuous variable: low, high, decision.
+            For a table or a discrete variable, by value: a column of posteriors for each class,
+            `probability` of the value over all classes, `decision` (a label). For one continuous variable,
+            by interval from left to right: low, high, decision. The decision is missing if all densities are
+            zero. With costs it is the class of least expected cost.
 
         Raises
         ------
@@ -474,7 +492,7 @@ class BayesResults(ReportMethods):
 
     @cached_property
     def _min_risk(self) -> bayes_distribution.BoundedValue:
-        """Bayes error, or least mean cost, with a bound on its numerical error."""
+        """Bayes error, or least mean cost with costs, with a bound on its numerical error; computed once."""
         class_distributions = self._distribution.class_distributions
         prior = self._prior_values(None)
         bar = Progress(bayes_distribution.N_REPLICATES * len(prior), "random points by class")
@@ -515,7 +533,10 @@ class BayesResults(ReportMethods):
 
     @property
     def error_method(self) -> str:
-        """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo", "Monte Carlo"."""
+        """How `error_rate` was computed: "exact", "sum", "quadrature", "quasi-Monte Carlo" or "Monte Carlo".
+
+        "exact" stands for a closed form, and "sum" for a sum over the values of x.
+        """
         return self._min_risk.method
 
     def risk(self, rule: Any) -> pd.Series:
@@ -606,7 +627,8 @@ class BayesResults(ReportMethods):
         Returns
         -------
         DataFrame
-            The class, as a categorical with all classes, and the columns of x.
+            The class in the first column, named `response`, as a categorical with all classes, and the
+            columns of x. The classes are drawn from the prior.
         """
         reading.check_integer("n", n, 1, description="a number of rows")
         rng = random_generator(seed)
@@ -678,7 +700,7 @@ class BayesResults(ReportMethods):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table: numbers of classes and columns, error rate, error bound and method."""
+        """One-row table: classes and columns (their numbers), error_rate, error_bound, method."""
         row = {"classes": len(self.classes), "columns": len(self.columns), "error_rate": self.error_rate}
         return pd.DataFrame([row | {"error_bound": self.error_bound, "method": self.error_method}])
 
@@ -706,7 +728,10 @@ class BayesSpec(ModelSpec[Any]):
 
 
 def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the section functions of the summary, by name, in their order.
+
+    Decisions are included if they can be listed, and bounds without costs for up to `MAX_PAIRS` pairs.
+    """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     if _has_decision(results):
         section_functions["decision"] = _decision_section
@@ -724,7 +749,7 @@ def bayes_brief(results: BayesResults, distribution: KnownDistribution) -> Secti
 
 
 def _has_decision(results: BayesResults) -> bool:
-    """Return whether the decisions can be listed by value or by interval."""
+    """Return whether the decisions can be listed by value or by interval; computes and caches them."""
     try:
         return len(results.decision) > 0
     except NotSupportedError:
@@ -788,7 +813,7 @@ def _classes_section(results: BayesResults, distribution: KnownDistribution) -> 
 
 
 def distribution_text(distribution: Any) -> str:
-    """Return a short text for a distribution, such as "norm(0, 1)"."""
+    """Return a short text for a distribution: "norm(0, 1)" if frozen, else "function f" or its class."""
     name = getattr(getattr(distribution, "dist", None), "name", None)
     if name is not None:
         arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in distribution.args]
@@ -804,7 +829,10 @@ def distribution_text(distribution: Any) -> str:
 
 
 def _decision_section(results: BayesResults, distribution: KnownDistribution) -> Section:
-    """Return the section of the decision: by region on a line, otherwise by value."""
+    """Return the section of the decision: by region on a line, otherwise by value.
+
+    Values with a probability below `MIN_LISTED_PROBABILITY` are left out.
+    """
     table = results.decision
     if (
         isinstance(distribution.class_distributions, DensityDistribution)
@@ -840,7 +868,7 @@ def _decision_section(results: BayesResults, distribution: KnownDistribution) ->
 
 
 def _bounds_section(results: BayesResults, distribution: KnownDistribution) -> Section:
-    """Return the section of the Chernoff and Bhattacharyya bounds on the error."""
+    """Return the section of the Chernoff and Bhattacharyya bounds by pair; a note has the overall bounds."""
     table = results.bounds()
     totals = table.iloc[-1]
     pairs = table.iloc[:-1]

@@ -29,15 +29,15 @@ class KnownDistribution:
     Attributes
     ----------
     class_distributions : MassDistribution or DensityDistribution
-        Probabilities of the values of x in each class, or the densities of the classes.
+        Probabilities of the V values of x in each class (from a table), or the densities of the classes.
     classes : Index (K,)
         Class labels.
     columns : Index (p,)
         Names of the columns of x.
     values : Index (V,) or None
-        Values of x of a table of probabilities.
+        Values of x of a table of probabilities, a MultiIndex for several columns; None for densities.
     densities : dict
-        The distributions by class as the user passed them; empty for a table.
+        The distributions by class label as the user passed them; empty for a table.
     """
 
     class_distributions: MassDistribution | DensityDistribution
@@ -57,18 +57,19 @@ def known_distribution(
     densities : DataFrame of P(x | class), or mapping or Series of distributions by class
         The class densities.
     columns : sequence of str, optional
-        Names of the columns of x.
+        Names of the columns of x; by default those of a table, or "x", or "x1", "x2", ...
     response : str, optional
-        Name of the class.
+        Name of the class, which becomes the name of `classes`; by default that of a table's index, or "y".
 
     Returns
     -------
     KnownDistribution
+        The order of the classes is that of `densities`.
 
     Raises
     ------
     DataError
-        A density or a name is invalid, or densities cannot be combined.
+        A density or a name is invalid, there are fewer than two classes, or densities cannot be combined.
     """
     _raise_if_not_names(columns, response)
     if isinstance(densities, pd.DataFrame):
@@ -138,6 +139,7 @@ def _distribution_from_table(
     Returns
     -------
     KnownDistribution
+        With the probabilities of each class divided by their sum.
 
     Raises
     ------
@@ -212,7 +214,10 @@ def _raise_if_not_names(columns: Any, response: Any) -> None:
 
 
 def _class_index(labels: list[Any], name: str) -> pd.Index:
-    """Validate class labels and return them as an Index with a name."""
+    """Validate class labels and return them as an Index with a name.
+
+    Raises DataError if a label is missing, a tuple or equal to another as text, or if there is only one.
+    """
     if any(pd.isna(label) for label in labels if np.ndim(label) == 0):
         raise DataError("A class label is missing.", hint="Label every class.")
     tuples = [label for label in labels if isinstance(label, tuple)]
@@ -254,11 +259,12 @@ def _column_index(columns: Sequence[str] | None, default: list[Any], response: A
     Returns
     -------
     Index (p,)
+        Names as text.
 
     Raises
     ------
     DataError
-        The number of names is wrong, or a name is duplicated.
+        The number of names is wrong, or a name is duplicated or equal to `response`.
     """
     names = [columns] if isinstance(columns, str) else list(default if columns is None else columns)
     if len(names) != len(default):
@@ -289,19 +295,22 @@ def read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.
     distribution : KnownDistribution
         The distribution.
     data : table, array, values or None
-        New data; None stands for all values of a table of probabilities.
+        New data; None stands for all values of a table of probabilities. A sequence contains the values of
+        the only column, or one point of several columns.
 
     Returns
     -------
     x : (n, p) or (n, 1) float64
-        The points, or for a table of probabilities their positions among its values. Missing values are NaN.
+        The points, or for a table of probabilities their positions among its values, NaN if a value is
+        missing.
     index : Index
-        Index of the rows.
+        Index of the rows: of a table or Series, the values themselves if `data` is None, else positions.
 
     Raises
     ------
     DataError
-        A value is infinite, not a number, or not in the table of probabilities.
+        A column is missing, or a value is infinite, not a number, or not in the table of probabilities. Also
+        if `data` is None for densities.
     """
     if distribution.values is None:
         return _read_numbers(distribution, data)
@@ -335,7 +344,7 @@ def read_points(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.
 
 
 def _is_table(data: Any) -> bool:
-    """Return whether data is a table with named columns."""
+    """Return whether data is a table with named columns: a DataFrame of any library, or a dict."""
     return isinstance(data, (pd.DataFrame, dict)) or (hasattr(data, "columns") and not hasattr(data, "name"))
 
 
@@ -383,7 +392,10 @@ def _read_numbers(distribution: KnownDistribution, data: Any) -> tuple[Floats, p
 
 
 def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
-    """Read new data as p columns of objects (n,), with the index of the rows."""
+    """Read new data as p columns of objects (n,), with the index of the rows; see `read_points`.
+
+    Tuples are points of several columns.
+    """
     p = len(distribution.columns)
     if _is_table(data):
         table = Table(data)
@@ -419,6 +431,7 @@ def points_frame(distribution: KnownDistribution, x: Floats) -> pd.DataFrame:
     Returns
     -------
     DataFrame
+        Points by the p columns, with a RangeIndex.
     """
     if distribution.values is None:
         return pd.DataFrame(x, columns=distribution.columns)
@@ -443,7 +456,15 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
     Returns
     -------
     callable
-        From points (m, p) to class codes (m,).
+        From points (m, p), or positions (m, 1) among the values of a table of probabilities, to class codes
+        (m,). It raises DataError if a predicted label is not a class.
+
+    Raises
+    ------
+    DataError
+        `rule` is none of these, or a Series or mapping lacks or repeats a value.
+    NotSupportedError
+        `rule` is a Series or mapping, and the distribution is not a table of probabilities.
     """
     if isinstance(rule, (pd.Series, Mapping)):
         return _classifier_by_value(distribution, pd.Series(rule))
@@ -456,7 +477,7 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
         )
 
     def classify(x: Floats) -> Codes:
-        """Return the class codes that the function assigns to points x."""
+        """Return the class codes (m,) that the function assigns to points x; see `as_classifier`."""
         frame = points_frame(distribution, x)
         return encode_labels(distribution, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
@@ -464,7 +485,10 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
 
 
 def _classifier_by_value(distribution: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
-    """Convert a Series of classes by value of a table to a function from positions (m, 1) to codes (m,)."""
+    """Convert a Series of classes by value of a table to a function from positions (m, 1) to codes (m,).
+
+    See `as_classifier` for the errors.
+    """
     if distribution.values is None:
         raise NotSupportedError(
             "A rule as a Series or mapping by value requires a table of densities.",
@@ -491,8 +515,8 @@ def encode_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Co
     ----------
     distribution : KnownDistribution
         The distribution.
-    x : (m, p) float64
-        Points at which the labels were predicted, for the message.
+    x : (m, p) or (m, 1) float64
+        Points at which the labels were predicted, or their positions in a table, for the message.
     labels : (m,) array-like
         Predicted labels.
 
@@ -503,7 +527,7 @@ def encode_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Co
     Raises
     ------
     DataError
-        The number of labels is wrong, or a label is not a class.
+        The number of labels is wrong, or a label is missing or not a class.
     """
     values = np.asarray(labels, dtype=object)
     if values.shape != (len(x),):

@@ -30,7 +30,10 @@ N_SAMPLED_ROWS = 400
 
 @plot("densities", "prior times density of one variable, or of the values of a table", data=False)
 def densities(results: Any, distribution: KnownDistribution, options: PlotOptions) -> Axes:
-    """Plot prior times density over one variable, or over the values of a table.
+    """Plot prior times density over one variable, or prior times probability over the values of a table.
+
+    A line is drawn where the density of some class is visible. Values with a probability of at most 1e-6 are
+    left out. Raises NotSupportedError for densities of several columns.
 
     Parameters
     ----------
@@ -94,7 +97,9 @@ def regions(results: Any, distribution: KnownDistribution, options: PlotOptions)
     """Plot the decision regions in the plane of two columns, with rows of a sample.
 
     By default the columns are the pair with the largest F statistic in the sample. Other columns are fixed at
-    their sample means.
+    their sample means, or at the values of `options.at`. `options.data` replaces the sample; its classes are
+    in the column of the response, or else in the first column. Raises NotSupportedError for a table of
+    probabilities or a single column.
 
     Parameters
     ----------
@@ -170,22 +175,24 @@ LABEL_CHARACTERS = 40
 def draw_joint_densities(
     joint: pd.DataFrame, regions: pd.DataFrame, ax: Axes | None = None, signs: Signs = SIGNS
 ) -> Axes:
-    """Draw prior times density of each class as lines over the decision regions.
+    """Draw prior times density of each class as lines over the decision regions, and shade the error.
 
     Parameters
     ----------
     joint : DataFrame
-        Prior times density, points by classes.
+        Prior times density, points by classes; the index has the points in increasing order, and its name is
+        the label of the axis.
     regions : DataFrame
-        Intervals of the line: low, high, decision.
+        Intervals of the line from left to right: low, high, decision (a label or missing).
     ax : Axes, optional
-        The axes to draw into.
+        The axes to draw into; by default those of a new figure.
     signs : Signs
         Colours and line styles of the classes.
 
     Returns
     -------
     Axes
+        The axes with the plot. High poles of a density are cut off.
     """
     x = joint.index.to_numpy(dtype=np.float64)
     classes = joint.columns.tolist()
@@ -217,15 +224,16 @@ def draw_joint_masses(
     joint : DataFrame
         Joint probabilities, values by classes.
     predicted : (V,) int
-        Class that the rule predicts for each value.
+        Position of the class that the rule predicts for each value.
     ax : Axes, optional
-        The axes to draw into.
+        The axes to draw into; by default those of a new figure.
     signs : Signs
         Colours of the classes.
 
     Returns
     -------
     Axes
+        The axes with the plot. If there are many values, only some are named.
     """
     axes, is_new = new_axes(ax)
     positions = np.arange(len(joint))
@@ -248,7 +256,7 @@ def draw_joint_masses(
 
 
 def _format_key(key: Any) -> str:
-    """Return a value of x as text."""
+    """Return a value of x as text; floats have at most six digits."""
     return f"{key:g}" if isinstance(key, float) else str(key)
 
 

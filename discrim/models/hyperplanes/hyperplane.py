@@ -62,15 +62,16 @@ class Certificate(NamedTuple):
         Linear functions of the columns. At every row the function of the row's class is at least as large as
         the functions of the other classes. They are zero under overlap.
     margin : float
-        The smallest difference at a row between the function of its own class and the largest other one.
+        The smallest difference at a row between the function of its own class and the largest other one, in
+        the scale of `direction`; zero unless the separation is complete.
     on_plane : Index
-        Rows that lie on the plane between two classes, which are then only partly separated.
+        Labels of rows that lie on the planes between all classes; empty unless `kind` is "quasi".
     weights : DataFrame, rows by classes, or None
         The proof of overlap: positive weights of the difference of each row from each other class, with which
         the differences cancel. A function that separates weakly is therefore the same for all classes.
     mixture : Series by row, or None
         The same proof for two classes, by few rows: weights that sum to one in each class, with which the
-        rows of both classes have the same mean.
+        rows of both classes have the same mean. Only `hyperplane` sets it.
     message : str
         A description of the result.
     """
@@ -110,9 +111,9 @@ def labelled_certificate(
     Parameters
     ----------
     proof : Separation
-        The proof in standard units.
+        The proof in r standardized coordinates of rank r, as `standardize_rows` returns them.
     to_data : (p + 1, r + 1) float64
-        Matrix that transforms coefficients in r standard units to the units of the p columns.
+        Matrix that maps coefficients of these, constant first, to coefficients of the p columns.
     design_rows : DesignRows
         The rows, for labels.
     rows : GatheredRows
@@ -121,6 +122,7 @@ def labelled_certificate(
     Returns
     -------
     Certificate
+        Without `mixture` and `message`.
     """
     index = design_rows.table.index[rows.positions]
     classes = pd.Index(list(design_rows.design.levels), name=design_rows.design.response)
@@ -138,9 +140,10 @@ class ClassPair(NamedTuple):
     Attributes
     ----------
     first, second : int
-        Class codes.
+        Class codes, the smaller one first.
     plane_rows : (m,) int
-        Positions of the rows of the two classes that lie on the hyperplane.
+        Positions, among the rows of the proof, of rows of the two classes that lie on the hyperplane; empty
+        for complete separation.
     """
 
     first: int
@@ -160,10 +163,10 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     ----------
     proof : Separation
         Result of the linear program, with the separating direction.
-    columns : (p + 1, n) float64
-        Rows in standard units, with a constant.
+    columns : (r + 1, n) float64
+        The constant and the r standardized coordinates, one column for each of n rows of the table.
     codes : (n,) int
-        Classes.
+        Positions of the classes.
 
     Returns
     -------
@@ -266,7 +269,9 @@ def hyperplane(
 
 
 def _raise_separation_error(common: CommonPoint, rows: GatheredRows, design_rows: DesignRows) -> NoReturn:
-    """Raise SeparationError with a certificate: the classes overlap, or the margin is rounding error.
+    """Raise SeparationError with a certificate: the classes overlap or touch, or the margin is too small.
+
+    The margin is too small if it is less than the rounding errors of the rows.
 
     Parameters
     ----------
@@ -338,20 +343,23 @@ class HyperplaneResults(SeparatingLines):
 
     @property
     def intercept(self) -> float:
-        """Value of the plane at zero."""
+        """Value x'coef + intercept of the plane at x = 0."""
         plane = self._fit.estimates.plane
         origin = self._fit.estimates.origin
         return plane.intercept - float(origin @ plane.coef)
 
     @property
     def margin(self) -> float:
-        """Distance from the plane to the nearest rows, ``1 / |coef|``."""
+        """Distance from the plane to the nearest rows in the units of the columns, ``1 / |coef|``."""
         return self._fit.estimates.plane.margin
 
     @property
     @available_if(needs_rows("support"))
     def support(self) -> pd.Index:
-        """Labels of the support points, the rows that determine the plane, in the index of the table."""
+        """Labels, in the index of the table, of the support points: the rows that determine the plane.
+
+        They are at the distance of the margin and have positive multipliers.
+        """
         return self._fit.require_rows("support").table.index[self._support_positions()]
 
     def _support_positions(self) -> Codes:
@@ -362,9 +370,10 @@ class HyperplaneResults(SeparatingLines):
     @property
     @available_if(needs_rows("multipliers"))
     def multipliers(self) -> pd.Series:
-        """Lagrange multipliers of the support points, by support point.
+        """Lagrange multipliers of the support points, indexed by their labels.
 
-        They are positive; coef is the sum of y times multiplier times x over the support points.
+        They are positive; coef is the sum of y times multiplier times x over the support points, with y = 1
+        for the second class and -1 for the first. Warns if they exceed the range of double precision.
         """
         values = self._fit.estimates.plane.multipliers
         if not (np.isfinite(values) & (values > 0)).all():
@@ -377,7 +386,9 @@ class HyperplaneResults(SeparatingLines):
         return pd.Series(values, index=self.support, name="multiplier", copy=True)
 
     def distance(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.Series:
-        """Signed distance of observations to the plane, positive on the side of the second class.
+        """Signed distance of observations to the plane in the units of the columns.
+
+        It is positive on the side of the second class.
 
         Parameters
         ----------
@@ -389,13 +400,13 @@ class HyperplaneResults(SeparatingLines):
         Returns
         -------
         Series
-            Missing for a row with a missing value.
+            One value for each row of the table; missing for a row with a missing value.
         """
         return self.boundary().distance(data, unseen=unseen)
 
     @property
     def kkt(self) -> float:
-        """Largest relative violation of the Karush-Kuhn-Tucker conditions of optimality."""
+        """Largest relative violation of the Karush-Kuhn-Tucker conditions of optimality; zero is exact."""
         return self._fit.estimates.plane.residual
 
     @with_display_formats()
@@ -406,7 +417,7 @@ class HyperplaneResults(SeparatingLines):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, margin, number of support points, kkt."""
+        """One-row table of the fit: nobs, classes, terms, margin, support (number of support points), kkt."""
         support = len(self._fit.estimates.plane.support)
         return pd.DataFrame([self._sizes() | {"margin": self.margin, "support": support, "kkt": self.kkt}])
 
@@ -433,7 +444,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         """Return the leave-one-out scorer: the rule of the fit for all rows except the support points.
 
         The plane does not depend on rows outside the margin. The scores of support points are missing, which
-        makes the caller refit without each of them.
+        makes the caller refit without each of them. Raises NotSupportedError if these refits take too long.
         """
         points = len(fit.estimates.plane.support)
         columns = min(len(fit.terms), int(fit.nobs))
@@ -454,7 +465,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
         rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
         return {"origin": (p,), "plane.coef": (p,), **rows}
 
@@ -464,7 +475,7 @@ MAX_SUPPORT_ROWS = 30
 
 
 def _classes_section(results: HyperplaneResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the classes: their shares and rows."""
+    """Return the section of the classes: their shares of the rows, and numbers of rows."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
@@ -497,7 +508,7 @@ def _coefficients_section(results: HyperplaneResults, fit: FittedModel[Hyperplan
 
 
 def _support_section(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Section:
-    """Return the section of the support points."""
+    """Return the section of the first `MAX_SUPPORT_ROWS` support points: class, multiplier, distance."""
     positions = results._support_positions()[:MAX_SUPPORT_ROWS]
     columns = {
         "class": fit.actual_labels(fit.design_rows).iloc[positions].astype(str).to_numpy(),
@@ -517,6 +528,6 @@ hyperplane_brief: Sections = {"classes": _classes_section, "coefficients": _coef
 
 
 def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the section functions of the summary, by name, in their order; support points need the rows."""
     support: Sections = {"support": _support_section} if fit.has_rows else {}
     return {"header": _header_section, **hyperplane_brief, **support}

@@ -167,7 +167,10 @@ def perceptron(
 
 
 def _warn_if_not_separated(results: PerceptronResults, fit: PerceptronFit) -> None:
-    """Warn if classes cannot be separated, or if the passes did not suffice to separate them."""
+    """Warn if classes cannot be separated, or if the passes did not suffice to separate them.
+
+    The categories are NoSeparationWarning and ConvergenceWarning; both may be shown.
+    """
     planes = results.planes
     overlapping = planes[~planes["separable"]]
     if len(overlapping):
@@ -213,7 +216,13 @@ def _read_start(start: Any, design_rows: DesignRows, step: float) -> Floats | No
     Returns
     -------
     (p + 1, P) float64 or None
-        Coefficients of the planes, the constant first; None for zeros.
+        Coefficients of the planes, the constant first; None for zeros. P is one for two classes, else the
+        number of classes, and p the number of columns.
+
+    Raises
+    ------
+    DataError
+        Planes or coefficients are missing, unknown, not finite or too large.
     """
     if start is None:
         return None
@@ -248,7 +257,10 @@ def _read_start(start: Any, design_rows: DesignRows, step: float) -> Floats | No
 
 
 def _read_plane(plane: Any, names: list[str]) -> Floats:
-    """Validate the coefficients (p + 1,) of one plane, by name or in the order of `names`."""
+    """Return the validated coefficients (p + 1,) of one plane, by name or in the order of `names`.
+
+    `names` are "constant" and the p terms. Raises DataError if the coefficients do not match them.
+    """
     if isinstance(plane, Mapping | pd.Series):
         by_name = dict(plane.items())
         if len(by_name) != len(plane) or sorted(map(str, by_name)) != sorted(names):
@@ -270,7 +282,10 @@ def _read_plane(plane: Any, names: list[str]) -> Floats:
 
 
 def _describe_classes(planes: pd.DataFrame, fit: PerceptronResults) -> str:
-    """Describe the classes that planes separate: "'a' from 'b'", or "'a' and 'c' from the rest"."""
+    """Describe the classes that planes separate: "'a' from 'b'", or "'a' and 'c' from the rest".
+
+    `planes` contains rows of `PerceptronResults.planes`.
+    """
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
         return f"{first!r} from {second!r}"
@@ -292,7 +307,7 @@ class PerceptronResults(SeparatingLines):
         """Coefficients, terms by planes.
 
         With two classes there is one plane, for the second; else one for each class against the rest. Values
-        are positive on the side of the class.
+        of the plane, x'coef + intercept, are positive on the side of the class.
         """
         return pd.DataFrame(
             self._fit.estimates.coef[1:], index=self.terms, columns=self._plane_names, copy=True
@@ -300,7 +315,7 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def intercept(self) -> pd.Series:
-        """Values of the planes at zero, indexed by plane."""
+        """Values x'coef + intercept of the planes at x = 0, indexed by plane."""
         return pd.Series(self._fit.estimates.coef[0], index=self._plane_names, name="intercept", copy=True)
 
     @property
@@ -308,9 +323,10 @@ class PerceptronResults(SeparatingLines):
     def planes(self) -> pd.DataFrame:
         """Separability, convergence, errors and margin of each plane.
 
-        Indexed by plane. Columns: separable, converged, passes, updates, bound (Novikoff's bound, missing if
-        the classes are not separable), errors (the number of rows on the wrong side), and margin (the
-        smallest distance of a row, negative for a row on the wrong side).
+        Indexed by plane. Columns: separable, converged, passes, updates, bound (Novikoff's bound on the
+        updates, missing if the classes are not separable), errors (the number of rows on the wrong side), and
+        margin (the smallest distance of a row in the units of the columns, negative for a row on the wrong
+        side).
         """
         names = ["separable", "converged", "passes", "updates", "errors", "margin"]
         table = pd.DataFrame(self._fit.estimates.planes[:, :6], index=self._plane_names, columns=names)
@@ -337,11 +353,12 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def history(self) -> pd.DataFrame:
-        """Moves, errors and loss by pass.
+        """Updates, errors and loss by pass.
 
-        Indexed by (plane, pass). The updates in each pass, and at its end the errors and the loss:
-        Rosenblatt's criterion, the sum of the absolute values of the plane at the rows on the wrong side. The
-        loss is missing in a file of a release that did not compute it.
+        Indexed by (plane, pass). The columns are updates, their number in the pass, and at its end errors,
+        the number of rows on the wrong side, and loss: Rosenblatt's criterion, the sum of the absolute values
+        of the plane at the rows on the wrong side. The loss is missing in a file of a release that did not
+        compute it.
         """
         history_values = self._fit.estimates.history.astype(np.int64)
         arrays = [self._plane_names[history_values[:, 0]], history_values[:, 1]]
@@ -351,7 +368,7 @@ class PerceptronResults(SeparatingLines):
 
     @property
     def start(self) -> pd.DataFrame | None:
-        """Coefficients of the start, the constant first; None for zeros."""
+        """Coefficients of the start, "constant" and terms by planes; None for zeros."""
         begin = self._fit.estimates.start
         if begin is None:
             return None
@@ -359,14 +376,17 @@ class PerceptronResults(SeparatingLines):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each plane and term, under broom's names."""
+        """One row for each plane and term, the constant first: plane, term, estimate."""
         table = pd.concat([self.intercept.to_frame("constant").T, self.coef])
         labels = pd.MultiIndex.from_product([self._plane_names, table.index], names=["plane", "term"])
         return pd.Series(table.to_numpy().T.ravel(), index=labels, name="estimate").reset_index()
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, separable, converged, updates, passes, step."""
+        """One-row table of the fit: sizes, separable, converged, updates, passes, step.
+
+        The sizes are nobs, classes and terms. Updates are summed over the planes, and passes the largest.
+        """
         row = self._sizes() | {"separable": self.separable, "converged": self.converged}
         row |= {"updates": self.updates, "passes": self.planes["passes"].max()}
         return pd.DataFrame([row | {"step": self._fit.estimates.step}])
@@ -392,10 +412,10 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return PERCEPTRON_PLOTS
 
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
-        """Return the scores (n, K) of each row by a run of the perceptron without the row.
+        """Return the scores (n, K) of each used row by a run of the perceptron without the row.
 
         The scores are missing, which makes the caller refit, if without the row a column may be constant or
-        a level or a class is missing.
+        a level or a class is missing. The largest score of a row is that of the predicted class.
         """
         super().leave_one_out(fit)
         design_rows = fit.require_rows("leave_one_out()")
@@ -416,7 +436,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
         planes = k - (k == 2)
         coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}
@@ -459,7 +479,7 @@ def _header_section(results: PerceptronResults, fit: FittedModel[PerceptronFit])
 
 
 def _classes_section(results: PerceptronResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the classes: their shares and rows."""
+    """Return the section of the classes: their shares of the rows, and numbers of rows."""
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     return Section("Classes", table, {"share": "share", "n": "count"}, source="fit.counts")
 
@@ -480,7 +500,7 @@ def _planes_section(results: PerceptronResults, fit: FittedModel[PerceptronFit])
 
 
 def _coefficients_section(results: PerceptronResults, fit: FittedModel[PerceptronFit]) -> Section:
-    """Return the section of the coefficients of the planes."""
+    """Return the section of the coefficients of the planes, with the constants in the first row."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     moments = fit.estimates.moments
     within = 1e-4 * headers.min_score_sd(moments, results.coef.to_numpy())

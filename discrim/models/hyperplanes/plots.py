@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
 
 MAX_DRAWN_UPDATES = 4
-"""Number of moves that `updates` draws; the last one is due to the row ringed in the third panel."""
+"""Number of updates that `updates` draws; the last one is due to the row ringed in the third panel."""
 
 
 @plot("distances", "signed distances of the rows of two classes")
 def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin: float | None = None) -> Axes:
     """Plot the signed distances of the rows of two classes to the plane between them.
+
+    Distances are in the units of the columns, positive on the side of the second class. Raises
+    NotSupportedError for more than two classes.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
     options : PlotOptions
         Options of the method `plot`, such as the axes to draw into.
     margin : float, optional
-        Margin to draw on both sides of the plane.
+        Margin to draw on both sides of the plane, as a distance; None for no margin.
 
     Returns
     -------
@@ -87,6 +90,9 @@ def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) 
 def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the separating line, its margin and the support points in the plane of two columns.
 
+    Support points are ringed for the rows of the fit if no other column is fixed. For one column, or more
+    than two, the plot is that of `regions`.
+
     Parameters
     ----------
     results : FittedResults
@@ -119,7 +125,7 @@ def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 @plot("history", "errors of the perceptron after each pass", data=False)
 def history(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the errors of a perceptron after each pass.
+    """Plot the number of errors of each plane of a perceptron after each pass, and the fewest, which is kept.
 
     Parameters
     ----------
@@ -154,6 +160,8 @@ def history(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 )
 def updates(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the first lines of a perceptron of two classes and two columns, and the line that is kept.
+
+    Raises NotSupportedError for more classes, another number of columns, or if the rows are not in memory.
 
     Parameters
     ----------
