@@ -221,6 +221,7 @@ def reduce_to_save_axes(
     Returns
     -------
     CovarianceModel
+        An unfitted `SAVECovariance` with `covariance_model` for the scores.
 
     Raises
     ------
@@ -251,7 +252,7 @@ def reduce_to_save_axes(
 
 
 def raise_if_moments_with_levels(components: Any) -> None:
-    """Raise a NotSupportedError if the axes require levels of categories, which moments do not contain."""
+    """Raise NotSupportedError if `components` requires levels of categories, which moments do not contain."""
     if isinstance(components, MultipleCorrespondence):
         raise NotSupportedError(
             f"components={components!r} requires the levels of the categorical columns, which moments= do "
@@ -386,7 +387,7 @@ class CovarianceDescription:
 
     @property
     def source(self) -> str:
-        """The option that selects the model, with its value."""
+        """The option that selects the model, such as `covariance="shrunk"` or `components=`."""
         return f'covariance="{self.model.name}"'
 
     @property
@@ -433,7 +434,11 @@ class CovarianceDescription:
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
     def component(self, fit: FittedModel[Any]) -> FitComponent | None:
-        """Return the attribute `covariance_model` of results; None if the model adds no attributes."""
+        """Return the attribute `covariance_model` of results; None if the model adds no attributes.
+
+        It is a `component_class`, or else a `ShrunkModel` for one shrinkage and a `ShrunkCorrelationModel`
+        for two.
+        """
         if self.component_class is not None:
             return self.component_class(fit)
         n_shrinkages = len(self.model.shrinkages)
@@ -501,7 +506,7 @@ class FullDescription(CovarianceDescription):
     """Wording for the full covariance."""
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K)"."""
         return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
 
 
@@ -548,7 +553,10 @@ class NonlinearDescription(CovarianceDescription):
     component_class = NonlinearModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the degrees of freedom and the units."""
+        """Return the header items of the degrees of freedom, by class or pooled, and of the units.
+
+        The units are those in which the eigenvalues are shrunk.
+        """
         classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
         df = tuple(degrees_of_freedom(moments, k) for k in classes)
         low, high = f"{min(df):.6g}", f"{max(df):.6g}"
@@ -572,7 +580,7 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     sections = ("ranking",)
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the covariance and its divisor for a header, such as "shrunk correlations, 1/(N-K)"."""
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -592,7 +600,7 @@ class PseudoInverseDescription(CovarianceDescription):
     """Wording for the pseudo-inverse."""
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item of the rank."""
+        """Return the header item of the rank of the (first) covariance."""
         rank = len(covariances[0].root)
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
@@ -629,7 +637,10 @@ class FactorAnalyticDescription(CovarianceDescription):
         ]
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the covariance and its divisor for a header, such as "factor by class, 1/(n-1)".
+
+        Whether it is common depends on the form of the model instead of `by_class`.
+        """
         if self.model.is_common:
             return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
         return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
@@ -656,7 +667,7 @@ class EstimatorDescription(CovarianceDescription):
     phrase = "of an estimator"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return "pooled" or "by class" with the estimator as the source of the divisor, for a header."""
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -690,7 +701,7 @@ class CovariateAdjustedDescription(CovarianceDescription):
     full_hint = "without covariates"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the covariance and its divisor for a header: "pooled, given covariates, 1/(N-K-1)"."""
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -711,7 +722,7 @@ class EMDescription(FullDescription):
     source = 'missing="em"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor, for a header."""
+        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K), by EM"."""
         return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -755,7 +766,7 @@ class RobustDescription(CovarianceDescription):
         return f'covariance="{self.model.method}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its estimator, for a header."""
+        """Return the covariance and its estimator for a header, such as "by class, minimum determinant"."""
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -782,7 +793,7 @@ class StudentTDescription(RobustDescription):
 
     @property
     def estimator(self) -> str:
-        """Name of the estimator."""
+        """Name of the estimator, such as "t, nu = 4"; ", scale" follows if it is a scale matrix."""
         return f"t, nu = {self.model.nu:.4g}{'' if self.model.inflated else ', scale'}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -845,7 +856,7 @@ class SubspaceDescription(CovarianceDescription):
         return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note about the choice of the number of axes."""
+        """Return the note of the covariance of the scores, and a note if rows chose the number of axes."""
         if not self.model.is_chosen:
             return self.inner.note(shorten)
         method = "by folds" if self.model.options == "cv" else "by leave-one-out"
@@ -875,7 +886,7 @@ class SAVEDescription(SubspaceDescription):
         return [HeaderItem("SAVE axes", model.count, text)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note that the axes depend on the classes."""
+        """Return the note of the covariance of the scores, and that the axes depend on the classes."""
         note = (
             "The axes were estimated from the same observations and classes, and the resubstitution error is "
             "optimistic; error_rates(['cv']) estimates them again in each fold."

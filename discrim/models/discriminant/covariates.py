@@ -39,6 +39,7 @@ def covariate_adjusted_model(design_rows: DesignRows, covariance_model: Covarian
     Returns
     -------
     CovarianceModel
+        An unfitted `CovariateAdjustedCovariance` of the other columns.
 
     Raises
     ------

@@ -302,6 +302,7 @@ def _common_covariance_hint(observed: ClassMoments, *, varies: bool = True) -> s
     Returns
     -------
     str
+        The end of a hint, without a full stop.
     """
     has_enough_rows = int(observed.rows.sum()) - observed.n_classes >= observed.n_columns
     return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""

@@ -345,7 +345,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.Series(self._trace_proportions(), index=self._axis_names, name="explained")
 
     def _classification_functions(self) -> tuple[Floats, Floats]:
-        """Return coefficients (p, K) and constants (K,) of the classification functions."""
+        """Return coefficients (p, K) and constants (K,) of the classification functions, including ln prior."""
         fit = self._fit.estimates
         return gaussian.classification_functions(
             fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced_axes()
@@ -358,7 +358,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
 
     @property
     def intercept(self) -> pd.Series:
-        """Constants of the classification functions, by class.
+        """Constants of the classification functions, by class; they include ln prior.
 
         x'coef + intercept is largest for the predicted class.
         """
@@ -367,7 +367,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     @available_if(requires_full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
-        """Wilks' lambda with Rao's F; with covariates, of means at equal covariates."""
+        """Wilks' lambda, with Rao's F, of equal class means; with covariates, of means at equal covariates."""
         return wilks(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -423,6 +423,12 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         convention : {"mass", "stata", "sas", "spss", "sklearn"}, optional
             System whose scale, signs and names the axes get; see `CanonicalResults.coef`. By default the
             package's own.
+
+        Returns
+        -------
+        CanonicalResults
+            Axes of the tests, with classes weighted by their sizes; the axes of the rule (`scaling`) are
+            weighted by the prior.
 
         Examples
         --------
@@ -891,7 +897,7 @@ def _prepare_columns(
 
 
 def _pooled_divisor(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisor (1,) of the common covariance: N - K for method="moment", N for "mle"."""
+    """Return the divisor (1,) of the common covariance: N - K for method="moment", N for any other method."""
     return np.array([common_divisor(moments, method)])
 
 
@@ -958,11 +964,13 @@ def _read_ncomp(ncomp: Any, stats: ClassMoments, covariance_model: CovarianceMod
     Returns
     -------
     int or None
+        None for all axes.
 
     Raises
     ------
     DataError
-        `ncomp` is not an integer from 1 to the number of axes.
+        `ncomp` is not an integer from 1 to the number of axes: at most the numbers of columns without
+        covariates, of classes less one, and of principal axes if it is given.
     """
     columns = stats.n_columns - covariance_model.covariates
     max_ncomp = min(columns, stats.n_classes - 1)

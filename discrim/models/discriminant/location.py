@@ -173,6 +173,8 @@ def _singular_error(
     Returns
     -------
     CollinearError
+        It names columns that are collinear over all cells, else within cells; without such columns there are
+        too few observations.
     """
     names = tuple(design_rows.terms[j] for j in layout.numeric_positions.tolist())
     if dependent_columns := dependent_location_columns(cells, layout, 1.0):
@@ -191,7 +193,10 @@ def _singular_error(
 
 
 def _read_smoothings(smoothing: Any, grid: Any) -> list[float]:
-    """Validate the options; return the given smoothing, or else the candidates to choose from."""
+    """Validate the options; return a list of the given smoothing, or else of the candidates.
+
+    Raises DataError if both are given, or a value is not above 0 and at most 1.
+    """
     alternative = ", or None to have it chosen"
     if smoothing is not None:
         if grid is not None:
@@ -286,7 +291,7 @@ class LocationResults(ClassifierResults):
 
     @property
     def smoothing(self) -> float:
-        """Weight of a row in a cell that differs from its own cell in one column, from 0 to 1."""
+        """Weight of a row in a cell that differs from its own cell in one column: above 0, at most 1."""
         return self._fit.estimates.smoothing
 
     def _cell_index(self) -> pd.Index:

@@ -79,7 +79,7 @@ MAX_SD_RATIO = 10.0
 
 
 def class_divisors(moments: ClassMoments, method: str) -> Floats:
-    """Return the divisors (K,) of the class covariances: n_k - 1 for method="moment", n_k for "mle"."""
+    """Return the divisors (K,) of the class covariances: n_k - 1 for method="moment", n_k for any other."""
     return divisors_by_class(moments.counts, method)
 
 
@@ -575,6 +575,10 @@ class NormalSpec(ModelSpec[EstimatesT]):
         arguments : mapping
             Stored arguments of the constructor, which include the covariance model.
 
+        Returns
+        -------
+        LDAFit or QDAFit
+
         Raises
         ------
         InvalidStateError
@@ -943,6 +947,13 @@ def _estimate_factor_models(
     Returns
     -------
     list of Factors
+        In the order of `FORMS`, without forms that equal another one for given dimensions, or that require
+        one dimension if it differs by class.
+
+    Raises
+    ------
+    CollinearError or DataError
+        The dimensions exceed the rank of a class, or are invalid.
     """
     factor_models = []
     levels = fit.design_rows.design.levels

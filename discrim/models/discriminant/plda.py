@@ -310,7 +310,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     def ratios(self) -> pd.Series:
         """Variance between classes divided by the variance within classes, on each axis of `axes`.
 
-        Indexed by PLDA1, PLDA2, ...
+        Indexed by PLDA1, PLDA2, ..., in decreasing order.
         """
         values = self._fit.estimates.between[: self._fit.estimates.n_axes]
         names = pd.Index([f"PLDA{j + 1}" for j in range(len(values))])
@@ -318,11 +318,12 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def axes(self) -> pd.DataFrame:
-        """Coefficients of the axes, in the units of the columns.
+        """Coefficients of the axes, terms by PLDA1, PLDA2, ..., for columns in their units.
 
-        Shape: terms by PLDA1, PLDA2, ... Directions in which the classes differ: on them rows have unit
-        variance within classes and are uncorrelated, and class means have the variances `ratios`. The largest
-        coefficient of each, times the standard deviation of its column within classes, is positive.
+        Axes are the directions in which the classes differ: on them rows have unit variance within classes
+        and are uncorrelated, and class means have the variances `ratios`. The largest coefficient of each,
+        times the standard deviation of its column within classes, is positive. With `normalize=True` they
+        refer to the normalized rows.
         """
         estimates = self._fit.estimates
         values = estimates.axes[:, : estimates.n_axes] * estimates.scale[:, None]
@@ -340,7 +341,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
 
     @property
     def converged(self) -> bool:
-        """Whether EM ended before `maxiter`."""
+        """Whether EM ended before `maxiter`; True if it was not needed."""
         return self._fit.estimates.converged
 
     @property

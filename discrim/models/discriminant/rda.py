@@ -1242,6 +1242,7 @@ class RDASpec(ModelSpec[RDAFit]):
         Returns
         -------
         RDAFit
+            Estimates computed again from the moments.
         """
         allowed_by_option = {"method": ("moment", "mle"), "select": ("min", "1se")}
         if any(arguments[name] not in allowed for name, allowed in allowed_by_option.items()):

@@ -76,6 +76,7 @@ def decision_table(results: BayesResults) -> pd.DataFrame:
         prior = results._prior_values(None)
 
         def scores(x: Floats) -> Floats:
+            """Return the logs (m, K) of prior times density of points (m,) of the line."""
             values: Floats = results._scores(x[:, None], prior)
             return values
 
@@ -172,6 +173,7 @@ def _merge_tied_intervals(
     Returns
     -------
     DecisionIntervals
+        Adjacent intervals of the same class are joined.
     """
     edges = regions.edges
     codes = regions.codes.copy()
@@ -443,6 +445,10 @@ class BayesResults(ReportMethods):
         interval : {"wald", "profile"}
             "wald" is normal on the logit scale. "profile" uses the profile likelihood: it needs several
             searches for each class, and has limits for shares of zero too.
+
+        Returns
+        -------
+        PriorEstimate
 
         Notes
         -----

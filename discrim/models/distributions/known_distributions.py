@@ -523,6 +523,7 @@ def encode_labels(distribution: KnownDistribution, x: Floats, labels: Any) -> Co
     Returns
     -------
     (m,) int
+        Codes from 0 to K - 1.
 
     Raises
     ------

@@ -171,6 +171,7 @@ def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[Cl
     Returns
     -------
     list of ClassPair
+        Sorted by the larger code; empty under overlap.
     """
     eta = proof.coef.T @ columns
     differences = eta[codes, np.arange(len(codes))] - eta
