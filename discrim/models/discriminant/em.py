@@ -43,7 +43,7 @@ class ObservedSample(NamedTuple):
     x : (n, p) float
         Missing values are NaN.
     codes : (n,) int
-        Classes.
+        Positions of the classes.
     weights : (n,) float or None
         Frequency weights; None if all are 1.
     """

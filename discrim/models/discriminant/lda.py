@@ -345,7 +345,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         return pd.Series(self._trace_proportions(), index=self._axis_names, name="explained")
 
     def _classification_functions(self) -> tuple[Floats, Floats]:
-        """Return coefficients (p, K) and constants (K,) of the classification functions, including ln prior."""
+        """Return coefficients (p, K) of the classification functions, and constants (K,) with ln prior."""
         fit = self._fit.estimates
         return gaussian.classification_functions(
             fit.moments, fit.covariance, self._fit.log_prior(), fit.reduced_axes()
@@ -367,7 +367,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     @available_if(requires_full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
-        """Wilks' lambda, with Rao's F, of equal class means; with covariates, of means at equal covariates."""
+        """Wilks' lambda test, with Rao's F, of equal class means; with covariates, at equal covariates."""
         return wilks(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:

@@ -387,7 +387,16 @@ QDA_PLOTS = (
     choice_path,
     spaces.subspace_axes,
 )
+"""Plots of `qda`, in the order in which a default is chosen."""
+
 RDA_PLOTS = (*WITH_POSTERIORS, spaces.ellipses, rda_path)
+"""Plots of `rda`, in the order in which a default is chosen."""
+
 PLDA_PLOTS = (trials, *WITH_POSTERIORS)
+"""Plots of `plda`, in the order in which a default is chosen."""
+
 LOCATION_PLOTS = WITH_POSTERIORS
+"""Plots of `location`, in the order in which a default is chosen."""
+
 NEAREST_CENTROID_PLOTS = WITH_POSTERIORS
+"""Plots of `nearest_centroid`, in the order in which a default is chosen."""

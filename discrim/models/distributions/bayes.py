@@ -599,9 +599,10 @@ class BayesResults(ReportMethods):
         -------
         DataFrame
             By pair (a, b): `exponent` of the density of a in Chernoff's bound; the upper bounds `chernoff`
-            and `bhattacharyya`; `lower`; and Bhattacharyya's `distance`. The last row has the sum of the
-            upper bounds over the pairs, and the largest lower one. Without a closed form the integrals are
-            means over random points, and the bounds vary with these.
+            and `bhattacharyya`; the lower bound `lower`; and Bhattacharyya's `distance`. The last row, with
+            a = "all", has the sum of the upper bounds over the pairs and the largest lower one; its exponent
+            and distance are missing. Without a closed form the integrals are means over random points, and
+            the bounds vary with these.
 
         Raises
         ------

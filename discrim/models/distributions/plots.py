@@ -261,3 +261,4 @@ def _format_key(key: Any) -> str:
 
 
 BAYES_PLOTS = (regions, densities)
+"""Plots of `bayes`, in the order in which a default is chosen."""

@@ -212,6 +212,8 @@ PERCEPTRON_PLOTS = (
     evaluation.confusion,
     evaluation.roc,
 )
+"""Plots of `perceptron`, in the order in which a default is chosen."""
+
 HYPERPLANE_PLOTS = (
     margin,
     margin_distances,
@@ -220,3 +222,4 @@ HYPERPLANE_PLOTS = (
     evaluation.confusion,
     evaluation.roc,
 )
+"""Plots of `hyperplane`, in the order in which a default is chosen."""
