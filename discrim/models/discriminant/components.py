@@ -416,7 +416,8 @@ def add_roots_if_imprecise(
     """Return the moments, with square roots of the scatter if cross-products are too imprecise for an axis.
 
     They are too imprecise if the model keeps all axes of positive variance, or an axis whose variance is less
-    than `MIN_RELATIVE_VARIANCE` times the largest. The rows are then read once more.
+    than `MIN_RELATIVE_VARIANCE` times the largest. The rows are then read once more. Before "cv" or "loo"
+    has chosen the number of axes, only the first axis counts.
 
     Parameters
     ----------

@@ -539,7 +539,7 @@ def _header_section(results: LocationResults, fit: FittedModel[LocationFit]) -> 
 
 
 def _cells_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
-    """Return the section of the cell probabilities by class."""
+    """Return the section of the smoothed cell probabilities, cells by classes."""
     table = results.probabilities
     note = "Smoothed over cells that differ in few columns."
     return Section(
@@ -548,7 +548,7 @@ def _cells_section(results: LocationResults, fit: FittedModel[LocationFit]) -> S
 
 
 def _means_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
-    """Return the section of the smoothed means by class and cell."""
+    """Return the section of the smoothed means, (class, cell) by numeric columns."""
     table = results.means
     keys = [(key[0], ", ".join(map(str, key[1:]))) for key in table.index]
     table = table.set_axis(pd.MultiIndex.from_tuples(keys, names=["class", "cell"]))
@@ -559,7 +559,7 @@ def _means_section(results: LocationResults, fit: FittedModel[LocationFit]) -> S
 
 
 def _path_section(results: LocationResults, fit: FittedModel[LocationFit]) -> Section:
-    """Return the section of the leave-one-out error by smoothing."""
+    """Return the section of the leave-one-out error and its standard error by candidate smoothing."""
     table = results.path.set_index("smoothing").rename_axis(index=None)
     formats: dict[Any, Any] = {"error": "share", "se": "share"}
     note = "The largest smoothing of smallest error is chosen; the covariance is fixed."

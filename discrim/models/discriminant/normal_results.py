@@ -119,7 +119,7 @@ def requires_moment_estimates(method: str, *, adjusted: bool = True) -> Callable
     """
 
     def check(results: Any) -> None:
-        """Raise NotSupportedError if the estimates are not moments, or are adjusted for covariates."""
+        """Raise NotSupportedError if the estimates are not moments or, unless `adjusted`, with covariates."""
         results._require_moment_estimates(method)
         if not adjusted:
             results._fit.estimates.raise_if_covariates(method)

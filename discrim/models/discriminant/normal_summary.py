@@ -143,7 +143,7 @@ def _within_covariance_section(results: LDAResults, fit: FittedModel[LDAFit]) ->
 
 
 def _discriminants_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the coefficients of the linear discriminants, with their proportions of trace."""
+    """Return the section of the linear discriminants, terms by axes, and last the proportions of trace."""
     coefficients = np.vstack([results._discriminant_coefficients(), results._trace_proportions()])
     axes = [f"LD{i + 1}" for i in range(coefficients.shape[1])]
     table = Columns(coefficients, [*fit.terms, "Proportion of trace"], axes)
@@ -164,7 +164,7 @@ def _discriminants_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Sec
 
 
 def _slopes_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the common slopes on the covariates."""
+    """Return the section of the common slopes: coef, se, t, p, with rows named "column on covariate"."""
     table = results.covariate_model.slopes()[["coef", "se", "t", "p"]]
     table = table.set_axis([f"{column} on {covariate}" for covariate, column in table.index], axis=0)
     formats: dict[Any, Any] = {"coef": "general", "se": "general", "t": "z", "p": "p"}
@@ -179,7 +179,7 @@ def _slopes_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
 
 
 def _adjusted_means_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the class means at equal covariates."""
+    """Return the section of the class means at the overall means of the covariates, classes by columns."""
     moments = fit.estimates.moments
     q = fit.estimates.covariates
     means = results.covariate_model.adjusted_means()["adjusted"].to_numpy().reshape(len(fit.classes), -1)
@@ -193,7 +193,10 @@ def _adjusted_means_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Se
 
 
 def _classification_functions_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the classification functions."""
+    """Return the section of the classification functions, constant and terms by classes.
+
+    For a table that is too long it is a note with the expression that returns the table.
+    """
     source = "fit.coef, fit.intercept"
     long_table_note = headers.long_table_note(fit, "Classification functions", source)
     if long_table_note is not None:
@@ -212,7 +215,10 @@ def _classification_functions_section(results: LDAResults, fit: FittedModel[LDAF
 
 
 def _log_odds_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
-    """Return the section of the log odds against the first class, with standard errors and 95 % intervals."""
+    """Return the section of the log odds against the first class, with standard errors and 95 % intervals.
+
+    For a table that is too long it is a note with the expression that returns the table.
+    """
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
     source = "fit.log_odds()"
@@ -425,7 +431,7 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFuncti
 
 
 def _standard_deviations_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Return the section of the standard deviations by class, one row for each column."""
+    """Return the section of the standard deviations within classes, terms by classes."""
     sds = class_sds(fit.estimates)
     table = Columns(np.column_stack(sds), fit.terms, fit.classes)
     ranking = headers.rank_columns(fit.estimates.moments)
@@ -443,7 +449,7 @@ def _qda_header_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
 
 
 def _save_axes_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Return the section of the SAVE axes (`ncomp=`): coefficients of the columns, and eigenvalues."""
+    """Return the section of the SAVE axes (`ncomp=`): terms by axes, and a last row of eigenvalues."""
     loadings = results.subspace.loadings
     eigenvalues = results.subspace.eigenvalues.to_numpy()
     coefficients = np.vstack([loadings.to_numpy(), eigenvalues[: loadings.shape[1]]])
@@ -694,7 +700,7 @@ def _log_determinants_section(results: QDAResults | RDAResults, fit: FittedModel
 
 
 def _means_section(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the class means."""
+    """Return the section of the class means, or a note on `fit.means` if the table is too long."""
     model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
     return headers.long_table_note(fit, title, "fit.means") or headers.means_section(fit, title)
@@ -811,7 +817,7 @@ def _flagged_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) ->
 
 
 def _shrinkage_path_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the leave-one-out errors of the candidate shrinkages."""
+    """Return the section of the leave-one-out errors and their standard errors by candidate shrinkage."""
     table = results.covariance_model.path.set_index("shrinkage").rename_axis(index=None)
     table.index = [f"{value:g}" for value in table.index]
     note = (
@@ -886,7 +892,7 @@ def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
 
 
 def _equal_covariances_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the likelihood ratio test and Box's M for the observations of the fit.
+    """Return the section of the likelihood ratio test and of Box's M, with a verdict at 5 %.
 
     If they cannot be computed, the table is empty and the note has the reason.
     """

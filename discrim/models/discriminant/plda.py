@@ -766,7 +766,7 @@ def _header_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Pairs:
 
 
 def _columns_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
-    """Return the section of the columns: means, and variances between and within classes."""
+    """Return the section of the columns: mean, variances between and within classes, share of the former."""
     table = results.tidy().set_index("term").rename_axis(index=None)
     formats: dict[Any, Any] = {"between": "general", "within": "general", "share": "share"}
     return Section(
