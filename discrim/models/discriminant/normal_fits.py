@@ -901,7 +901,8 @@ def compare_covariance_models(
     Returns
     -------
     DataFrame
-        One row for each covariance model; see `covariance_hierarchy` for the columns.
+        One row for each covariance model; see `covariance_hierarchy` for the columns. If the scales of the
+        columns differ too much, common principal components are missing, with a PrecisionWarning.
 
     Raises
     ------
@@ -909,6 +910,8 @@ def compare_covariance_models(
         `threshold` is set without `dimensions`, or an option is invalid.
     CollinearError
         The covariance of a class is singular.
+    NotSupportedError
+        The fit has neither rows nor moments by class, or the weights of a class are too small.
     """
     if dimensions is None and threshold is not None:
         raise DataError('threshold= requires dimensions="cattell".', hint="Pass both, or neither.")

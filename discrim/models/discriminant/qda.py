@@ -320,6 +320,12 @@ class QDAResults(SeparateCovariances, NormalResults):
             By class, and for the pooled covariance ("pooled"): logdet, debiased (logdet minus its bias), se,
             low, high, df. They are logs of determinants in the units of the data. The divisors are n_k - 1
             and N - K, also with method="mle".
+
+        Raises
+        ------
+        NotSupportedError
+            The covariances are not full and estimated by moments, or the weight of a class does not exceed
+            the number of columns.
         """
         counts = self._fit.counts
         reading.raise_if_small_class_weight(counts, self.classes, len(self.terms), "log_determinants()")

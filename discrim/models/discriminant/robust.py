@@ -267,7 +267,8 @@ class RobustModel(FitComponent):
     def support_fraction(self) -> float:
         """Option `support_fraction` of the MCD, from 0.5 to 1.
 
-        The subset of n rows has (n + p + 1)/2 rows for 0.5 and n for 1, and linearly many in between.
+        Of n rows with p columns the subset contains (n + p + 1)/2 for 0.5 and n for 1, and a number between
+        these, linear in the option, for other values.
         """
         return float(self._model.support_fraction)
 

@@ -533,7 +533,7 @@ class BayesResults(ReportMethods):
         For a quadrature it is the sum of the last differences of its panels, and of the differences between
         the integrals of the densities and one. For random points it is half the width of a 99 % interval; if
         fewer than 30 points contribute to the mean, it is an upper limit for the part that so few points can
-        miss.
+        miss. For normal densities it is at most the distance of `error_rate` from the limits of `bounds()`.
         """
         return self._min_risk.error_bound
 
@@ -566,6 +566,8 @@ class BayesResults(ReportMethods):
         ------
         DataError
             The rule leaves a value out, or returns a label that is not a class of this distribution.
+        NotSupportedError
+            The rule is a Series or mapping, and the distribution is not a table.
         """
         decide = as_classifier(self._distribution, rule)
         prior = self._prior_values(None)

@@ -111,7 +111,7 @@ def labelled_certificate(
     Parameters
     ----------
     proof : Separation
-        The proof in r standardized coordinates of rank r, as `standardize_rows` returns them.
+        The proof for rows in r standardized coordinates, as `standardize_rows` returns them.
     to_data : (p + 1, r + 1) float64
         Matrix that maps coefficients of these, constant first, to coefficients of the p columns.
     design_rows : DesignRows
