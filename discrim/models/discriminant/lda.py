@@ -116,7 +116,7 @@ class LDALogOdds(LogOddsEquations):
             Level of the intervals: 0.95 stands for 95 percent.
         debiased : bool
             Whether to multiply the slopes, which are too large in small samples, by (nu - p - 1)/nu, where nu
-            is the divisor of the covariance matrix.
+            is the divisor of the covariance matrix and p the number of columns.
 
         Returns
         -------
@@ -127,6 +127,14 @@ class LDALogOdds(LogOddsEquations):
             assumption. If one of the two classes has a prior of zero, the constant lacks a standard error: it
             is minus infinity, or infinity if that class is the reference. If both have, the constant is
             missing.
+
+        Raises
+        ------
+        DataError
+            The reference is not a class, or the level is not between 0 and 1.
+        NotSupportedError
+            The fit has no standard errors (with `ncomp=`, or a shrunk or robust covariance), or the divisor
+            is not above p + 1 with `debiased`.
         """
         reading.check_flag("debiased", debiased)
         if reading.is_proportion(reference) and reference not in self.classes:
@@ -257,9 +265,9 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def cov(self) -> pd.DataFrame:
         """Covariance within classes, terms by terms.
 
-        The divisor is N - K (`method="moment"`) or N ("mle"), or the covariance is robust ("t", "mcd"). With
-        covariates it is the covariance of the other columns conditional on these, with divisor N - K - q or
-        N. With `components=`, it is the part that lies within the principal axes.
+        The divisor is N - K for N rows in K classes (`method="moment"`) or N ("mle"), or the covariance is
+        robust ("t", "mcd"). With q covariates it is the covariance of the other columns conditional on these,
+        with divisor N - K - q or N. With `components=`, it is the part that lies within the principal axes.
         """
         covariance = self._fit.estimates.covariance
         scale = self._fit.estimates.moments.scale
@@ -694,7 +702,7 @@ def lda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     method : {"moment", "mle"}
-        Divisor of the covariance: N - K or N.
+        Divisor of the covariance for N rows in K classes: N - K or N.
     covariance : str, specification or estimator
         How the covariance within classes is estimated: a word or a specification of `discrim.covariance`,
         such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and when to use which. An estimator with

@@ -90,7 +90,7 @@ def qda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     method : {"moment", "mle"}
-        Divisor of the covariance of each class: n_k - 1 or n_k.
+        Divisor of the covariance of each class k of n_k rows: n_k - 1 or n_k.
     covariance : str, specification or estimator
         How the covariance of each class is estimated: a word or a specification of `discrim.covariance`,
         such as "shrunk" or ``Shrunk(0.1)``. Its page lists the words and when to use which. An estimator with
@@ -265,7 +265,7 @@ class QDAResults(SeparateCovariances, NormalResults):
     """A fitted quadratic discriminant analysis.
 
     Attributes that belong to one option are in `covariance_model` and `subspace`. The covariances have
-    divisor n_k - 1 (`method="moment"`) or n_k ("mle"), or are robust.
+    divisor n_k - 1 for n_k rows in class k (`method="moment"`) or n_k ("mle"), or are robust.
     """
 
     _fit: FittedModel[QDAFit]
