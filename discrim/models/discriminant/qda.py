@@ -418,7 +418,8 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         Raises
         ------
         NotSupportedError
-            The method requires full covariances, or more rows in a class: more than p + 2 for "debiased".
+            The method requires full covariances, or a larger weight of a class: for p columns above p for
+            "predictive", above p + 2 for "debiased", and above one for others except "plugin".
         """
         check_closed_form(fit, method)
         counts = fit.counts

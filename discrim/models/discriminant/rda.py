@@ -757,7 +757,7 @@ def rda(
     weights : column name or (n,) array, optional
         Frequency weights: a weight of 3 stands for three identical rows.
     method : {"moment", "mle"}
-        "moment" divides the squares of each class k of n_k rows by n_k - 1, "mle" by n_k.
+        Divisor of the covariance of each class k of n_k rows: n_k - 1 for "moment", n_k for "mle".
     levels : sequence, optional
         The classes in order; by default the order of the categories, or sorted.
     na_action : {"drop", "raise"}
