@@ -268,6 +268,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         The divisor is N - K for N rows in K classes (`method="moment"`) or N ("mle"), or the covariance is
         robust ("t", "mcd"). With q covariates it is the covariance of the other columns conditional on these,
         with divisor N - K - q or N. With `components=`, it is the part that lies within the principal axes.
+        Warns if a value exceeds the range of double precision.
         """
         covariance = self._fit.estimates.covariance
         scale = self._fit.estimates.moments.scale
@@ -524,7 +525,8 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     def box_m(self) -> TestResult:
         """Box's M test of equal covariance matrices. It reads the rows once more.
 
-        For a fit without rows use `qda`, which needs only moments.
+        For a fit without rows use `qda`, which needs only moments. Raises CollinearError if the covariance of
+        a class is singular, and NotSupportedError for robust estimates, EM and covariates.
         """
         return normal_fits.compute_box_m(self._fit)
 

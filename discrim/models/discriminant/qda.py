@@ -367,7 +367,11 @@ class QDAResults(SeparateCovariances, NormalResults):
     @available_if(normal_fits.requires_moments_by_class("box_m()"))
     @available_if(requires_moment_estimates("box_m()"))
     def box_m(self) -> TestResult:
-        """Box's M test of equal covariance matrices. It reads the rows, if any, once more."""
+        """Box's M test of equal covariance matrices. It reads the rows, if any, once more.
+
+        Raises CollinearError if the covariance of a class is singular, and NotSupportedError for robust
+        estimates and EM.
+        """
         return normal_fits.compute_box_m(self._fit)
 
     @with_display_formats()

@@ -953,7 +953,10 @@ def _read_user_splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
 
 
 def _read_proportion(name: str, value: Any) -> float | None:
-    """Validate alpha or gamma: return a number from 0 to 1, or None if it is to be chosen."""
+    """Return alpha or gamma, a number from 0 to 1, or None if it is to be chosen; else raise DataError.
+
+    `name` is "alpha" or "gamma", for the message.
+    """
     if value is None:
         return None
     try:

@@ -394,7 +394,8 @@ def _read_numbers(distribution: KnownDistribution, data: Any) -> tuple[Floats, p
 def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
     """Read new data as p columns of objects (n,), with the index of the rows; see `read_points`.
 
-    Tuples are points of several columns.
+    If x has several columns, a tuple is one point, and a sequence of tuples or a MultiIndex are points. The
+    index is then a RangeIndex.
     """
     p = len(distribution.columns)
     if _is_table(data):
