@@ -521,9 +521,9 @@ class NormalSpec(ModelSpec[EstimatesT]):
 
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
         """Return the columns that are collinear within classes and that the model cannot use."""
-        return _covariance_model(fit.estimates).unfitted().check(moments)
+        return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
 
-    def refit_to_rows(self, fit: FittedModel[E], rows: DesignRows) -> Rule | None:
+    def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit, which repeats any choice of tuning parameters; None if it fails.
 
         The prior of the fit is kept. Robust estimates and EM are searched again.

@@ -710,7 +710,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
 
         Raises NotSupportedError if there are too many rows for this.
         """
-        return scores_by_refits(fit, "requires a refit for each row")
+        return refit_scorer(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns, by name."""
