@@ -62,7 +62,7 @@ def is_number(value: Any) -> bool:
 def check_flag(name: str, value: Any) -> None:
     """Raise a DataError if an option is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
-        raise DataError(f"{name}={format_argument(value)} is not valid.", hint="Give True or False.")
+        raise DataError(f"{name}={format_argument(value)} is not valid.", hint="Pass True or False.")
 
 
 def is_proportion(value: Any) -> bool:
@@ -97,7 +97,7 @@ def check_number(
     ends : {"[]", "()", "(]", "[)"}
         Whether low and high themselves are in the range.
     description : str
-        Description of the number in the hint, which is "Give {description} {range}{also}."
+        Description of the number in the hint, which is "Pass {description} {range}{also}."
     also : str
         Other values that the option accepts, for the hint; it begins with a punctuation mark.
 
@@ -108,7 +108,7 @@ def check_number(
     if not (is_number(value) and in_range(value, low, high, ends)):
         raise DataError(
             f"{name}={format_argument(value)} is not valid.",
-            hint=f"Give {description} {describe_range(low, high, ends)}{also}.",
+            hint=f"Pass {description} {describe_range(low, high, ends)}{also}.",
         )
     return float(value)
 
@@ -142,7 +142,7 @@ def check_integer(
     if not (is_integer(value) and low <= value and (high is None or value <= high)):
         range_text = describe_range(low, np.inf if high is None else high)
         raise DataError(
-            f"{name}={format_argument(value)} is not valid.", hint=f"Give {description} {range_text}{also}."
+            f"{name}={format_argument(value)} is not valid.", hint=f"Pass {description} {range_text}{also}."
         )
     return int(value)
 
@@ -188,7 +188,7 @@ def check_grid(
     """
     valid_values = f"{description} {describe_range(low, high, ends)}{also}"
     if isinstance(grid, str) or not isinstance(grid, Iterable):
-        raise DataError(f"grid={format_argument(grid)} is not valid.", hint=f"Give a list of {valid_values}.")
+        raise DataError(f"grid={format_argument(grid)} is not valid.", hint=f"Pass a list of {valid_values}.")
     values = list(grid)
     is_valid_type = is_integer if integers_only else is_number
     invalid = [value for value in values if not (is_valid_type(value) and in_range(value, low, high, ends))]
@@ -197,7 +197,7 @@ def check_grid(
         if invalid:
             problem = f"{format_argument(invalid[0])} is not a valid {one}"
         first_values = ", ".join(map(format_argument, values[:6])) + ", ..." * (len(values) > 6)
-        raise DataError(f"grid=[{first_values}]: {problem}.", hint=f"Give {valid_values}.")
+        raise DataError(f"grid=[{first_values}]: {problem}.", hint=f"Pass {valid_values}.")
     return sorted({int(value) if integers_only else float(value) for value in values})
 
 

@@ -274,7 +274,7 @@ class SparsePLS(PLSSpecification):
             for count in (value if is_sequence else [value])
         )
         if not counts:
-            raise DataError(f"nonzero={self.nonzero!r} is empty.", hint="Give a number for each component.")
+            raise DataError(f"nonzero={self.nonzero!r} is empty.", hint="Pass a number for each component.")
         self._set("nonzero", counts if is_sequence else counts[0])
 
 

@@ -988,14 +988,14 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
     if vector.shape != (table.nrows,):
         raise DataError(
             f"The {label} have shape {vector.shape}; the table has {table.nrows} rows.",
-            hint="Give one weight for each row.",
+            hint="Pass one weight for each row.",
         )
     for invalid_mask, fault in ((vector < 0, "negative"), (np.isinf(vector), "infinite")):
         if invalid_mask.any():
             row = int(np.argmax(invalid_mask))
             raise DataError(
                 f"The {label} are {fault} at row {table.label(row)!r} ({vector[row]:g}).",
-                hint="Give a weight of 0 or more, or drop the row.",
+                hint="Use a weight of 0 or more, or drop the row.",
                 rows=(table.label(row),),
             )
     if not table.is_chunk and not (vector > 0).any():
@@ -1062,6 +1062,6 @@ def _weights_as_floats(weights: Any, label: str) -> NDArray[np.float64]:
     series = pd.Series(values)
     if pandas_column_type(series) not in ("numeric", "boolean") and has_values(series):
         raise DataError(
-            f"The {label} are not numeric; their dtype is {series.dtype}.", hint="Give a vector of counts."
+            f"The {label} are not numeric; their dtype is {series.dtype}.", hint="Pass a vector of counts."
         )
     return as_floats(series, label)

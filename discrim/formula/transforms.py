@@ -443,7 +443,7 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
     if len(every) < 3:
         raise FormulaError(
             "cr() has no interior knots and reduces to a straight line.",
-            hint=f"Give df={3 - (constraint == 'center')} or more, knots=, or the column without cr().",
+            hint=f"Pass df={3 - (constraint == 'center')} or more, knots=, or the column without cr().",
         )
     values = {"knots": every[1:-1], "lower_bound": bounds[0], "upper_bound": bounds[1]}
     if constraint == "center":

@@ -377,23 +377,23 @@ def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -
         Options of `as_latex`.
     """
     if not isinstance(caption, str | None):
-        raise DataError(f"caption={caption!r} is not valid.", hint="Give a text in LaTeX.")
+        raise DataError(f"caption={caption!r} is not valid.", hint="Pass a text in LaTeX.")
     if label is not None and not (isinstance(label, str) and re.fullmatch(r"[^\s\\{}%#~^$&,]+", label)):
         raise DataError(
             f"label={label!r} is not valid.",
-            hint="Give a name of letters, digits, '-', ':', '.' and '_', for example 'tab:iris'.",
+            hint="Pass a name of letters, digits, '-', ':', '.' and '_', for example 'tab:iris'.",
         )
     if not (isinstance(position, str) and re.fullmatch(r"[!htbpH]+", position)):
         raise DataError(
             f"position={position!r} is not valid.",
-            hint="Give letters that LaTeX accepts, for example 'htbp'.",
+            hint="Pass letters that LaTeX accepts, for example 'htbp'.",
         )
     if textwidth is not None and (
         isinstance(textwidth, bool) or not isinstance(textwidth, int | float) or not 150 <= textwidth < 1e5
     ):
         raise DataError(
             f"textwidth={textwidth!r} is not valid.",
-            hint="Give the width in points that \\the\\textwidth prints, at least 150.",
+            hint="Pass the width in points that \\the\\textwidth prints, at least 150.",
         )
 
 

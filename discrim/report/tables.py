@@ -199,7 +199,7 @@ def summarize(
     if isinstance(pick, set | frozenset) or not isinstance(pick, Iterable | None):
         raise DataError(
             f"sections={pick!r} is not valid.",
-            hint=f"Give a list of names in order. The sections are {', '.join(functions)}.",
+            hint=f"Pass a list of names in order. The sections are {', '.join(functions)}.",
         )
     by_name: frozenset[str] = frozenset()
     if pick is None:

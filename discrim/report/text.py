@@ -105,7 +105,7 @@ def _validate_width(width: Any) -> int:
         value = repr(width) if isinstance(width, str | int | float) else f"<{type(width).__name__}>"
         raise DataError(
             f"width={value} is not valid.",
-            hint=f"Give a whole number of columns, at least {MIN_WIDTH}, or omit it for the terminal width.",
+            hint=f"Pass a whole number of columns, at least {MIN_WIDTH}, or omit it for the terminal width.",
         )
     return columns
 

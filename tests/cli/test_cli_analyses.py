@@ -416,7 +416,7 @@ def test_a_saved_fit_is_reported_as_it_is(capsys):
     [
         ([FORMULA, "iris"], "required: --out"),
         ([FORMULA, "--out", "a.html"], "requires a table. Add one"),
-        ([FORMULA, "iris", "--out", "a.pdf"], "Give a path that ends in .html"),
+        ([FORMULA, "iris", "--out", "a.pdf"], "Pass a path that ends in .html"),
         ([FORMULA, "iris", "--out", "no/a.html"], "There is no such folder: 'no'"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "ldaa"], "Did you mean lda?"),
         ([FORMULA, "iris", "--out", "a.html", "--verb", "logistic"], "logistic: A hyperplane separates"),

@@ -207,7 +207,7 @@ def test_a_report_has_the_format_that_the_name_of_its_file_says(end, tmp_path, c
 
 def test_a_report_of_another_format_is_refused(capsys):
     said = refused(capsys, "report", FORMULA, "iris", "--out", "a.pdf")
-    assert "A report cannot be named 'a.pdf'. Give a path that ends in .html, .htm, .docx, .md" in said
+    assert "A report cannot be named 'a.pdf'. Pass a path that ends in .html, .htm, .docx, .md" in said
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everybody may write where root does")

@@ -147,15 +147,15 @@ def test_test_rows_are_the_fewest_with_a_narrow_interval():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"distance": 0, "p": 3}, r"distance=0 is not valid\. Give a number"),
-        ({"distance": 2, "p": 1.5}, r"p=1.5 is not valid\. Give a whole number"),
+        ({"distance": 0, "p": 3}, r"distance=0 is not valid\. Pass a number"),
+        ({"distance": 2, "p": 1.5}, r"p=1.5 is not valid\. Pass a whole number"),
         ({"distance": 2, "p": 2, "classes": 4}, r"classes=4 is too large.* 3 class means .* more variables"),
         (
             {"distance": 2, "p": 3, "error": 0.1},
             r"0.1587.* 0.5",
         ),
         ({"distance": 2, "p": 3, "error": 0.2, "excess": 0.1}, "error= and excess="),
-        ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Give a number"),
+        ({"distance": 2, "p": 3, "width": 2}, "width=2 is not valid. Pass a number"),
         (
             {"distance": 2, "p": 3, "rows": 20},
             r"rows=20 is not valid\. Pass numbers of rows per class, such as \[10, 20, 50\]",

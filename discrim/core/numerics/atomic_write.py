@@ -87,7 +87,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     resolve_target(output_path)
     if suffixes and output_path.suffix.lower() not in suffixes:
         ends = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if suffixes[1:] else suffixes[0]
-        raise DataError(f"{content} cannot be named {text!r}.", hint=f"Give a path that ends in {ends}.")
+        raise DataError(f"{content} cannot be named {text!r}.", hint=f"Pass a path that ends in {ends}.")
     return output_path
 
 

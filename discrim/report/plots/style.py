@@ -272,14 +272,14 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     elif not isinstance(colors, Iterable):
         raise DataError(
             f"colors= has the type {type(colors).__name__}, which is not a collection of colours.",
-            hint="Give a colour for each class, or the name of a colormap.",
+            hint="Pass a colour for each class, or the name of a colormap.",
         )
     else:
         class_colours = list(colors)
         if len(class_colours) < len(classes):
             raise DataError(
                 f"colors= has {len(class_colours)} colours for {len(classes)} classes.",
-                hint="Give a colour for each class.",
+                hint="Pass a colour for each class.",
             )
     return Signs(tuple(_hex_colour(colour) for colour in class_colours))
 
@@ -306,7 +306,7 @@ def colormap_of(colormap: Any) -> Colormap:
         )
         raise DataError(
             f"colors={colormap!r} is not a colormap of matplotlib.",
-            hint=f"Give a colour for each class, or the name of a colormap.{hint}",
+            hint=f"Pass a colour for each class, or the name of a colormap.{hint}",
         )
     return mpl.colormaps[colormap]
 
@@ -361,7 +361,7 @@ def _hex_colour(colour: Any) -> str:
     except ValueError:
         raise DataError(
             f"colors= contains {colour!r}, which is not a colour of matplotlib.",
-            hint="Give a name or a code such as '#0072B2'.",
+            hint="Pass a name or a code such as '#0072B2'.",
         ) from None
 
 
@@ -461,7 +461,7 @@ def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None
     if ax is not None:
         raise DataError(
             f"ax= has the type {type(ax).__name__}.",
-            hint="Give axes of matplotlib, for example plt.subplots()[1].",
+            hint="Pass axes of matplotlib, for example plt.subplots()[1].",
         )
     width, height = size or plt.rcParams["figure.figsize"]
     axes_height = float(np.clip(0.017 * font_points() * n_lines + 1, height, 30))

@@ -348,14 +348,14 @@ def test_invalid_arguments_are_refused(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strength": 0}, "strength=0 is not valid. Give a number above 0"),
-        ({"strength": "much"}, "strength='much' is not valid. Give a number above 0"),
-        ({"strength": float("inf")}, "strength=inf is not valid. Give a number above 0"),
+        ({"strength": 0}, "strength=0 is not valid. Pass a number above 0"),
+        ({"strength": "much"}, "strength='much' is not valid. Pass a number above 0"),
+        ({"strength": float("inf")}, "strength=inf is not valid. Pass a number above 0"),
         ({"grid": []}, r"grid.*empty"),
         ({"grid": [0.1, -1]}, "-1 is not a valid strength"),
-        ({"n_strengths": 1}, "n_strengths=1 is not valid. Give a number of strengths"),
-        ({"folds": 1}, "folds=1 is not valid. Give a number of folds"),
-        ({"seed": -1}, "seed=-1 is not valid. Give a whole number"),
+        ({"n_strengths": 1}, "n_strengths=1 is not valid. Pass a number of strengths"),
+        ({"folds": 1}, "folds=1 is not valid. Pass a number of folds"),
+        ({"seed": -1}, "seed=-1 is not valid. Pass a whole number"),
     ],
 )
 def test_a_penalty_is_validated_when_it_is_built(options, message):
