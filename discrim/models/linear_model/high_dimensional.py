@@ -46,7 +46,8 @@ MeanMethod = Literal["srivastava", "chen-qin", "cai-liu-xia", "dempster"]
 SphericityMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
 
 MomentLevel = Literal["variances", "pooled", "class"]
-"""Second moments that a test uses: variances, the pooled scatter matrix, or a scatter matrix per class."""
+"""Second moments that a test uses: variances of the columns within each class, the scatter matrix within
+classes pooled over them, or a scatter matrix for each class."""
 
 
 class TestRequirements(NamedTuple):
@@ -55,14 +56,13 @@ class TestRequirements(NamedTuple):
     Attributes
     ----------
     moments : {"variances", "pooled", "class"}
-        Second moments that the test uses: variances, the pooled scatter matrix, or one scatter matrix per
-        class.
+        Second moments that the test uses; see `MomentLevel`.
     min_class_rows : int
-        Smallest number of rows in each class.
+        Smallest number of rows, or sum of weights, in each class.
     min_columns : int
         Smallest number of columns.
     divides_by_variances : bool
-        Whether each column must vary within classes.
+        Whether each column must vary within classes; otherwise one column suffices.
     """
 
     moments: MomentLevel
@@ -101,11 +101,21 @@ def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action
     design_rows : DesignRows
         Rows of the design matrix, with classes.
     method : {"schott", "li-chen", "cai-liu-xia"}
+        "schott" compares any number of classes, the others two. "cai-liu-xia" needs all rows in memory.
     na_action : {"drop", "raise"}
+        Whether incomplete rows are dropped or are a DataError.
 
     Returns
     -------
     TestResult
+
+    Raises
+    ------
+    NotSupportedError
+        There are more than two classes for a test of two, weights do not count rows, there are too few rows
+        or columns, or the statistic has no positive variance estimate.
+    CollinearError
+        No column varies within classes.
     """
     check_word("method", method, CovarianceMethod)
     design_rows, moments = _read_for_test(design_rows, method, COVARIANCE_TESTS[method], na_action)
@@ -133,12 +143,21 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
         Rows of the design matrix, with classes.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}
     na_action : {"drop", "raise"}
+        Whether incomplete rows are dropped or are a DataError.
 
     Returns
     -------
     DataFrame
-        One row, named after the test: statistic, distribution (its null distribution), df1, df2, p and
-        assumes (the assumptions).
+        One row, named after the test: statistic, distribution (name of its null distribution: "normal",
+        "Gumbel" or "F"), df1 and df2 (missing unless it is F), p, and assumes (text on the assumptions).
+
+    Raises
+    ------
+    NotSupportedError
+        Weights do not count rows, there are too few rows or columns, or the statistic has no positive
+        variance estimate.
+    CollinearError
+        A column does not vary within classes although the test divides by its variance, or no column does.
     """
     check_word("method", method, MeanMethod)
     design_rows, moments = _read_for_test(design_rows, method, MEAN_TESTS[method], na_action)
@@ -200,19 +219,20 @@ def sphericity_test(
     CollinearError
         No column varies within the classes.
     NotSupportedError
-        There is only one column, or a class has fewer rows than the method requires.
+        There is only one column, a class has fewer rows than the method requires, or the weights do not count
+        rows. "chen-zhang-zhong" requires integer weights.
 
     Notes
     -----
-    The tests assume that the classes have a common covariance matrix, which `box_m` tests. With S the
-    covariance matrix within classes, on nu = N - K degrees of freedom, U = p tr S^2/(tr S)^2 - 1 is the
-    variance of its eigenvalues divided by their squared mean. John's statistic nu p U/2 (1972, Biometrika 59,
-    169-173) has a chi-square distribution on p (p + 1)/2 - 1 degrees of freedom, also for many variables
-    (Ledoit & Wolf, 2002, Annals of Statistics 30, 1081-1102). Srivastava (2005, Journal of the Japan
-    Statistical Society 35, 251-272) removes the bias of tr S^2 for normal observations, and Chen, Zhang &
-    Zhong (2010, Journal of the American Statistical Association 105, 810-819) for any distribution; with
-    several classes all pairs of observations within classes have equal weights. Variables in different units
-    cannot be spherical.
+    The tests assume that the classes have a common covariance matrix, which `box_m` tests. With S the (p, p)
+    covariance matrix within K classes of N observations, on nu = N - K degrees of freedom, U = p tr S^2/(tr
+    S)^2 - 1 is the variance of its eigenvalues divided by their squared mean. John's statistic nu p U/2
+    (1972, Biometrika 59, 169-173) has a chi-square distribution on p (p + 1)/2 - 1 degrees of freedom, also
+    for many variables (Ledoit & Wolf, 2002, Annals of Statistics 30, 1081-1102). Srivastava (2005, Journal of
+    the Japan Statistical Society 35, 251-272) removes the bias of tr S^2 for normal observations, and Chen,
+    Zhang & Zhong (2010, Journal of the American Statistical Association 105, 810-819) for any distribution;
+    with several classes all pairs of observations within classes have equal weights. Variables in different
+    units cannot be spherical.
 
     Examples
     --------
@@ -249,14 +269,15 @@ def _read_for_test(
     Returns
     -------
     design_rows : DesignRows
-        The rows without empty classes.
+        The rows, without empty classes and constant columns (dropped with a warning).
     moments : ClassMoments
-        Their moments, with columns in units that make the squares of all columns representable.
+        Their moments, whose column scales differ by at most 2^200; see `limit_scales`.
 
     Raises
     ------
     NotSupportedError
-        There are too few rows or columns, or weights that do not count rows.
+        There are too few rows or columns, fewer than `MIN_DF_WITHIN` degrees of freedom, or the weights sum
+        to less than the number of rows and therefore do not count rows.
     CollinearError
         No column varies within classes, or a column does not and the test divides by its variance.
     """
@@ -334,6 +355,8 @@ def _require_positive_variance(result: TestResult, method: str, alternative: str
 def _fourth_power_sums(design_rows: DesignRows, moments: ClassMoments, method: str) -> Floats:
     """Sum the fourth powers of the distances of the rows from their class means, in a second pass.
 
+    Distances are Euclidean over all columns, multiplied by the smallest scale of `moments`.
+
     Parameters
     ----------
     design_rows : DesignRows
@@ -345,6 +368,12 @@ def _fourth_power_sums(design_rows: DesignRows, moments: ClassMoments, method: s
     Returns
     -------
     (K,) float
+        Weighted sum of each class.
+
+    Raises
+    ------
+    NotSupportedError
+        A weight is not a whole number.
     """
     if design_rows.has_weights and not design_rows.rows.has_whole_weights():
         raise NotSupportedError(
@@ -361,13 +390,14 @@ def _chunk_fourth_power_sums(rows: Any, moments: ClassMoments) -> Floats:
     Parameters
     ----------
     rows : iterable of (x, codes, weights)
-        Blocks of rows.
+        Blocks of rows x (m, p), their class codes (m,), and weights (m,) or None.
     moments : ClassMoments
         Moments of all rows, for the class means and the units of the columns.
 
     Returns
     -------
     (K,) float
+        Weighted sum of each class; see `_fourth_power_sums`.
     """
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:
@@ -391,6 +421,11 @@ def _largest_covariance_difference_test(design_rows: DesignRows, moments: ClassM
     Returns
     -------
     TestResult
+
+    Raises
+    ------
+    NotSupportedError
+        The rows do not fit into memory, or the largest difference has no standard error.
     """
     raise_if_large(
         design_rows, 'method="cai-liu-xia" computes the products of all columns, and needs the rows'

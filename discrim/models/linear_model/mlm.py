@@ -84,7 +84,7 @@ class MLMResults(SummarizedResults):
         Number of observations, or the sum of their weights.
     df_resid : float
         Residual degrees of freedom.
-    params : DataFrame, columns of the model by responses
+    params : DataFrame, "constant" and columns of the model by responses
         Coefficients. Factors are coded by sum-to-zero contrasts: the coefficient of the last level is minus
         the sum of the others and is not listed.
     cov_resid : DataFrame, responses by responses
@@ -124,6 +124,8 @@ class MLMResults(SummarizedResults):
             The term or the type is unknown.
         NotSupportedError
             Type III tests were requested although some cells have no rows.
+        CollinearError
+            There are fewer residual degrees of freedom than responses.
         """
         if term is not None:
             return self._tests_table(self._hypothesis(term, type))
@@ -144,7 +146,13 @@ class MLMResults(SummarizedResults):
         Returns
         -------
         DataFrame by term
-            df, statistic, F, df1, df2, p, F_is, and partial eta squared by this statistic.
+            df (of the term), statistic, F, df1, df2, p, F_is ("exact", "approximate", "upper bound" or "not
+            defined"), and eta2, partial eta squared by this statistic.
+
+        Raises
+        ------
+        CollinearError
+            There are fewer residual degrees of freedom than responses.
         """
         check_word("test", test, Statistic)
         self._model.require_error_df()
@@ -164,6 +172,16 @@ class MLMResults(SummarizedResults):
         ----------
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame by term
+            pillai, wilks, hotelling-lawley and roy.
+
+        Raises
+        ------
+        CollinearError
+            There are fewer residual degrees of freedom than responses.
         """
         self._model.require_error_df()
         estimates = self._model.estimates
@@ -218,6 +236,8 @@ class MLMResults(SummarizedResults):
         ------
         DataError
             The term is unknown, or none is named although there are several.
+        CollinearError
+            There are fewer residual degrees of freedom than responses.
         """
         position = self._model.position(term)
         self._model.require_error_df()
@@ -399,7 +419,13 @@ class MLMResults(SummarizedResults):
 
     @property
     def params(self) -> pd.DataFrame:
-        """Coefficients of the columns of the model for each response."""
+        """Coefficients of the constant and the columns of the model for each response, in their units.
+
+        Raises
+        ------
+        NotSupportedError
+            They are not identified, because a term has fewer degrees of freedom than columns.
+        """
         self._require_full_rank(".params")
         model = self._model
         m = self._model.n_model
@@ -445,6 +471,8 @@ class MLMResults(SummarizedResults):
         Returns
         -------
         DataFrame, responses by responses
+            In squared units of the responses. Missing if the term has no degrees of freedom and `size` is
+            "evidence".
         """
         check_word("size", size, ("evidence", "effect"))
         hypothesis = self._hypothesis(term, type)
@@ -458,7 +486,13 @@ class MLMResults(SummarizedResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """Coefficients with t tests for each response, with the column names of R's broom."""
+        """Coefficients with t tests and 95 % intervals, with the column names of R's broom.
+
+        Returns
+        -------
+        DataFrame, one row for each response and column of the model
+            response, term, estimate, std_error, statistic (t), p_value, conf_low, conf_high.
+        """
         params = self.params
         level = 0.95
         m = self._model.n_model
@@ -477,7 +511,15 @@ class MLMResults(SummarizedResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row: observations, degrees of freedom, and log-likelihood, AIC and BIC for normal residuals."""
+        """One row: observations, degrees of freedom, and log-likelihood, AIC and BIC for normal residuals.
+
+        Returns
+        -------
+        DataFrame of one row
+            nobs, responses (their number), df_model (rank of the model without the constant), df_resid, llf,
+            aic and bic. The likelihood is at its maximum, with divisor nobs of the residual covariance, and
+            is missing if there are fewer residual degrees of freedom than responses.
+        """
         n = self.nobs
         p = len(self.responses)
         rank = self._model.estimates.rank
@@ -542,15 +584,20 @@ class MLMResults(SummarizedResults):
         return plot_term_ellipses(self, term, columns, size, level, type, ax, title)
 
     def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:
+        """Return the hypothesis that a term has no effect; None selects the only term."""
         test_type = check_test_type(type)
         return self._model.hypothesis(self._model.position(term), test_type)
 
     def _tests_table(self, hypothesis: Hypothesis) -> pd.DataFrame:
+        """Return the four tests; raise CollinearError for fewer residual df than responses."""
         self._model.require_error_df()
         return hypothesis_table(self._model.estimates, hypothesis)
 
     def _require_full_rank(self, requested: str) -> None:
-        """Raise NotSupportedError if a deficient term makes the coefficients unidentified."""
+        """Raise NotSupportedError if a term has fewer df than columns, so coefficients are not identified.
+
+        `requested` is the attribute or method for the message, such as ".params".
+        """
         deficient_term = self._model.deficient_term()
         if deficient_term is not None:
             raise NotSupportedError(
@@ -732,8 +779,8 @@ def manova(
         Wilks, Pillai, Hotelling-Lawley by two approximations, and Roy: statistic, F, df1, df2, p, and whether
         F is exact, approximate or an upper bound; with permutations also p_permutation. For all terms of a
         model the rows are by (term, test). With a distance, the table of `permanova`. With `method=` one row:
-        statistic, the name of its distribution (law), df1 and df2 of an F distribution, p, and the
-        assumptions.
+        statistic, distribution (its name), df1 and df2 of an F distribution, p, and assumes (text on the
+        assumptions).
 
     Raises
     ------
@@ -841,10 +888,13 @@ def _check_permutation_options(
 ) -> None:
     """Raise a DataError if arguments of `manova` cannot be combined with each other.
 
+    These are a distance and levels, a method and a distance or permutations, and the other options of
+    permutations without permutations or a distance.
+
     Parameters
     ----------
     permutations, method, distance, levels
-        Arguments of `manova`.
+        Arguments of `manova`; None if not passed.
     options : tuple
         The arguments `within`, `groups` and `seed`, which require permutations.
     """
@@ -882,7 +932,12 @@ def _single_factor_tests(
     Returns
     -------
     DataFrame
-        The four multivariate tests, or the single test of `method`.
+        The four multivariate tests by `lda`, or the single test of `method` by `mean_test`.
+
+    Raises
+    ------
+    CollinearError
+        The covariance matrix within classes is singular; the hint names alternatives for a test.
     """
     text = move_responses_right(formula)
     if method is not None:

@@ -34,8 +34,10 @@ TYPE_DESCRIPTIONS = {
     2: "after all terms that do not contain it",
     3: "after all others",
 }
+"""Ends of the sentence "each term is tested ..." by type of the sums of squares."""
 
 NO_INDEX_NAMES: Any = [None, None]
+"""Names of the two levels of an index that is printed without them."""
 
 TEST_FORMATS: dict[Any, Any] = {
     **{"df": "count", "F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"},
@@ -59,8 +61,10 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
     Returns
     -------
     Summary
-        Header, Pillai's trace of each term, all four multivariate tests, univariate tests of each response,
-        coefficients, and covariance matrix of the residuals.
+        Header ("header"), Pillai's trace of each term ("tests"), all four multivariate tests ("manova"),
+        univariate tests of each response ("anova"), coefficients ("params"), and covariance matrix of the
+        residuals ("cov_resid"). There are no multivariate tests if there are fewer residual degrees of
+        freedom than responses, and no coefficients if a term has fewer degrees of freedom than columns.
     """
     test_type = check_test_type(type)
     argument = "" if test_type == 2 else f"type={test_type}"
@@ -102,7 +106,7 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
 
 
 def model_header(model: Any) -> Pairs:
-    """Return the header of a TermModel: formula, observations, responses and degrees of freedom."""
+    """Return the header of a TermModel: its formula, numbers of observations and columns, residual df."""
     total_label = "Sum of weights" if model.design_rows.has_weights else "Observations"
     items: list[HeaderItem] = [
         HeaderItem(total_label, model.total, f"{model.total:.10g}"),
@@ -116,7 +120,7 @@ def model_header(model: Any) -> Pairs:
 
 
 def test_type_note(model: Any, test_type: int) -> str:
-    """Return a note on the type of the tests and on the first term with too few degrees of freedom."""
+    """Return sentences on the type of tests of a TermModel, and on the first term with too few df, if any."""
     note = f"Type {ROMAN_NUMERALS[test_type]}: each term {TYPE_DESCRIPTIONS[test_type]}."
     if test_type == 3:
         note += " Factors are coded by sum-to-zero contrasts."
@@ -134,16 +138,32 @@ STANDARDIZED_DESCRIPTIONS = {
     "standardized": "standard deviations of the residuals",
     "standardized_total": "total standard deviations",
 }
+"""Standard deviations that multiply the raw coefficients, by attribute of `TermCanonicalResults`."""
 
 STRUCTURE_DESCRIPTIONS = {
     "within": "pooled within-class correlations with the scores",
     "total": "total correlations with the scores (like R's candisc)",
     "between": "between-class correlations with the scores",
 }
+"""Correlations of `TermCanonicalResults.structure`, by its argument."""
 
 
 def canonical_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of the canonical variates of a term (a TermCanonicalResults)."""
+    """Return the summary of the canonical variates of a term.
+
+    Parameters
+    ----------
+    results : TermCanonicalResults
+    sections : sequence of str, optional
+        Keys of the tables to include, in order; by default all.
+
+    Returns
+    -------
+    Summary
+        "correlations", "dimensions" (tests), "raw", "standardized", "standardized_total", "structure_within",
+        "structure_total", "structure_between", and "centroids" if the term has cells. For a term without
+        effect only "correlations", an empty table with a note.
+    """
     title = f"Canonical discriminant analysis of {results.term}: {results._model.design_rows.design.formula}"
     if not len(results.eigenvalues):
         nothing = Section("Canonical correlations", pd.DataFrame(), note="The term has no effect.")
@@ -189,6 +209,7 @@ def _table_section(title: str, table: Callable[[], pd.DataFrame], source: str) -
     Returns
     -------
     callable
+        Its section has the same number of decimals in all columns.
     """
     return lambda: Section(title, table(), shared=True, source=source)
 
@@ -198,7 +219,9 @@ RADIUS_PROBABILITY = 0.68
 
 
 def ellipse_radius(df_resid: float) -> float:
-    """Radius sqrt(2 F) of the ellipses of R's heplots, F on 2 and the residual degrees of freedom.
+    """Return the radius sqrt(2 F) of the ellipses of R's heplots, a Mahalanobis distance.
+
+    F is the quantile at `RADIUS_PROBABILITY` of the F distribution on 2 and `df_resid` degrees of freedom.
 
     Examples
     --------
@@ -220,6 +243,8 @@ def plot_term_ellipses(
 ) -> Axes:
     """Plot the ellipses of terms and of the residuals in the plane of two responses.
 
+    Cell means are marked for terms of a single factor only.
+
     Parameters
     ----------
     results : MLMResults
@@ -236,11 +261,17 @@ def plot_term_ellipses(
     ax : Axes or None
         Axes to draw on; None for a new figure.
     title : str or None
-        Title; None for the default.
+        Title; None for the default, "" for no title.
 
     Returns
     -------
     Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    DataError
+        A term is unknown, or `columns` does not name two different responses.
     """
     names = _select_two_names(columns, list(results.responses), "columns", "responses")
     labels = list(results.terms) if terms is None else [terms] if isinstance(terms, str) else list(terms)
@@ -274,6 +305,8 @@ def plot_canonical_ellipses(
 ) -> Axes:
     """Plot the ellipses of a term and of the residuals in the plane of two canonical axes.
 
+    Centroids of the cells are marked, and arrows are the within-class structure correlations.
+
     Parameters
     ----------
     results : TermCanonicalResults
@@ -284,11 +317,17 @@ def plot_canonical_ellipses(
     ax : Axes or None
         Axes to draw on; None for a new figure.
     title : str or None
-        Title; None for the default.
+        Title; None for the default, "" for no title.
 
     Returns
     -------
     Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    DataError
+        The term has fewer than two canonical axes, or `axes` does not name two different ones.
     """
     names = list(results.eigenvalues.index)
     if len(names) < 2:
@@ -348,7 +387,20 @@ def _select_two_names(requested: Sequence[str] | None, names: list[str], option:
 
 
 def _cell_means(results: Any, position: int) -> pd.DataFrame:
-    """Return the means of the responses in the cells of a term, without empty cells, in original units."""
+    """Return the observed means of the responses in the cells of a term, in their original units.
+
+    Parameters
+    ----------
+    results : MLMResults
+    position : int
+        Position of the term.
+
+    Returns
+    -------
+    DataFrame, cells by responses
+        Labels of the cells are the levels as text, joined by ":". Empty cells are left out; there is no row
+        if the term has no cells (see `TermModel.cells`).
+    """
     model = results._model
     cells, _, means = model.cells(position)
     if cells is None:
@@ -379,7 +431,20 @@ MEAN_FORMATS: Any = {"mean": "general", "se": "general", "low": "general", "high
 
 
 def profile_summary(results: Any, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a ProfileResults: header, the three tests, all four statistics, and means."""
+    """Return the summary of a profile analysis.
+
+    Parameters
+    ----------
+    results : ProfileResults
+    sections : sequence of str, optional
+        Keys of the tables to include, in order; by default all.
+
+    Returns
+    -------
+    Summary
+        Header ("header"), Wilks' lambda of the three hypotheses ("tests"), all four statistics ("manova"),
+        and means with 95 % intervals ("means").
+    """
     test_type = results.type
     section_builders: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: model_header(results._model),
@@ -433,8 +498,9 @@ def repeated_summary(
     Returns
     -------
     Summary
-        Header, multivariate and univariate tests of each term, tests of sphericity, effect sizes, and the
-        within-subject design.
+        Header ("header"), Pillai's trace of each term ("tests"), univariate tests ("univariate"), Mauchly's
+        tests and estimates of epsilon ("sphericity"), partial and generalized eta squared ("effects"), and
+        the within-subject design ("within").
     """
     test_type = check_test_type(type)
     type_argument = [f"type={test_type}"] * (test_type != 2)
@@ -484,7 +550,10 @@ def repeated_summary(
 
 
 def _undefined_tests_note(tests: pd.DataFrame) -> str:
-    """Explain undefined tests in a table of multivariate tests; empty if all are defined."""
+    """Return a sentence, after a space, on the undefined tests in a table; empty if all are defined.
+
+    Tests of hypotheses without degrees of freedom do not count. `tests` has the columns F_is and df.
+    """
     if not ((tests["F_is"] == "not defined") & (tests["df"] > 0)).any():
         return ""
     return " Tests on more contrasts than residual degrees of freedom are not defined."
@@ -498,17 +567,18 @@ def plot_profiles(table: pd.DataFrame, term: str, level: float, ax: Axes | None,
     table : DataFrame by (cell, response)
         mean, se, low, high.
     term : str
-        Name of the term of the cells.
+        Name of the term of the cells, for legend and title.
     level : float
-        Level of the intervals.
+        Level of the intervals that `table` contains, for the title.
     ax : Axes or None
         Axes to draw on; None for a new figure.
     title : str or None
-        Title; None for the default.
+        Title; None for the default, "" for no title.
 
     Returns
     -------
     Axes
+        The axes drawn on.
     """
     default_title = f"Mean profiles of {term}, with {100 * level:.3g} % intervals of each mean"
     axes = draw_profiles(table, (term, default_title), ax)

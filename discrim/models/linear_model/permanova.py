@@ -55,11 +55,11 @@ SYMMETRY_TOLERANCE = 1e-9
 """Largest accepted asymmetry of a table of distances, relative to its largest distance."""
 
 CENTRE_NAMES = {"median": "spatial median", "centroid": "centroid"}
-"""Names of the centres of classes in notes and plots."""
+"""Names of the centres of classes in notes and plots, by the argument `centre`."""
 
 
 def _multiply_by_squared_unit(squares: Any, unit: float) -> Floats:
-    """Multiply sums of squares by the square of a unit; infinite on overflow, zero on underflow."""
+    """Multiply sums of squares by the square of a unit; overflow is infinite, underflow zero."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(squares) * unit * unit
 
@@ -73,7 +73,7 @@ class PermutationInputs:
     rows : ModelRows
         Rows of the linear model.
     space : RowSpace
-        Distances between the n rows, divided by a unit.
+        Distances between the n rows, divided by the unit that `_space_from_metric` returns.
     permutation_design : PermutationDesign
         Number and seed of the permutations, and the blocks and groups of rows.
     is_available : bool
@@ -120,14 +120,17 @@ class PermanovaResults(SummarizedResults):
     df_resid : int
         Residual degrees of freedom.
     table : DataFrame
-        df, SS, R2, F and p of each term, and the sums of squares of "residual" and "total".
+        df, SS, R2 (SS divided by the total SS), F and p of each term, and df, SS and R2 of "residual" and
+        "total". p is missing for a term that no permutation changes.
     permuted : DataFrame, permutations by terms
-        F of each term for each permutation.
+        F of each term for each permutation. Permutations are numbered from 1 and do not include the observed
+        order.
     exact : bool
         Whether each labelling other than the observed one was used once, because there are at most
         `permutations` of them.
     labellings : float
-        Number of distinct labellings: assignments of the rows to the cells of the model.
+        Number of distinct labellings (assignments of the rows to the cells of the model), including the
+        observed one.
     shuffled : str
         Description of the units that were permuted, such as "rows within 'block'".
     seed : int
@@ -152,15 +155,20 @@ class PermanovaResults(SummarizedResults):
         rows : ModelRows
             Rows of the linear model.
         space : RowSpace
-            Distances between the rows, divided by `unit`.
+            Distances between the rows, divided by `unit`; not all zero.
         unit : float
-            Unit of the distances.
+            Unit of the distances, by which the results are multiplied.
         distance : str
             Name of the metric, or "given".
         test_type : {1, 2, 3}
             Type of the sums of squares.
         permutation_design : PermutationDesign
             Number and seed of the permutations, and the blocks and groups of rows.
+
+        Raises
+        ------
+        DataError, NotSupportedError
+            See `ModelRows.directions` and `ModelRows.shuffle`.
         """
         self._inputs = PermutationInputs(rows, space, permutation_design)
         self._unit = unit
@@ -211,13 +219,16 @@ class PermanovaResults(SummarizedResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """The table with the column names of R's broom: term, df, sumsq, R2, statistic, p_value."""
+        """The table with the column names of R's broom: term, df, sumsq, R2, statistic, p_value.
+
+        The last two rows have the terms "residual" and "total".
+        """
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
         return self.table.rename(columns=names).rename_axis("term").reset_index()
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row: observations, residual degrees of freedom, R2 of the model, number of permutations."""
+        """One row: nobs, df_resid, R2 of the whole model, permutations (their number) and exact."""
         row = {
             "nobs": self.nobs,
             "df_resid": self.df_resid,
@@ -233,8 +244,8 @@ class PermanovaResults(SummarizedResults):
         Returns
         -------
         DataFrame, rows by PCo1, PCo2, ...
-            Axes of positive eigenvalues, in decreasing order. Distances that are not Euclidean also have
-            negative eigenvalues, whose axes are left out.
+            Axes of positive eigenvalues, in decreasing order, in the unit of the distances. Distances that
+            are not Euclidean also have negative eigenvalues, whose axes are left out.
 
         Raises
         ------
@@ -248,7 +259,10 @@ class PermanovaResults(SummarizedResults):
         return pd.DataFrame(axes, index=inputs.rows.index, columns=names)
 
     def notes(self) -> list[str]:
-        """Return sentences on the type of the tests, the permutations, and the meaning of the p-values."""
+        """Return sentences on the type of the tests, the permutations, and the meaning of the p-values.
+
+        Further ones name terms without p-values and explain negative sums of squares, if there are any.
+        """
         sampling = "All other labellings were used" if self.exact else "The permutations are random"
         approximate = ", and is approximate for one of several terms" if len(self.terms) > 1 else ""
         sentences = [
@@ -326,7 +340,14 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         DataError
-            The term is unknown or has no factor, or no class has three rows.
+            The term is unknown or has no factor, there is only one class, or no class has three rows.
+        NotSupportedError
+            The results were unpickled, and therefore have no rows.
+
+        Warns
+        -----
+        DiscrimWarning
+            Squared distances are negative (and set to zero), or a class has only one row.
 
         Notes
         -----
@@ -385,6 +406,13 @@ class PermanovaResults(SummarizedResults):
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        DataError
+            The term is unknown or has no factor ("coordinates"), or a permuted F is not finite.
+        NotSupportedError
+            The results were unpickled and have no rows ("coordinates").
         """
         check_word("kind", kind, ("permutations", "coordinates"))
         term_label = self._term_label(self.terms[0] if term is None else term)
@@ -395,6 +423,9 @@ class PermanovaResults(SummarizedResults):
     def _plot_coordinates(self, term: str, ax: Axes | None, title: str | None) -> Axes:
         """Plot the rows on the first two principal coordinates, with the centroids of the classes of a term.
 
+        Axis labels have the share of each axis in the total sum of squares, or in the positive eigenvalues if
+        these exceed the total.
+
         Parameters
         ----------
         term : str
@@ -402,7 +433,7 @@ class PermanovaResults(SummarizedResults):
         ax : Axes or None
             Axes to draw on; None for a new figure.
         title : str or None
-            Title; None for the default.
+            Title; None for the default, "" for no title.
 
         Returns
         -------
@@ -438,11 +469,16 @@ class PermanovaResults(SummarizedResults):
         ax : Axes or None
             Axes to draw on; None for a new figure.
         title : str or None
-            Title; None for the default.
+            Title; None for the default, "" for no title.
 
         Returns
         -------
         Axes
+
+        Raises
+        ------
+        DataError
+            A permuted F is not finite.
         """
         observed_f, p = (float(self.table[column].loc[term]) for column in ("F", "p"))
         permuted_f = self.permuted[term]
@@ -458,7 +494,10 @@ class PermanovaResults(SummarizedResults):
         return axes
 
     def _term_label(self, term: str | None) -> str:
-        """Return the label of a term, whose factors may be given in any order."""
+        """Return the label of a term, whose factors may be given in any order; None selects the only term.
+
+        Raises DataError for an unknown term.
+        """
         return str(self.terms[term_position(list(self.terms), term)])
 
     def _classes_of_term(self, term: str | None, caller: str) -> tuple[Codes, list[Any], str]:
@@ -476,9 +515,17 @@ class PermanovaResults(SummarizedResults):
         codes : (n,) int
             Position of the class of each row in `class_names`.
         class_names : list
-            Levels of a term of one factor; strings such as "Adelie:male" for a term of several factors.
+            Levels of a term of one factor; strings such as "Adelie:male" for a term of several factors. Only
+            classes with rows; covariates of the term are ignored.
         label : str
             Label of the term.
+
+        Raises
+        ------
+        DataError
+            The term is unknown, or has no categorical factor.
+        NotSupportedError
+            The results have no rows.
         """
         model = self._inputs.require(caller).rows.model
         position = model.position(term)
@@ -512,14 +559,15 @@ class Dispersion(SummarizedResults):
         Label of the term.
     centre : str
         Centre of the classes: "median" or "centroid".
-    distances : Series
-        Distance of each row from the centre of its class.
+    distances : Series by row
+        Distance of each row from the centre of its class, multiplied as `bias_adjust` requires.
     groups : DataFrame by class
-        Number of rows, and mean distance.
+        rows (their number) and distance (its mean).
     table : DataFrame
-        df, SS, F, p of the F distribution and p_permutation, between and within classes.
+        df, SS, F, p of the F distribution and p_permutation. The rows are the term, between classes, and
+        "residual", within classes, which has only df and SS.
     permuted : Series
-        F for each permutation.
+        F for each permutation, numbered from 1.
     """
 
     def __init__(
@@ -547,6 +595,11 @@ class Dispersion(SummarizedResults):
             Centre of a class.
         bias_adjust : bool
             Whether to multiply the distances by sqrt(n / (n - 1)), n being the number of rows of the class.
+
+        Warns
+        -----
+        DiscrimWarning
+            Squared distances are negative (and set to zero), or a class has only one row.
         """
         rows = results._inputs.rows
         permutation_design = results._inputs.permutation_design
@@ -588,7 +641,7 @@ class Dispersion(SummarizedResults):
     @property
     @with_display_formats()
     def groups(self) -> pd.DataFrame:
-        """Number of rows of each class, and their mean distance from the centre of the class."""
+        """Number of rows and mean distance from the centre, by class: columns rows and distance."""
         means = np.bincount(self._codes, self.distances) / self._counts
         return pd.DataFrame({"rows": self._counts, "distance": means}, index=self._classes)
 
@@ -613,9 +666,13 @@ class Dispersion(SummarizedResults):
 
     @with_display_formats()
     def pairs(self) -> pd.DataFrame:
-        """Pairs of classes: the difference of their mean distances, t, df, p and p_permutation.
+        """Tests of equal mean distances of each pair of classes; p-values are not adjusted for their number.
 
-        The p-values are not adjusted for the number of pairs.
+        Returns
+        -------
+        DataFrame by (a, b)
+            difference of the mean distances (a minus b), t with the variance pooled over the two classes, df,
+            p (two-sided) and p_permutation.
         """
         a, b = self._tests.pairs.T
         means = self.groups["distance"].to_numpy()
@@ -631,7 +688,7 @@ class Dispersion(SummarizedResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """The test with the column names of R's broom: term, df, sumsq, statistic, p_value, p_permutation."""
+        """The table with names of R's broom: term, df, sumsq, statistic (F), p_value, p_permutation."""
         names = {"SS": "sumsq", "F": "statistic", "p": "p_value"}
         return self.table.rename(columns=names).rename_axis("term").reset_index()
 
@@ -831,7 +888,7 @@ def permanova(
 
 
 def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float]:
-    """Compute the distances between rows; raise DataError if the metric is not defined for a row.
+    """Compute the distances between rows.
 
     Parameters
     ----------
@@ -847,6 +904,11 @@ def _space_from_metric(rows: ModelRows, metric: Metric) -> tuple[RowSpace, float
     unit : float
         A power of two above the largest absolute response, by which distances are divided to avoid overflow;
         1 for metrics that do not depend on the units of the responses.
+
+    Raises
+    ------
+    DataError
+        The metric is not defined for a row, or the distances do not fit into memory.
     """
     y = rows.y
     names = rows.model.responses
@@ -897,7 +959,7 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
     rows : ModelRows
         Rows of the model, n of the N rows of the table.
     distance : DataFrame or array-like
-        The argument of the user. The labels of a DataFrame must be the labels of the table.
+        The argument of the user. Index and columns of a DataFrame must equal the index of the table.
     values : (N, N) float
         The values of `distance`.
 
@@ -905,6 +967,12 @@ def _space_from_table(rows: ModelRows, distance: Any, values: Floats) -> RowSpac
     -------
     RowSpace
         Distances between the n rows.
+
+    Raises
+    ------
+    DataError
+        Labels or size differ from the table, a distance between the n rows is missing, infinite, negative or
+        asymmetric, or they do not fit into memory. Distances of other rows are not checked.
     """
     table = rows.table
     positions = rows.positions

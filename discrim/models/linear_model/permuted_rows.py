@@ -47,11 +47,12 @@ class ModelRows:
     Attributes
     ----------
     model : TermModel
-        The model, without responses. Its estimates contain the design matrix x (n, m), the constant first.
+        The model, without responses. `model.estimates.x` is the full design matrix (n, m) and not a
+        triangular factor; its columns are shifted and scaled, the constant first.
     y : (n, p) float
-        Responses.
+        Responses in their original units; p is 0 for a model of given distances.
     positions : (n,) int
-        Positions of the rows in the table.
+        Positions of the rows in the table, repeated by weight.
     """
 
     model: TermModel
@@ -74,12 +75,12 @@ class ModelRows:
         return self.table.label(int(self.positions[row]))
 
     def directions(self, test_type: TestType) -> Directions:
-        """Return orthonormal directions that span the sums of squares of the terms.
+        """Return the orthonormal directions of the terms, adjusted for other terms as the type requires.
 
         Raises
         ------
         NotSupportedError
-            Type III, and some cells have no rows.
+            A term has fewer degrees of freedom than columns, and the type is III.
         DataError
             There are no residual degrees of freedom.
         """
@@ -108,6 +109,13 @@ class ModelRows:
         Returns
         -------
         (n,) int or None
+            Codes from 0, without gaps.
+
+        Raises
+        ------
+        DataError
+            The column is unknown, the array does not have one value for each row of the table, or the value
+            of a row of the model is missing.
         """
         if vector is None:
             return None
@@ -122,13 +130,13 @@ class ModelRows:
         Parameters
         ----------
         cells : (n,) int
-            Code of the distinct row of the design matrix of each row.
+            Code of each row; rows with the same code have the same row of the design matrix.
         permutation_design : PermutationDesign
             Blocks and groups of the permutations.
 
         Returns
         -------
-        row_shuffle : RowShuffle
+        row_shuffle : DesignPermutation
         description : str
             Such as "whole groups of 'plot' within 'site'".
 
@@ -164,7 +172,7 @@ class ModelRows:
         return row_shuffle, unit_label if within is None else f"{unit_label} within {quoted_name(within)}"
 
     def unchanged_terms(self, shuffle: DesignPermutation) -> Mask:
-        """Return a mask (t,) of the terms whose columns no permutation changes."""
+        """Return a mask (t,) of the t terms whose columns no permutation changes; they have no p-value."""
         return shuffle.invariant_term_mask(self.model.estimates.x, self.model.estimates.groups)
 
     def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
@@ -204,6 +212,14 @@ def read_rows_to_permute(
     Returns
     -------
     ModelRows
+
+    Raises
+    ------
+    DataError
+        There is no response although `responses` is true, there are fewer than two complete rows, or a value
+        is missing and `na_action="raise"`.
+    NotSupportedError
+        The table is read in chunks or too large, or a weight is not a whole number.
     """
     reason = "Permutations exchange rows in memory, and"
     design_rows, terms = model_rows(
@@ -268,7 +284,7 @@ class PermutationDesign:
     Attributes
     ----------
     permutations : int
-        Largest number of permutations.
+        Number of random permutations; each other labelling is used once if there are at most this many.
     seed : int
         Seed of the permutations.
     within : column name, (n,) array or None
@@ -284,7 +300,10 @@ class PermutationDesign:
 
     @classmethod
     def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> PermutationDesign:
-        """Validate the arguments of a verb; a seed of None is replaced by a random one."""
+        """Validate number and seed of the permutations; a seed of None is replaced by a random one.
+
+        `within` and `groups` are validated when the rows are read. Raises DataError.
+        """
         check_integer("permutations", permutations, 1, MAX_PERMUTATIONS, also=", such as 999")
         if not (seed is None or (reading.is_integer(seed) and seed >= 0)):
             raise DataError(
@@ -295,7 +314,7 @@ class PermutationDesign:
 
 
 STATISTIC_OF_ROW = {label: name for name, label in STATISTICS.items()} | {MCKEON: "hotelling-lawley"}
-"""Names of the statistics, by the row labels of the table of `manova`."""
+"""Names of the statistics, by the row labels of the table of `manova`; two rows have "hotelling-lawley"."""
 
 
 def insert_permutation_pvalues(
@@ -305,12 +324,15 @@ def insert_permutation_pvalues(
     permutation_design: PermutationDesign,
     term: str | None,
 ) -> pd.DataFrame:
-    """Insert the column `p_permutation`, permutation p-values, into a table of multivariate tests.
+    """Insert the column `p_permutation`, permutation p-values, after the column p of a table of tests.
+
+    Constant responses are left out of the statistics.
 
     Parameters
     ----------
     table : DataFrame
-        The four statistics of one term, or by (term, statistic) of all terms. It is changed in place.
+        Rows of the four statistics (labelled as by `discrim.manova`) for one term, or by (term, statistic)
+        for all terms. It is changed in place.
     rows : ModelRows
         Rows that are permuted.
     test_type : {1, 2, 3}
@@ -322,7 +344,12 @@ def insert_permutation_pvalues(
     Returns
     -------
     DataFrame
-        The table.
+        `table`. The p-values of a term that no permutation changes are missing.
+
+    Raises
+    ------
+    DataError, NotSupportedError
+        See `ModelRows.directions` and `ModelRows.shuffle`.
     """
     directions = rows.directions(test_type)
     row_shuffle, _ = rows.shuffle(directions.cells, permutation_design)

@@ -52,15 +52,15 @@ class Stratum:
     Attributes
     ----------
     label : str
-        Label of the within-subject term; empty for the mean of all responses.
+        Label of the within-subject term; empty for the mean of all responses, and in a profile analysis.
     model : TermModel
         Linear model of the p responses.
     contrasts : (p, d) float
-        Coefficients of the d contrasts.
+        Coefficients of the d contrasts, in columns.
     estimates : LeastSquares
-        Estimates of the linear model of the contrasts.
+        Estimates of the linear model of the contrasts of the shifted responses, divided by `common_unit`.
     origin : (d,) float
-        Values of the contrasts at the origin of the shifted responses.
+        Values of the contrasts at the origin of the shifted responses, divided by `common_unit`.
     """
 
     label: str
@@ -71,12 +71,12 @@ class Stratum:
 
     @classmethod
     def from_contrasts(cls, label: str, model: TermModel, contrasts: Floats) -> Stratum:
-        """Fit the linear model of contrasts of the responses, in the unit of `common_unit`.
+        """Fit the linear model of contrasts of the responses, divided by `common_unit`.
 
         Parameters
         ----------
         label : str
-            Label of the within-subject term; empty for the mean of all responses.
+            Label of the within-subject term; empty if there is none.
         model : TermModel
         contrasts : (p, d) float
 
@@ -87,7 +87,8 @@ class Stratum:
         Raises
         ------
         CollinearError
-            The contrasts have a singular residual covariance matrix.
+            The contrasts have a singular residual covariance matrix. It is not checked if there are fewer
+            residual degrees of freedom than contrasts.
         """
         weights = contrasts * (model.unit / common_unit(model))[:, None]
         origin = model.origin[model.n_model - 1 :] / common_unit(model) @ contrasts
@@ -101,7 +102,23 @@ class Stratum:
         return cls(label, model, contrasts, estimates, origin)
 
     def hypothesis(self, term: int | None, test_type: TestType) -> Hypothesis:
-        """Return the hypothesis that a between-subject term, or the constant (None), has no effect."""
+        """Return the hypothesis that a term has no effect on the contrasts.
+
+        Parameters
+        ----------
+        term : int or None
+            Position of the between-subject term; None for the constant (see `TermModel.constant_hypothesis`).
+        test_type : {1, 2, 3}
+
+        Returns
+        -------
+        Hypothesis
+
+        Raises
+        ------
+        NotSupportedError
+            The type is III, and a term has fewer degrees of freedom than columns.
+        """
         if term is None:
             return self.model.constant_hypothesis(self.estimates, self.origin, test_type)
         if test_type == 3:
@@ -109,14 +126,17 @@ class Stratum:
         return self.estimates.term_hypothesis(term, test_type)
 
     def term_hypotheses(self, test_type: TestType) -> Iterator[tuple[str, Hypothesis]]:
-        """Yield label and hypothesis of the constant and of each between-subject term."""
+        """Yield label and hypothesis of the constant and of each between-subject term.
+
+        Labels are "w" and "a:w" for the stratum "w" and the term "a", and "constant" and "a" without a label.
+        """
         yield self.label or "constant", self.hypothesis(None, test_type)
         for j, label in enumerate(self.model.labels):
             yield f"{label}:{self.label}" if self.label else label, self.hypothesis(j, test_type)
 
 
 def common_unit(model: TermModel) -> float:
-    """Return the largest unit of the responses, which is the unit of their contrasts."""
+    """Return the largest of the powers of two in `TermModel.unit`, by which contrasts are divided."""
     return float(model.unit.max())
 
 
@@ -126,7 +146,10 @@ class _CellMeansResults(SummarizedResults):
     _model: TermModel
 
     def _position_with_cells(self, term: str | None) -> int:
-        """Return the position of a term; None selects the term with most factors that has cells."""
+        """Return the position of a term; None selects the only term, or the one with most factors and cells.
+
+        Raises DataError for an unknown term, or if no term has cells.
+        """
         model = self._model
         if term is not None or len(model.terms) == 1:
             return model.position(term)
@@ -151,12 +174,13 @@ class _CellMeansResults(SummarizedResults):
         Returns
         -------
         DataFrame by (cell, response)
-            mean, se, low, high; without empty cells.
+            mean (as observed), se, low, high, in the units of the responses; without empty cells. se is the
+            residual standard deviation divided by the square root of the size of the cell; limits are by t.
 
         Raises
         ------
         DataError
-            The term has no cells in the model.
+            The level is invalid, or the term has no cells (see `TermModel.cells`).
         """
         check_level(level)
         model = self._model
@@ -212,6 +236,13 @@ class ProfileResults(_CellMeansResults):
             Position of the term whose levels are compared.
         test_type : {1, 2, 3}
             Type of the sums of squares.
+
+        Raises
+        ------
+        DataError
+            There is only one response.
+        CollinearError, NotSupportedError
+            See `Stratum.from_contrasts` and `Stratum.hypothesis`.
         """
         p = len(model.responses)
         if p < 2:
@@ -250,7 +281,8 @@ class ProfileResults(_CellMeansResults):
         Returns
         -------
         DataFrame by hypothesis
-            For parallelism, level and flatness: df, statistic, F, df1, df2, p, F_is, and partial eta squared.
+            For parallelism, level and flatness: df, statistic, F, df1, df2, p, F_is ("exact", "approximate",
+            "upper bound" or "not defined"), and eta2, partial eta squared.
         """
         check_word("test", test, Statistic)
         rows = {name: hypothesis_row(*pair, test) for name, pair in self._hypotheses.items()}
@@ -293,6 +325,12 @@ class ProfileResults(_CellMeansResults):
         ----------
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
             The multivariate statistic.
+
+        Returns
+        -------
+        DataFrame
+            term (the hypothesis), df, the statistic under its name ("hotelling_lawley"), statistic (F),
+            num_df, den_df, p_value.
         """
         table = self.tests(test).reset_index()
         names = {"hypothesis": "term", "statistic": test.replace("-", "_"), "F": "statistic"}
@@ -336,10 +374,10 @@ class RepeatedResults(_CellMeansResults):
     Attributes
     ----------
     formula : str
-    within : DataFrame by response
+    within : DataFrame, responses by within-subject factors
         Within-subject design.
     terms : Index
-        Within-subject terms.
+        Within-subject terms, without their interactions with between-subject terms.
     responses : Index
     nobs : float
         Number of observations (subjects), or the sum of their weights.
@@ -360,6 +398,15 @@ class RepeatedResults(_CellMeansResults):
             Within-subject design.
         design : str or None
             Within-subject terms as a formula; None for all factors and interactions.
+
+        Raises
+        ------
+        DataError
+            The design is invalid, or a factor has the name of a between-subject factor or "constant".
+        FormulaError
+            `design` cannot be read.
+        CollinearError
+            The contrasts of a term have a singular residual covariance matrix.
         """
         self._model = model
         self.formula: str = model.design_rows.design.formula
@@ -380,7 +427,10 @@ class RepeatedResults(_CellMeansResults):
         self._strata = [Stratum.from_contrasts(label, model, basis) for label, basis in contrasts.items()]
 
     def _term_hypotheses(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
-        """Yield label, stratum and hypothesis of each between- or within-subject term and interaction."""
+        """Yield label, stratum and hypothesis of each between- or within-subject term and interaction.
+
+        The first label is "constant", the test that the mean of all responses is zero.
+        """
         test_type = check_test_type(type)
         for stratum in self._strata:
             for label, hypothesis in stratum.term_hypotheses(test_type):
@@ -402,7 +452,9 @@ class RepeatedResults(_CellMeansResults):
         Returns
         -------
         DataFrame by term
-            df, statistic, F, df1, df2, p, F_is, and partial eta squared by this statistic.
+            df, statistic, F, df1, df2, p, F_is ("exact", "approximate", "upper bound" or "not defined"), and
+            eta2, partial eta squared by this statistic. The term "constant" tests that the mean of all
+            responses is zero.
         """
         check_word("test", test, Statistic)
         rows = {
@@ -448,8 +500,9 @@ class RepeatedResults(_CellMeansResults):
         -------
         DataFrame by term
             SS, df1, SS_error, df2, F, p (which assumes sphericity), p_GG and p_HF (with degrees of freedom
-            multiplied by GG and HF, the estimates of epsilon), GG, HF, and partial and generalized eta
-            squared. HF may exceed 1; p_HF then uses 1.
+            multiplied by GG and HF, the estimates of epsilon), GG, HF, eta2 (partial, SS / (SS + SS_error))
+            and eta2_generalized, which has the error sums of squares of all strata in the denominator. HF may
+            exceed 1; p_HF then uses 1.
         """
         check_word("huynh_feldt", huynh_feldt, HuynhFeldt)
         unit = common_unit(self._model)
@@ -522,7 +575,13 @@ class RepeatedResults(_CellMeansResults):
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
-            The estimate of eps; see `univariate`.
+            Estimate of epsilon; see `univariate`.
+
+        Returns
+        -------
+        DataFrame
+            The columns of `univariate`: term, sumsq, num_df, sumsq_error, den_df, statistic (F), p_value,
+            p_value_gg, p_value_hf; the others keep their names.
         """
         names = {"SS": "sumsq", "df1": "num_df", "SS_error": "sumsq_error", "df2": "den_df"}
         names |= {"F": "statistic", "p": "p_value", "p_GG": "p_value_gg", "p_HF": "p_value_hf"}
@@ -540,7 +599,7 @@ class RepeatedResults(_CellMeansResults):
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
         huynh_feldt : {"lecoutre", "1976"}
-            The estimate of eps; see `univariate`.
+            Estimate of epsilon; see `univariate`.
         """
         return repeated_summary(self, sections, type, huynh_feldt)
 
@@ -574,7 +633,25 @@ class RepeatedResults(_CellMeansResults):
 
 
 def _within_table(within: Any, responses: pd.Index) -> Table:
-    """Return the validated within-subject design as a table with a row for each response, in their order."""
+    """Return the within-subject design as a table with a row for each response, in their order.
+
+    Parameters
+    ----------
+    within : table
+        The argument of the user. Rows are matched by name if the index contains all responses; an index
+        without any response is ignored.
+    responses : Index
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        It is not a table, has no columns or another number of rows, or its index contains only some
+        responses.
+    """
     try:
         table = Table(within)
     except DataError:
@@ -614,7 +691,7 @@ def _within_table(within: Any, responses: pd.Index) -> Table:
 
 
 def _within_contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> dict[str, Floats]:
-    """Return the contrasts of the mean and of each within-subject term.
+    """Return orthonormal contrasts of the mean and of each within-subject term.
 
     Parameters
     ----------
@@ -628,7 +705,16 @@ def _within_contrasts(table: Table, frame: pd.DataFrame, design: str | None) -> 
     Returns
     -------
     dict of str to (p, d) float
-        Contrasts by label of the term. The mean of all responses comes first and has the label "".
+        Contrasts by label of the term such as "phase:hour", in columns of unit length. The mean of all
+        responses comes first and has the label "".
+
+    Raises
+    ------
+    DataError
+        A factor has a missing value or only one level, a term has combinations of levels without a response,
+        contrasts of two terms are not orthogonal, or there are too few responses for all interactions.
+    FormulaError
+        `design` cannot be read.
     """
     p = len(frame)
     levels = 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 EMPTY_CELL_SHARE = 1e-9
-"""Largest weight of an empty cell as a proportion of the total weight, which is due to rounding errors."""
+"""Proportion of the total weight up to which the computed weight of a cell is a rounding error."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class TermModel:
     design_rows : DesignRows
         Rows of the m - 1 columns of the model without the constant, followed by the p responses.
     terms : tuple of ModelTerm
-        Terms of the model, without the constant.
+        Terms of the model, without the constant. The positions of their columns do not count the constant.
     estimates : LeastSquares
         Estimates for the shifted and scaled columns and responses.
     unit : (p,) float
@@ -53,11 +53,12 @@ class TermModel:
     model_unit : (m - 1,) float
         Powers of two by which the columns of the model are divided.
     origin : (m - 1 + p,) float
-        Values subtracted from the columns of the model and from the responses.
+        Values subtracted from the columns of the model and from the responses before the division; zero for
+        columns that must not be shifted (see `columns_to_shift`).
     total : float
         Number of rows, or sum of weights.
     has_rows : bool
-        False for an unpickled model.
+        False for an unpickled model, whose `design_rows` has no rows.
     """
 
     design_rows: DesignRows
@@ -97,17 +98,20 @@ class TermModel:
         return pd.Index(self.design_rows.terms[self.n_model - 1 :])
 
     def position(self, term: Any) -> int:
-        """Return the position of a term, with its factors in any order; None selects the only term."""
+        """Return the position of a term; see `term_position`."""
         return term_position(self.labels, term)
 
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
-        """Return the hypothesis that the term at position `term` has no effect, of type I, II or III."""
+        """Return the hypothesis that the term at position `term` has no effect, of type I, II or III.
+
+        Raises NotSupportedError for type III if some term has fewer degrees of freedom than columns.
+        """
         if test_type == 3:
             self.raise_if_deficient_terms()
         return self.estimates.term_hypothesis(term, test_type)
 
     def raise_if_deficient_terms(self) -> None:
-        """Raise NotSupportedError if some term has too few degrees of freedom for type III tests."""
+        """Raise NotSupportedError if a term has fewer df than columns, so type III depends on coding."""
         deficient_term = self.deficient_term()
         if deficient_term is not None:
             raise NotSupportedError(
@@ -118,7 +122,17 @@ class TermModel:
             )
 
     def to_scaled_columns(self, combinations: Floats) -> Floats:
-        """Convert combinations of coefficients (q, m) to combinations for the shifted and scaled columns."""
+        """Convert combinations of coefficients to combinations for the shifted and scaled columns.
+
+        Parameters
+        ----------
+        combinations : (q, m) float
+            Rows of weights of the m coefficients in the units of the data, the constant first.
+
+        Returns
+        -------
+        (q, m) float
+        """
         shifted = combinations.copy()
         shifted[:, 1:] -= np.outer(combinations[:, 0], self.origin[: self.n_model - 1])
         shifted[:, 1:] /= self.model_unit
@@ -135,12 +149,18 @@ class TermModel:
         estimates : LeastSquares
             Estimates of this model for the d combinations.
         origin : (d,) float
-            Values of the combinations at the origin of the responses, which are added to the means.
+            Values of the combinations at the origin of the responses, in the units of `estimates`. They are
+            added to the means.
         test_type : {1, 2, 3}
 
         Returns
         -------
         Hypothesis
+
+        Raises
+        ------
+        NotSupportedError
+            The type is III, and a term has fewer degrees of freedom than columns.
         """
         if test_type != 3:
             return estimates.constant_hypothesis(origin)
@@ -159,7 +179,10 @@ class TermModel:
         return next((j for j, (basis, group) in enumerate(ranks) if basis.shape[1] < len(group)), None)
 
     def describe_deficiency(self, term: int) -> str:
-        """Describe why a term lacks degrees of freedom (empty cells or collinear columns), for messages."""
+        """Describe why the term at position `term` lacks degrees of freedom, as a clause without a period.
+
+        It names the first three empty cells, or else says that the columns are collinear.
+        """
         label = self.labels[term]
         empty = self.empty_cells(term)
         if not empty:
@@ -175,7 +198,7 @@ class TermModel:
         return f"The term {label!r} has no row for {', for '.join(texts[:3])}{more}"
 
     def warn_of_deficiency(self, term: int) -> None:
-        """Warn that a term has empty cells or collinear columns."""
+        """Issue a CollinearWarning that a term has empty cells or collinear columns."""
         warn_user(
             f"{self.describe_deficiency(term)}: it has fewer degrees of freedom than columns. Tests of "
             "types I and II refer to the estimable part.",
@@ -183,14 +206,17 @@ class TermModel:
         )
 
     def factor_label(self, code: str) -> str:
-        """Return the label of a factor in the formula."""
+        """Return the label of the term that consists of the factor `code` alone; `code` if there is none."""
         for term in self.terms:
             if term.factors == {code}:
                 return term.label
         return code
 
     def empty_cells(self, term: int) -> list[tuple[Any, ...]]:
-        """Return the combinations of levels of a term's factors that have no rows."""
+        """Return the combinations of levels of a term's categorical factors that have no rows.
+
+        The list is empty for a term without cells (see `cells`).
+        """
         cells, counts, _ = self.cells(term)
         if cells is None:
             return []
@@ -199,7 +225,7 @@ class TermModel:
         ]
 
     def cells(self, term: int) -> tuple[Cells | None, Floats, Floats]:
-        """Compute the weights and mean responses of the cells of a term.
+        """Compute the weights and observed mean responses of the cells of a term, without a pass over rows.
 
         Parameters
         ----------
@@ -209,10 +235,11 @@ class TermModel:
         Returns
         -------
         cells : Cells or None
-            The c combinations of levels of the factors. None if the term has no factor, or if the indicators
-            of the cells are not linear combinations of the columns of the model.
+            The c combinations of levels of the categorical factors; covariates of the term are ignored. None
+            if it has no categorical factor, or if the indicators of the cells are not linear combinations of
+            the columns of the model (as for `a:b` without `a` and `b`). Then c is 0.
         counts : (c,) float
-            Number of rows, or sum of weights, of each cell.
+            Number of rows, or sum of weights, of each cell, up to rounding.
         means : (c, p) float
             Means of the shifted and scaled responses; missing for empty cells.
         """
@@ -249,11 +276,11 @@ class TermModel:
 
     @property
     def has_error_df(self) -> bool:
-        """Whether there are enough residual degrees of freedom for multivariate tests."""
+        """Whether there are at least as many residual degrees of freedom as responses."""
         return self.estimates.df >= len(self.unit)
 
     def require_error_df(self) -> None:
-        """Raise CollinearError if there are too few residual degrees of freedom for multivariate tests."""
+        """Raise CollinearError if there are fewer residual degrees of freedom than responses."""
         if self.has_error_df:
             return
         alternatives = " anova() tests each response separately; repeated() tests repeated measurements."
@@ -265,7 +292,11 @@ class TermModel:
         )
 
     def raise_if_dependent_residuals(self) -> None:
-        """Raise CollinearError if the residuals of a response are zero or a linear combination of others."""
+        """Raise CollinearError if the residuals of a response are zero or a linear combination of others.
+
+        It is also raised if no residual degrees of freedom remain. If some remain, but fewer than responses,
+        nothing is checked; multivariate methods call `require_error_df`.
+        """
         names = list(self.responses)
         if self.estimates.df <= 0:
             self.require_error_df()
@@ -300,6 +331,11 @@ def term_position(labels: Sequence[str], term: Any) -> int:
     Returns
     -------
     int
+
+    Raises
+    ------
+    DataError
+        The term is unknown, or it is None and there are several terms.
     """
     if term is None and len(labels) == 1:
         return 0
@@ -320,7 +356,8 @@ def term_position(labels: Sequence[str], term: Any) -> int:
 def columns_to_shift(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
     """Return a mask of the columns whose origin does not affect the tests.
 
-    These are the responses, and covariates without interactions. The other columns must not be shifted.
+    These are the responses, and terms of covariates that share no factor with another term. The other columns
+    must not be shifted.
 
     Parameters
     ----------
@@ -331,6 +368,7 @@ def columns_to_shift(terms: Sequence[ModelTerm], n_columns: int) -> Mask:
     Returns
     -------
     (n_columns,) bool
+        True for columns that may be shifted.
     """
     shifted = np.ones(n_columns, dtype=bool)
     for term in terms:
@@ -346,13 +384,14 @@ def scale_by_powers_of_two(rows: Floats) -> tuple[Floats, Floats]:
     Parameters
     ----------
     rows : (n, c) float
+        The first column, of the constant, is not scaled.
 
     Returns
     -------
     (n, c) float
-        Scaled columns.
+        Scaled columns, with values below one in size.
     (c,) float
-        The powers of two.
+        The powers of two; 1 for the first column and for columns of zeros.
     """
     max_absolute = np.abs(rows).max(axis=0, initial=0.0)
     unit = np.ldexp(1.0, np.where(max_absolute > 0, np.frexp(max_absolute)[1], 0))
@@ -361,14 +400,15 @@ def scale_by_powers_of_two(rows: Floats) -> tuple[Floats, Floats]:
 
 
 MIN_ROOT_RATIO = 1e-14
-"""Roots below this proportion of the largest root are rounding errors."""
+"""Eigenvalues below this proportion of the largest one are rounding errors."""
 
 
 class TermCanonicalResults(SummarizedResults):
     """Canonical variates of one term of a linear model: combinations of responses that separate its levels.
 
     H is the hypothesis matrix of the term and E the residual cross-product matrix. For a model with one
-    factor the tables agree with `canonical()` of a linear discriminant analysis.
+    factor the tables agree with `canonical()` of a linear discriminant analysis. There are as many axes as
+    nonzero eigenvalues of E^-1 H, none for a term without effect.
 
     Attributes
     ----------
@@ -381,19 +421,20 @@ class TermCanonicalResults(SummarizedResults):
         Proportion of each eigenvalue in their sum, and cumulative proportions.
     correlations : Series by LD1, LD2, ...
         Canonical correlations, sqrt(eigenvalue/(1 + eigenvalue)).
-    dimension_tests : DataFrame
-        For each axis, the test that this and all later eigenvalues are zero.
+    dimension_tests : DataFrame by LD1, LD2, ...
+        Tests that this and all later eigenvalues are zero: wilks, F, df1, df2, p (Rao's F), chi2, df, p_chi2
+        (Bartlett).
     raw : DataFrame, responses by LD1, LD2, ...
-        Coefficients of scores whose residuals have unit variance. The largest standardized coefficient of
-        each axis is positive.
+        Coefficients of scores whose residuals have unit variance. The standardized coefficient of each axis
+        that is largest in size is positive.
     constant : Series by LD1, LD2, ...
         Constant of the scores, which gives them mean zero over the rows.
     standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
         Raw coefficients multiplied by the standard deviations of the residuals, or by total standard
         deviations.
     centroids : DataFrame, cells of the term by LD1, LD2, ...
-        Mean scores by level, or combination of levels; empty for a term without factors. They are observed
-        means, not adjusted for other terms, like in R's candisc.
+        Mean scores by level, or combination of levels ("a:b"); empty for a term without cells. They are
+        observed means, not adjusted for other terms, like in R's candisc; missing for a cell without rows.
     """
 
     _FIRST_SECTIONS = ("correlations", "dimensions", "raw", "centroids")
@@ -471,13 +512,16 @@ class TermCanonicalResults(SummarizedResults):
 
     @property
     def standardized_total(self) -> pd.DataFrame:
-        """Coefficients for responses standardized by their total standard deviations (divisor N - 1)."""
+        """Coefficients for responses standardized by their total standard deviations (divisor N - 1).
+
+        Raises DataError if the sum of the weights is at most one.
+        """
         squares = (self._centred_root() ** 2).sum(axis=0)
         return self._by_response(self._raw * np.sqrt(squares / (self._model.total - 1))[:, None])
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Mean scores by level of the term."""
+        """Observed mean scores by level of the term."""
         cells, _, means = self._model.cells(self._position)
         if cells is None:
             return pd.DataFrame(np.zeros((0, len(self._names))), columns=self._names)
@@ -498,6 +542,7 @@ class TermCanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame, responses by LD1, LD2, ...
+            Missing for a response without variation of that kind.
         """
         check_word("kind", kind, Structure)
         rows = {
@@ -587,7 +632,10 @@ class TermCanonicalResults(SummarizedResults):
         return plot_canonical_ellipses(self, axes, level, ax, title)
 
     def _centred_root(self) -> Floats:
-        """Return a square root (r, p) of the total cross-product matrix of the centred, scaled responses."""
+        """Return a square root A (r, p) of the total cross-product matrix A'A of centred, scaled responses.
+
+        Raises DataError if the sum of the weights is at most one.
+        """
         if self._model.total <= 1:
             raise DataError(
                 "The sum of the weights is at most 1, so variances are not defined.",
