@@ -48,10 +48,13 @@ MAX_CORRELATION = 1.0 - 1e-12
 
 
 class Engine(Protocol):
-    """A regression with several responses, as required by `fda`."""
+    """A regression with several responses, as required by `fda`.
+
+    Rows have the p columns of the formula; there are K - 1 responses for K classes.
+    """
 
     def fit(self, rows: Any, scores: Any, /) -> Any:
-        """Fit the regression to rows (n, p) and scores (n, K - 1), or (n,) for two classes."""
+        """Fit the regression in place to rows (n, p) and scores (n, K - 1), or (n,) for two classes."""
 
     def predict(self, rows: Any, /) -> Any:
         """Return fitted scores (m, K - 1), or (m,), of rows (m, p)."""
@@ -71,30 +74,31 @@ def _fit_by_regression(
     Parameters
     ----------
     engine : object
-        The regression.
+        The regression of the user, which is not changed.
     design_rows : DesignRows
-        The rows; weights have to be whole numbers.
+        The rows; weights have to be whole numbers, and rows are repeated by them.
     moments : ClassMoments
         Diagonal class moments of the rows.
     prior : (K,) float64
         Prior probabilities of the classes.
     ncomp : int or None
-        Largest number of axes.
+        Largest number of axes; None for all with a positive squared correlation.
     estimated_prior : bool
         Whether the prior was estimated by the class proportions.
 
     Returns
     -------
     fit : FlexibleFit
+        It calls the fitted copy for the variates of new rows.
     engine : object
         The fitted copy.
 
     Raises
     ------
     DataError
-        The engine fails, or predicts the scores without error or not at all.
+        The engine cannot be copied, fails, or predicts the scores without error or not at all.
     NotSupportedError
-        A weight is not a whole number.
+        A weight is not a whole number, or the rows do not fit into memory.
     """
     copy = _copy_engine(engine)
     width = moments.n_classes - 1
@@ -146,13 +150,13 @@ def _fit_engine(copy: Any, x: Floats, scores: Floats, engine: Any, width: int) -
     copy : object
         The copy to fit.
     x : (n, p) float64
-        The rows.
+        The rows, repeated by weight.
     scores : (n, K - 1) or (n,) float64
-        Scores of the classes of the rows.
+        Starting scores of the classes of the rows.
     engine : object
         The user's engine, for the message.
     width : int
-        Number of responses, for the message.
+        Number K - 1 of responses, for the message.
     """
     try:
         copy.fit(x, scores)
@@ -194,21 +198,24 @@ def _copy_engine(engine: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _FittedEngine:
-    """Predictions of a fitted engine, checked to be finite arrays (m, width).
+    """Predictions of a fitted engine as finite arrays (m, width); an array (m,) is reshaped if width is 1.
 
     Attributes
     ----------
     engine : object
         The fitted engine.
     width : int
-        Number of responses.
+        Number K - 1 of responses.
     """
 
     engine: Any
     width: int
 
     def __call__(self, x: Floats) -> Floats:
-        """Return the fitted scores (m, width) of rows x (m, p); raise DataError if the engine fails."""
+        """Return the fitted scores (m, width) of rows x (m, p).
+
+        Raises DataError if the engine fails, or returns another shape or values that are not finite.
+        """
         name = one_line_repr(self.engine)
         shape = (len(x), self.width)
         try:
@@ -335,7 +342,10 @@ def _raise_not_defined(problem: str) -> NoReturn:
 
 
 class VariateResults(ClassMeans, ClassifierResults):
-    """Base class of results of fits by optimal scoring: class scores, centroids and variates."""
+    """Base class of results of fits by optimal scoring: class scores, centroids and variates.
+
+    Axes LD1, LD2, ... are the retained ones.
+    """
 
     _fit: FittedModel[Any]
 
@@ -345,14 +355,14 @@ class VariateResults(ClassMeans, ClassifierResults):
 
     @property
     def scores(self) -> pd.DataFrame:
-        """Optimal scores of the classes: mean zero and mean square one over the rows."""
+        """Optimal scores, classes by LD1, LD2, ..., with mean zero and mean square one over the rows."""
         return pd.DataFrame(
             self._fit.estimates.scores, index=self.classes, columns=self._axis_names, copy=True
         )
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Class means of the variates."""
+        """Class means of the variates, classes by LD1, LD2, ..."""
         return pd.DataFrame(
             self._fit.estimates.centroids, index=self.classes, columns=self._axis_names, copy=True
         )
@@ -364,7 +374,10 @@ class VariateResults(ClassMeans, ClassifierResults):
 
     @property
     def explained(self) -> pd.Series:
-        """Share of each axis in the differences between classes, relative to all axes."""
+        """Share of each retained axis in the sum of l / (1 - l) over all axes, l a squared correlation.
+
+        Negative l, which only regressions other than least squares can have, count as zero.
+        """
         nonnegative_values = np.maximum(self._fit.estimates.all_values, 0.0)
         ratio = nonnegative_values / (1 - nonnegative_values)
         return pd.Series(
@@ -391,7 +404,7 @@ class VariateResults(ClassMeans, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class and axis: score and centroid."""
+        """One row for each class and axis, with columns class, axis, score and centroid."""
         index = pd.MultiIndex.from_product([self.classes, self._axis_names], names=["class", "axis"])
         estimates = self._fit.estimates
         columns = {"score": estimates.scores.ravel(), "centroid": estimates.centroids.ravel()}
@@ -455,7 +468,7 @@ class FDAResults(VariateResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, number of axes, engine."""
+        """One-row table of the fit: nobs, classes and terms (their numbers), axes, and engine as text."""
         return pd.DataFrame(
             [self._sizes() | {"axes": len(self._axis_names), "engine": one_line_repr(self.engine)}]
         )
@@ -470,7 +483,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     search : None
         Not used: no parameter is chosen from the rows.
     engine : object, optional
-        The fitted engine.
+        The fitted engine, of which refits fit an unfitted copy.
     """
 
     name = "fda"
@@ -503,7 +516,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit of the engine to rows; None if they lack a class."""
+        """Return the rule of a refit of a copy of the engine to rows; None if they lack a class.
+
+        Raises DataError if the engine fails.
+        """
         moments = reading.class_moments(rows, "diagonal")
         estimates = fit.estimates
         if not (moments.counts > 0).all():
@@ -516,7 +532,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        """Return a scorer of missing scores, which makes the caller refit without each row.
+
+        Raises NotSupportedError if there are too many rows for refits.
+        """
         return refit_scorer(fit, "takes a fit of the engine for each row")
 
 
@@ -542,7 +561,7 @@ def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
 
 
 def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Section on the axes with squared canonical correlations and shares."""
+    """Section on the axes with squared canonical correlations and shares; see `VariateResults.explained`."""
     table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")

@@ -42,7 +42,16 @@ if TYPE_CHECKING:
 class OptimalScoring(SummarizedResults):
     """Optimal scores of the classes: their regression on the columns has the smallest squared error.
 
-    Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
+    Axes LD1, LD2, ... have decreasing correlations; there are at most K - 1 for K classes, and none if the
+    class means do not differ. See Hastie, Tibshirani & Buja (1994), JASA 89, 1255-1270.
+
+    Parameters
+    ----------
+    fit : IndicatorFit
+    classes : Index
+        Class labels.
+    terms : Index
+        Names of the columns.
     """
 
     def __init__(self, fit: IndicatorFit, classes: pd.Index, terms: pd.Index) -> None:
@@ -62,17 +71,20 @@ class OptimalScoring(SummarizedResults):
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients of the regressions of the scores on the columns, terms by LD1, LD2, ..."""
+        """Coefficients of the regressions of the scores on the columns, terms by LD1, LD2, ...
+
+        They are in units of the data, and constants are left out.
+        """
         return pd.DataFrame(self._scoring.coef, index=self._terms, columns=self._axis_names)
 
     @property
     def correlations(self) -> pd.Series:
-        """Canonical correlations of indicators and columns."""
+        """Canonical correlations of indicators and columns, by LD1, LD2, ..."""
         return pd.Series(self._scoring.correlations, index=self._axis_names, name="correlation")
 
     @property
     def residuals(self) -> pd.Series:
-        """Average squared residuals, 1 - correlation^2."""
+        """Average squared residuals of the regressions of the scores, 1 - correlation^2, by LD1, LD2, ..."""
         return pd.Series(self._scoring.residuals, index=self._axis_names, name="residual")
 
     @property
@@ -106,7 +118,7 @@ class OptimalScoring(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections in the order of the summary, or "all"; by default all.
+            Keys of the sections, of "correlations", "scores" and "coefficients"; by default all.
         """
         table = pd.DataFrame({"correlation": self.correlations, "average squared residual": self.residuals})
         scores = self.scores.rename_axis(index=None)
@@ -218,7 +230,7 @@ def indicator(
 
 
 def _raise_if_too_few_rows(rows: int, terms: tuple[str, ...]) -> None:
-    """Raise CollinearError if there are at most as many rows as columns."""
+    """Raise CollinearError if there are at most as many rows as columns; do nothing for no rows."""
     if 0 < rows <= len(terms):
         raise CollinearError(
             f"Least squares with a constant and {len(terms)} columns ({reading.join_labels(terms)}) "
@@ -232,13 +244,16 @@ def _raise_if_too_few_rows(rows: int, terms: tuple[str, ...]) -> None:
 
 
 class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults):
-    """A fitted regression of class indicators."""
+    """A fitted regression of class indicators.
+
+    Fitted values are the scores of the rule; there are no posteriors.
+    """
 
     _fit: FittedModel[IndicatorFit]
 
     @property
     def coef(self) -> pd.DataFrame:
-        """Coefficients, terms by classes. They sum to zero over the classes."""
+        """Coefficients without constants, terms by classes. They sum to zero over the classes."""
         return pd.DataFrame(self._fit.estimates.data_params()[0], index=self.terms, columns=self.classes)
 
     @property
@@ -253,7 +268,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @property
     def df_resid(self) -> float:
-        """Residual degrees of freedom of each regression, N - p - 1."""
+        """Residual degrees of freedom N - p - 1 of each regression, N the sum of the weights."""
         return self._fit.estimates.residual_df
 
     @with_display_formats()
@@ -268,9 +283,10 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         Returns
         -------
         DataFrame by (class, term)
-            coef, se, t, p, low, high, like R's `lm`. They assume normal errors of equal variance, which
-            indicators do not have. For two classes the t of a column is still exact under normal classes with
-            one covariance.
+            coef, se, t, p, low, high, like R's `lm`; the first term of each class is "constant". se and the
+            columns after it are missing without residual degrees of freedom. They assume normal errors of
+            equal variance, which indicators do not have. For two classes the t of a column is still exact
+            under normal classes with one covariance.
         """
         estimates = self._fit.estimates.estimates()
         index = class_term_index(list(self.classes), ["constant", *self.terms])
@@ -302,7 +318,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     @available_if(needs_rows("fitted"))
     def fitted(self) -> pd.DataFrame:
-        """Fitted values of the rows of the fit, rows by classes."""
+        """Fitted values of all rows of the table of the fit, rows by classes; missing for incomplete rows."""
         return self._rule_values(None)
 
     @property
@@ -322,7 +338,10 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     @available_if(needs_rows("hat"))
     def hat(self) -> pd.Series:
-        """Leverages of the rows of the fit, times their weights; missing for rows that it does not use."""
+        """Leverages of the rows of the fit, times their weights; missing for rows that it does not use.
+
+        They sum to the number of columns plus one.
+        """
         design_rows = self._fit.require_rows("hat")
         out = np.full(design_rows.table.nrows, np.nan)
         for rows, x, _, weights in used_rows(design_rows):
@@ -353,16 +372,33 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         ----------
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame
+            class, term, estimate, std_error, statistic (t), p_value, conf_low, conf_high.
         """
         return to_broom_names(self.coefficients(level))
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes and degrees of freedom."""
+        """One-row table of the fit: nobs, classes and terms (their numbers), df_model and df_resid."""
         return pd.DataFrame([self._sizes() | {"df_model": self.df_model, "df_resid": self.df_resid}])
 
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
-        """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`)."""
+        """Return the table with predicted labels (`.fitted`) and fitted values (`.score.<class>`).
+
+        Parameters
+        ----------
+        missing_policy : MissingPolicy
+            Treatment of unseen levels.
+        data : table or None
+            New observations; None for the rows of the fit.
+
+        Returns
+        -------
+        DataFrame
+        """
         rows = self._fit.new_rows(data, missing_policy)
         return self._fit.augment_table(rows, self._rule_values(rows), "score")
 
@@ -396,7 +432,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Suggest an alternative to posteriors."""
+        """Return a clause on fitted values instead of posteriors, for errors."""
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
@@ -404,7 +440,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return False
 
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:
-        """Return whether each refit drops collinear columns again."""
+        """Return whether each refit drops collinear columns again, which it does for collinear="drop"."""
         return bool(fit.options["collinear"] == "drop")
 
 
@@ -413,7 +449,10 @@ MAX_FITTED_ERROR = 0.0001
 
 
 def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary, with notes on dropped, masked and nearly masked classes and columns.
+
+    Classes are called nearly masked if fewer than half of their rows are assigned to them.
+    """
     masked = list(results.masked) if fit.has_rows else []
     number: Any = len(masked) if fit.has_rows else "not available"
     items = [
@@ -442,12 +481,15 @@ def _header_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -
 
 
 def _n_correct_by_class(results: IndicatorResults) -> pd.Series:
-    """Number of rows of each class that are assigned to it."""
+    """Return the number (or sum of weights) of the rows of each class that are assigned to it."""
     return pd.Series(np.diagonal(results.confusion()), index=results.classes)
 
 
 def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the classes: shares, rows, and numbers of predicted and of correct rows."""
+    """Return the section of the classes: shares, rows, and numbers of predicted and of correct rows.
+
+    The last two are left out if the fit has no rows.
+    """
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     formats: dict[Any, Any] = {"share": "share", "n": "count"}
     try:
@@ -460,7 +502,10 @@ def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) 
 
 
 def _regressions_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the regressions of the indicators: R2, sigma and F test."""
+    """Return the section of the regressions of the indicators: R2, sigma and F test.
+
+    A note names classes whose indicators are fitted exactly, up to rounding.
+    """
     table = results.regressions().rename_axis(index=None).drop(columns=["df1", "df2"])
     title = f"Regressions, F on {len(results.terms)} and {results.df_resid:.10g} degrees of freedom"
     formats: dict[Any, Any] = {"R2": "share", "sigma": "general", "F": "z", "p": "tail"}
@@ -509,7 +554,7 @@ indicator_sections: Sections = {
 
 
 def _brief_classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the classes, without predictions if these need another pass over a source."""
+    """Return the section of the classes, without predictions if the rows are read from a source in chunks."""
     needs_another_pass = fit.has_rows and fit.design_rows.rows.source_description
     return (headers.classes_section if needs_another_pass else _classes_section)(results, fit)
 

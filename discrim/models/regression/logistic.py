@@ -223,7 +223,7 @@ def _prior_and_reference(
     Parameters
     ----------
     prior : object
-        The option.
+        The option of `logistic`; None for the class proportions.
     reference : label or None
         Class in the denominator of the odds; None for the first class.
     design_rows : DesignRows
@@ -236,6 +236,13 @@ def _prior_and_reference(
     prior : (K,) float64
     reference : int
         Code of the reference class.
+
+    Raises
+    ------
+    PriorError
+        The prior is not a distribution over the classes.
+    DataError
+        The reference is not a class.
     """
     classes = pd.Index(list(design_rows.design.levels))
     prior_proportions = reading.prior_vector(prior, classes, moments.counts)

@@ -27,7 +27,10 @@ from discrim.models.results.results import ClassifierResults
 
 
 def has_maximum_of_rows(method_name: str) -> Callable[[Any], None]:
-    """Return a check of `available_if` for methods that need finite estimates and the rows of the fit."""
+    """Return a check for `available_if` of methods that need finite estimates and the rows of the fit.
+
+    The check raises NotSupportedError; `method_name` is the name for its message, such as "residuals()".
+    """
 
     def check(results: Any) -> None:
         logistic_search.raise_if_no_maximum(results._fit, method_name)
@@ -37,7 +40,13 @@ def has_maximum_of_rows(method_name: str) -> Callable[[Any], None]:
 
 
 class RowInfluence(ClassifierResults):
-    """Residuals of the rows of a logistic regression, and the influence of each row on the estimates."""
+    """Residuals of the rows of a logistic regression, and the influence of each row on the estimates.
+
+    Attributes
+    ----------
+    _columns : Index
+        "constant" and the terms, the rows of `bse`.
+    """
 
     _fit: FittedModel[LogisticFit]
     _columns: pd.Index
@@ -45,7 +54,7 @@ class RowInfluence(ClassifierResults):
     @property
     @abstractmethod
     def bse(self) -> pd.DataFrame:
-        """Standard errors of the coefficients."""
+        """Standard errors, "constant" and terms by the classes except the reference."""
 
     @available_if(has_maximum_of_rows("residuals()"))
     def residuals(self, kind: Literal["deviance", "pearson", "response", "working"] = "deviance") -> Any:
@@ -99,7 +108,8 @@ class RowInfluence(ClassifierResults):
         Series on the index of the table
             The diagonal of the hat matrix of weighted least squares (Pregibon, 1981); for more than two
             classes the trace of a row's block (Lesaffre & Albert, 1989). The leverages sum to the number of
-            coefficients. A row of weight w has the leverage of w rows together.
+            coefficients. A row of weight w has the leverage of w rows together. Rows that the fit did not use
+            are missing.
 
         Raises
         ------
@@ -119,6 +129,8 @@ class RowInfluence(ClassifierResults):
     @with_display_formats(every="share")
     def influence(self) -> pd.DataFrame:
         """Influence of each row on the estimates, approximated by one step of Newton's method without it.
+
+        A row of weight w is left out as a whole, as w equal rows.
 
         Returns
         -------
@@ -146,7 +158,9 @@ class RowInfluence(ClassifierResults):
 
     @available_if(has_maximum_of_rows("dfbetas()"))
     def dfbetas(self, *, scaled: bool = True) -> pd.DataFrame:
-        """Change of each coefficient without a row, by one step of Newton's method.
+        """Estimates minus estimates without a row, approximated by one step of Newton's method.
+
+        A row of weight w is left out as a whole, as w equal rows.
 
         Parameters
         ----------
@@ -159,11 +173,14 @@ class RowInfluence(ClassifierResults):
         Returns
         -------
         DataFrame on the index of the table, by (class, term)
+            Rows that the fit did not use are missing.
 
         Raises
         ------
         NotSupportedError
             The fit was loaded without its rows, or classes are separated.
+        DataError
+            The result would not fit into memory.
 
         Examples
         --------
@@ -200,6 +217,7 @@ def _residuals(fit: FittedModel[LogisticFit], residual_type: str) -> pd.Series |
     fit : FittedModel
         The fitted model.
     residual_type : {"deviance", "pearson", "response", "working"}
+        Kind of residual; any other is a DataError about `kind`.
 
     Returns
     -------
@@ -270,7 +288,7 @@ def _influence_by_chunk(
 
     Yields
     ------
-    positions : slice or (m,) int
+    positions : (m,) int
         Positions of the rows in the table.
     influence : Influence
         Influence of the rows.

@@ -49,9 +49,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     ----------
     llf, llnull : float
         Log-likelihood of the classes conditional on the rows, and log-likelihood of a model with only
-        constants.
+        constants. With bias reduction `llf` is the likelihood without the penalty.
     df_model : int
-        Number of free parameters.
+        Number of free parameters, (p + 1)(K - 1) for p columns and K classes.
     reference : label
         The class in the denominator of the odds.
     """
@@ -69,7 +69,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         """Whether a hyperplane separates classes, with a proof.
 
         If the likelihood has a maximum, its fitted probabilities prove that the classes overlap; for a fit
-        with bias reduction a linear program decides.
+        with bias reduction a linear program decides. It is computed at the first access.
         """
         if "separation" not in self._fit.cache:
             design_rows = self._fit.require_rows("separation")
@@ -85,12 +85,12 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     # ---- estimates
 
     def _coefficient_frame(self, values: Floats) -> pd.DataFrame:
-        """Label an array (p + 1, K - 1) with terms and classes."""
+        """Label an array (p + 1, K - 1): "constant" and terms by the classes except the reference."""
         return pd.DataFrame(values, index=self._columns, columns=self.classes[self._fit.estimates.others])
 
     @property
     def params(self) -> pd.DataFrame:
-        """Log odds of each class against the reference.
+        """Coefficients of the log odds of each class against the reference, in units of the data.
 
         Shape: "constant" and terms by the classes except the reference.
         """
@@ -99,7 +99,10 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @property
     @available_if()
     def bse(self) -> pd.DataFrame:
-        """Standard errors, "constant" and terms by the classes except the reference."""
+        """Standard errors of `params`, of the type `cov_type`, in the same shape.
+
+        They are missing if classes are separated and the information matrix is singular.
+        """
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.estimates.standard_errors()
         errors: Floats = self._fit.cache["se"]
@@ -122,11 +125,16 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         return self._coefficient_frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
-        """Covariance matrix of the estimates, by (class, term).
+        """Covariance matrix of the estimates, of the type `cov_type`.
+
+        Returns
+        -------
+        DataFrame, (class, term) by (class, term)
+            For the classes except the reference; the first term of each class is "constant".
 
         Warns
         -----
-        DiscrimWarning
+        PrecisionWarning
             The units of a column make a variance too large or too small for double precision.
         """
         logs = 2 * np.log2(self.bse.to_numpy())
@@ -142,7 +150,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         return pd.DataFrame(self._covariance(), index=index, columns=index, copy=True)
 
     def _covariance(self) -> Floats:
-        """Return the covariance matrix of the estimates as a cached array."""
+        """Return the covariance matrix of the estimates in the order of `cov_params`, as a cached array."""
         if "covariance" not in self._fit.cache:
             self._fit.cache["covariance"] = self._fit.estimates.cov_params()
         covariance: Floats = self._fit.cache["covariance"]
@@ -150,7 +158,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
     @with_display_formats()
     def log_odds(self, level: float = 0.95) -> pd.DataFrame:
-        """Estimates by (class, term): coef, se, z, p, low, high; compare `LDAResults.log_odds`.
+        """Estimates by (class, term) for the classes except the reference: coef, se, z, p, low, high.
+
+        p is two-sided. Compare `LDAResults.log_odds`.
 
         Parameters
         ----------
@@ -262,8 +272,8 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
 
         Returns
         -------
-        TestResult, or with by="term" a DataFrame
-            statistic, df and p, with a row for each term.
+        TestResult, or with by="term" a DataFrame by term
+            statistic (chi-square), df and p.
 
         Raises
         ------
@@ -345,8 +355,9 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Returns
         -------
         DataFrame by term
-            deviance and aic of the fit without the term, the likelihood ratio against the whole model (LRT),
-            df and p. The first row, `<none>`, is the whole model; terms of fewer factors come first. For a
+            df, deviance and aic of the fit without the term, the likelihood ratio against the whole model
+            (LRT), and p. The first row, `<none>`, is the whole model, with deviance and aic only; terms of
+            fewer factors come first. For a
             fit with bias reduction, deviance and aic belong to the fit without the term, and LRT is the
             ratio of Firth's likelihood of `lr_test(by="term")`, which is not the difference of the deviances.
 
@@ -407,7 +418,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         Returns
         -------
         TestResult, or with by="term" a DataFrame by term
-            Chi-square, df and p, by the covariance that the fit has; see `robust`.
+            statistic (chi-square), df and p, by the covariance that the fit has; see `robust`.
 
         Raises
         ------
@@ -574,12 +585,17 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
         ----------
         level : float
             Level of the intervals: 0.95 stands for 95 percent.
+
+        Returns
+        -------
+        DataFrame
+            class, term, estimate, std_error, statistic (z), p_value, conf_low, conf_high.
         """
         return to_broom_names(self.log_odds(level))
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One-row table of the fit: sizes, criteria, llnull and prsquared."""
+        """One row: nobs, classes, terms (their numbers), df_model, llf, aic, bic, llnull and prsquared."""
         return pd.DataFrame([self._glance() | {"llnull": self.llnull, "prsquared": self.prsquared}])
 
 
@@ -606,7 +622,7 @@ class LogisticSpec(ModelSpec[Any]):
         return "class given row"
 
     def prior_in_refits(self, fit: FittedModel[Any]) -> PriorInRefits:
-        """Return how refits treat a prior that was estimated by the class proportions."""
+        """Return "refitted": refits estimate a prior of class proportions again."""
         return "refitted"
 
     def shows_log_posteriors(self, fit: FittedModel[Any]) -> bool:
@@ -626,8 +642,8 @@ class LogisticSpec(ModelSpec[Any]):
         Returns
         -------
         (n, K) float64
-            For two classes the scores; else log odds against the reference, or against the first class with a
-            positive prior if the prior of the reference is zero.
+            For two classes the scores, unchanged; else log odds against the reference, or against the first
+            class with a positive prior if the prior of the reference is zero. The prior is that of the fit.
         """
         if scores.shape[1] == 2:
             return scores
@@ -639,20 +655,23 @@ class LogisticSpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; None if the likelihood has no maximum."""
+        """Return the rule of a refit to rows; None if a class is empty or the likelihood has no maximum."""
         refit = logistic_search.refit_to_rows(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        """Return a scorer of missing scores, which makes the caller refit without each row.
+
+        Raises NotSupportedError if there are too many rows for refits.
+        """
         return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
-        """Return whether each refit drops collinear columns again."""
+        """Return whether each refit drops collinear columns again, which it does for collinear="drop"."""
         return bool(fit.options["collinear"] == "drop")
 
     def to_arrays(self, estimates: Any) -> StoredEstimates:
-        """Return the estimates as stored in a file; raise NotSupportedError for separated classes."""
+        """Return the estimates as stored in a file; raise NotSupportedError if classes are separated."""
         if isinstance(estimates, LogisticFit) and not estimates.newton.converged:
             raise NotSupportedError(
                 "A fit of separated classes has no finite estimates and cannot be saved.",
@@ -661,7 +680,7 @@ class LogisticSpec(ModelSpec[Any]):
         return super().to_arrays(estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays stored in a file, for k classes and p columns."""
         size = (k - 1) * (p + 1)
         squares = dict.fromkeys(("newton.information", "robust.root"), (size, size))
         return {"newton.coef": (p + 1, k - 1), **squares}
@@ -672,7 +691,11 @@ MAX_TESTED_TERMS = 12
 
 
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the sections of the summary in their order.
+
+    Tests by term ("lr_terms") are included for 2 to `MAX_TESTED_TERMS` terms, if the fit has rows and finite
+    estimates.
+    """
     section_builders: Sections = {
         "header": _header_section,
         "classes": headers.classes_section,
@@ -735,7 +758,7 @@ def _header_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> 
 
 
 def _log_odds_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
-    """Return the section of the log odds against the reference class."""
+    """Return the section of the log odds against the reference class, with z tests and 95 % intervals."""
     table = results.log_odds()
     sizes = headers.score_sizes(fit.estimates.moments)
     return Section(
@@ -750,7 +773,10 @@ def _log_odds_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -
 
 
 def _lr_terms_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
-    """Return the section of the likelihood ratio tests by term."""
+    """Return the section of the likelihood ratio tests by term, type II.
+
+    If a test fails, the table is empty and the note states the reason.
+    """
     firth_note = "Ratios of Firth's bias-reduced likelihood. " if fit.estimates.bias_reduction else ""
     note = f"{firth_note}{type_note(fit.design_rows)}"
     if results.cov_type != "nonrobust":
@@ -766,7 +792,7 @@ def _lr_terms_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -
 
 
 def _odds_ratios_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Section:
-    """Return the section of the odds ratios."""
+    """Return the section of the odds ratios, with 95 % intervals."""
     title = "Odds ratios for one unit of a column"
     return Section(
         title, results.odds_ratios(), "ratio", headings=SHARED_HEADINGS, source="fit.odds_ratios()"

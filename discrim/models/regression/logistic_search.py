@@ -49,6 +49,7 @@ from discrim.models.hyperplanes.hyperplane import (
 )
 
 OVER_ALL_ROWS = "over all rows"
+"""Phrase of messages on columns that are collinear over all rows, not only within classes."""
 
 MAX_CACHED_COMPUTED_VALUES = 2**23
 """Largest number of values of computed columns that are kept, because computing them again is slow."""
@@ -79,6 +80,7 @@ def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
     Returns
     -------
     RowBlocks
+        Copies of all blocks, or `design_rows` itself.
     """
     return design_rows.rows.copy_blocks(
         design_rows,
@@ -93,12 +95,12 @@ def check_search(tol: Any, maxiter: Any) -> None:
 
 
 def raise_if_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: bool) -> None:
-    """Raise CollinearError if there are too few rows for a constant and the columns.
+    """Raise CollinearError if there are at most as many rows as columns.
 
     Parameters
     ----------
     rows : int
-        Number of rows.
+        Number of rows; nothing is raised for 0.
     terms : tuple of str
         Names of the columns.
     bias_reduction : bool
@@ -119,7 +121,9 @@ def raise_if_too_few_rows(rows: int, terms: tuple[str, ...], *, bias_reduction: 
 
 
 def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others: str) -> None:
-    """Raise an error, before it is computed, if the information matrix would be too large.
+    """Raise DataError, before it is computed, if the information matrix would be too large.
+
+    It is too large for the memory or has more than `MAX_COEFFICIENTS` rows.
 
     Parameters
     ----------
@@ -130,7 +134,7 @@ def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others:
     n_classes : int
         Number of classes, for the message.
     others : str
-        Alternatives, for the hint.
+        Alternatives, for the hint: an imperative without a full stop.
     """
     memory_label = f"The information of {count:,} coefficients ({columns:,} columns, {n_classes:,} classes)"
     hint = f"Merge rare classes or name fewer columns, or {others}."
@@ -144,7 +148,11 @@ def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others:
 
 
 def raise_if_many_levels(design_rows: DesignRows) -> None:
-    """Raise DataError, before columns are multiplied, if categorical predictors have too many levels."""
+    """Raise DataError, before columns are multiplied, if there are too many coefficients.
+
+    The limits are those of `raise_if_many_coefficients`, and `MAX_CATEGORY_COEFFICIENTS` for terms with a
+    categorical factor.
+    """
     spec = design_rows.design.spec
     n_classes = len(design_rows.design.levels)
     count = (len(design_rows.terms) + 1) * max(n_classes - 1, 1)
@@ -182,13 +190,18 @@ def without_collinear(
     drop : bool
         Whether to drop such columns with a warning; else they raise CollinearError.
     alternative : str
-        Alternative for the hint.
+        Alternative for the hint; empty for `collinear="drop"`.
 
     Returns
     -------
     design_rows : DesignRows
     moments : ClassMoments
-        Both without the dropped columns.
+        Both without the dropped columns: the later ones of each dependency.
+
+    Raises
+    ------
+    CollinearError
+        There are such columns, and `drop` is False.
     """
     collinear = dependencies(moments.as_one_class())
     if not collinear:
@@ -201,11 +214,14 @@ def without_collinear(
 
 
 MAX_CACHED_VALUES = 2**20
-"""Largest number of values of a table that is kept in memory for several searches."""
+"""Largest number of values (rows times columns) that are kept in memory for several searches."""
 
 
 def columns_of_terms(design_rows: DesignRows) -> dict[str, tuple[int, ...]]:
-    """Return the positions of the columns of each term of the formula in the rows, by label of the term."""
+    """Return the positions of the columns of each term of the formula in the rows, by label of the term.
+
+    Positions do not count the constant. Terms whose columns were all dropped are left out.
+    """
     kept_columns = (
         range(len(design_rows.design.terms)) if design_rows.kept_columns is None else design_rows.kept_columns
     )
@@ -232,12 +248,14 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     Returns
     -------
     DataFrame
-        Columns low and high.
+        Columns low and high, in the units of `LogisticFit.params`.
 
     Raises
     ------
     DataError
         The bound of a profile is not found.
+    NotSupportedError
+        The fit has no rows or no finite estimates.
     """
     check_level(level)
     design_rows = rows_with_maximum(fit, 'method="profile"')
@@ -255,7 +273,10 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
 
 
 def raise_if_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
-    """Raise NotSupportedError if the search did not end at a maximum; `caller` names the method."""
+    """Raise NotSupportedError if the search did not end at a maximum, because classes are separated.
+
+    `caller` is the name of the method for the message, such as "residuals()".
+    """
     if not fit.estimates.newton.converged:
         raise NotSupportedError(
             f"{caller} requires finite estimates, but a hyperplane separates the classes.",
@@ -265,7 +286,10 @@ def raise_if_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
 
 
 def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> DesignRows:
-    """Return the rows of a fit whose search ended at a maximum; else raise NotSupportedError."""
+    """Return the rows of a fit; raise NotSupportedError if it has no rows or classes are separated.
+
+    `caller` is the name of the method for the message, such as "residuals()".
+    """
     raise_if_no_maximum(fit, caller)
     return fit.require_rows(caller)
 
@@ -319,7 +343,7 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
 
 
 def _design_matrix(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.DataFrame, Codes]:
-    """Return the design matrix of the rows of a fit, the constant first, and their class codes."""
+    """Return the design matrix (n, p + 1) of the n used rows, the constant first, and class codes (n,)."""
     rows = gather_used_rows(design_rows)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
     index = design_rows.table.index[rows.positions]
@@ -329,13 +353,13 @@ def _design_matrix(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tu
 PROGRESS_LABEL = "logistic regression, passes over the rows"
 
 OUTLIER_DISTANCE_RATIO = 1e3
-"""Distance from the median of the rows, relative to the median distance, above which a row is an outlier."""
+"""Value of `ScaledRows.size`, a robust distance from the medians, above which a row is an outlier."""
 
 MIN_INFORMATION_SHARE = 1e-20
 """Smallest share of the information at the class proportions that is accepted if there are outliers."""
 
 MAX_CACHED_VALUES_OF_SEARCH = 2**14
-"""Largest number of values of a table that is kept in memory for one search."""
+"""Largest number of values (rows times columns) that are kept in memory for one search."""
 
 OVERLAP_MESSAGE = (
     "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
@@ -395,9 +419,9 @@ class SeparatedData:
     class_labels : list
         Labels of their classes.
     terms : list of str
-        Terms of the separating hyperplane, by decreasing importance.
+        Columns of the separating hyperplane, by decreasing slope of the standardized columns.
     touching_rows : list
-        Labels of rows on the hyperplane.
+        Labels of rows on the hyperplane; empty for complete separation.
     """
 
     pairs: list[ClassPair]
@@ -419,7 +443,7 @@ def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, Sep
     Returns
     -------
     certificate : Certificate
-        Proof of separation or overlap.
+        Proof of separation or overlap, with a message in sentences.
     separated : SeparatedData or None
         None if the classes overlap.
     """
@@ -442,9 +466,9 @@ def certify(fit: LogisticFit, design_rows: DesignRows) -> tuple[Certificate, Sep
 
 
 def _recheck_with_scaled_outliers(proof: Separation, rows: GatheredRows, n_classes: int) -> Separation:
-    """Repeat the test for partial separation with outliers scaled down.
+    """Repeat the test for partial (quasi-complete) separation with outliers scaled down.
 
-    A few outliers can make all other rows appear to lie on the plane.
+    A few outliers can make all other rows appear to lie on the plane. Without outliers nothing is repeated.
 
     Parameters
     ----------
@@ -478,16 +502,16 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
     Parameters
     ----------
     fit : LogisticFit
-        The estimates from which the search starts.
+        The fit with prior and options; its estimates are the start of the search if the columns are the same.
     terms : tuple of str
-        Columns of the fit.
+        Names of the columns of `fit`.
     design_rows : DesignRows
-        The rows.
+        The rows; their columns may be others.
 
     Returns
     -------
     LogisticFit or None
-        None if the likelihood has no maximum.
+        None if a class is empty or the likelihood has no maximum.
     """
     codes = used_codes(design_rows)
     weights = None if design_rows.weights is None else design_rows.weights[codes >= 0]
@@ -512,7 +536,20 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
 def overlap_by_score(fit: LogisticFit, design_rows: DesignRows) -> Certificate:
     """Return the certificate of overlap that a maximum implies.
 
-    At a score of zero the fitted probabilities are weights with which the differences of rows cancel.
+    At a score (gradient) of zero the fitted probabilities are weights with which the differences of rows
+    cancel.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        A fit by maximum likelihood that has converged.
+    design_rows : DesignRows
+        Its rows.
+
+    Returns
+    -------
+    Certificate
+        Its weights are the fitted probabilities of the other classes, times the weights of the rows.
     """
     rule = fit.rule(np.log(fit.counts / fit.counts.sum()))
     rows = gather_used_rows(design_rows)
@@ -542,7 +579,12 @@ def _handle_separation(fit: LogisticFit, design_rows: DesignRows, *, warn: bool)
     Returns
     -------
     Certificate or None
-        None if the classes overlap.
+        The certificate of separation, after a SeparationWarning; None if the classes overlap.
+
+    Raises
+    ------
+    SeparationError
+        Classes are separated, and `warn` is False.
     """
     certificate, separated = certify(fit, design_rows)
     if separated is None:
@@ -571,7 +613,10 @@ def _handle_separation(fit: LogisticFit, design_rows: DesignRows, *, warn: bool)
 
 
 def _raise_if_not_converged(fit: LogisticFit, maxiter: int) -> None:
-    """Raise DataError if the search has not found the maximum, although the classes overlap."""
+    """Raise DataError if the search has not converged, although the classes overlap.
+
+    The cause is rounding if it took fewer than `maxiter` steps.
+    """
     steps = fit.newton.steps
     if fit.newton.converged:
         return
@@ -604,6 +649,8 @@ def maximize_or_certify(
 ) -> tuple[LogisticFit, Certificate | None]:
     """Maximize the likelihood, and find out whether classes are separated if the search does not converge.
 
+    With bias reduction a maximum exists, and separation is not examined.
+
     Parameters
     ----------
     design_rows : DesignRows
@@ -626,15 +673,16 @@ def maximize_or_certify(
     Returns
     -------
     fit : LogisticFit
+        It has not converged if there is a certificate.
     certificate : Certificate or None
-        A certificate of separation; None if the classes overlap.
+        A certificate of separation; None if the search has converged.
 
     Raises
     ------
     SeparationError
         Classes are separated, and `warn` is False.
     DataError
-        The classes overlap, but the search does not converge.
+        The classes overlap, or the likelihood is bias-reduced, but the search does not converge.
     """
     table = cached_rows(design_rows, MAX_CACHED_VALUES_OF_SEARCH)
     with Progress(0, PROGRESS_LABEL) as progress:
@@ -685,7 +733,9 @@ def _firth_convergence_error(fit: LogisticFit, maxiter: int) -> DataError:
 def _separated_data(
     proof: Separation, pairs: list[ClassPair], fit: LogisticFit, design_rows: DesignRows, positions: Codes
 ) -> SeparatedData:
-    """Find the labels of the separated classes, the terms of the hyperplane, and the rows that lie on it.
+    """Find the labels of the separated classes, the columns of the hyperplane, and the rows that lie on it.
+
+    Columns with a standardized slope below 1e-6 of the largest one are left out.
 
     Parameters
     ----------
@@ -698,7 +748,7 @@ def _separated_data(
     design_rows : DesignRows
         The rows, for labels.
     positions : (n,) int
-        Positions of the rows in the table.
+        Positions in the table of the rows that `pairs` count.
 
     Returns
     -------
@@ -716,7 +766,7 @@ def _separated_data(
 
 
 def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> str:
-    """Describe which classes are separated, by which columns, and which rows lie on the plane."""
+    """Return sentences on which classes are separated, by which columns, and the rows on the plane."""
     terms = reading.join_labels(separated.terms)
     labels = separated.touching_rows
     complete = [pair for pair in separated.pairs if not len(pair.plane_rows)]
