@@ -15,6 +15,9 @@ With D(L) the decrease of twice the log-likelihood from its maximum to the maxim
 likelihood ratio is D(L, M) - D(M) (Fox, 2016, Applied Regression Analysis and Generalized Linear Models, ch.
 15). Wald's statistic is the same difference of the quadratic approximation of the log-likelihood at the
 maximum.
+
+In shapes, p is the number of columns without the constant, and q = K - 1 the number of classes except the
+reference. Coefficients are ordered by class, and within a class the constant comes first, as in `cov_params`.
 """
 
 from __future__ import annotations
@@ -66,14 +69,19 @@ def with_covariance(
     cov_type : {"HC0", "HC1", "cluster", "nonrobust"}
         Kind of covariance.
     groups : str, (n,) array-like or None
-        Group of each row of the table, or the column that contains it.
+        Group of each row of the table, or the column that contains it; only for "cluster".
     convention : {None, "statsmodels"}
         Factors for small samples.
 
     Returns
     -------
     FittedModel
-        A copy that shares the rows.
+        A copy that shares the rows, and the cache except standard errors and covariance.
+
+    Raises
+    ------
+    DataError, NotSupportedError
+        See `LogisticResults.robust`.
     """
     check_word("cov_type", cov_type, CovType)
     check_word("convention", convention, ("statsmodels",), optional=True)
@@ -131,7 +139,7 @@ def with_covariance(
 
 
 def _group_score_sums(fit: FittedModel[LogisticFit], design_rows: DesignRows, codes: Codes) -> Floats:
-    """Sum the scores of the rows by group.
+    """Sum the scores (gradients of the log-likelihood), times the weights of the rows, by group.
 
     Parameters
     ----------
@@ -144,13 +152,13 @@ def _group_score_sums(fit: FittedModel[LogisticFit], design_rows: DesignRows, co
 
     Returns
     -------
-    (G, r) float64
-        Sums of the r scores for the groups that have rows in the fit.
+    (G, q (p + 1)) float64
+        Sums for the G groups that have rows in the fit, in the coordinates of `fit.estimates.frame`.
 
     Raises
     ------
     DataError
-        A row of the fit has a missing group, or there is only one group.
+        A row of the fit has a missing group, there is only one group, or the sums do not fit into memory.
     """
     n_groups = int(codes.max(initial=-1)) + 1
     estimates = fit.estimates
@@ -192,7 +200,10 @@ def _group_score_sums(fit: FittedModel[LogisticFit], design_rows: DesignRows, co
 
 
 def estimator_note(robust: Sandwich | None) -> str:
-    """Describe the covariance of the estimates, for a header."""
+    """Return a phrase on the covariance of the estimates, such as "3 groups of island", for a header.
+
+    None stands for the inverse information.
+    """
     if robust is None:
         return "inverse information"
     if robust.covariance_type == "cluster":
@@ -215,11 +226,17 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     hypothesis : object
         Names, equations or a matrix.
     value : float, (r,) array-like or None
-        Right side of the equations; None for their own.
+        Right side of the r equations; None for their own.
 
     Returns
     -------
     TestResult
+        Chi-square on r degrees of freedom.
+
+    Raises
+    ------
+    DataError, FormulaError, NotSupportedError
+        See `LogisticResults.wald_test`.
     """
     estimates = fit.estimates
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
@@ -237,7 +254,10 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
 
 
 def _raise_singular_covariance(estimates: LogisticFit, equations: int) -> NoReturn:
-    """Raise NotSupportedError for a Wald test whose covariance matrix is singular, with the likely cause."""
+    """Raise NotSupportedError for a Wald test of `equations` equations with a singular covariance matrix.
+
+    The message names the likely cause: too few groups, or the units of the columns.
+    """
     robust = estimates.robust
     if robust is not None and robust.rank < robust.root.shape[1]:
         raise NotSupportedError(
@@ -273,6 +293,13 @@ def _read_hypothesis(fit: FittedModel[LogisticFit], hypothesis: Any, index: pd.M
         In the order of `cov_params`.
     values : (r,) float64
         Right sides.
+
+    Raises
+    ------
+    DataError
+        It is of another type, has the wrong shape or infinite values, or names unknown coefficients.
+    FormulaError
+        The text is neither a term, a column nor an equation.
     """
     if isinstance(hypothesis, tuple) and len(hypothesis) == 2 and not isinstance(hypothesis[0], str):
         contrasts, _ = _read_hypothesis(fit, hypothesis[0], index)
@@ -319,6 +346,11 @@ def _hypothesis_from_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypoth
     contrasts : (r, q (p + 1)) float64
     values : (r,) float64
         Right sides, which are zero.
+
+    Raises
+    ------
+    DataError
+        A column is unknown or not unique, or a value is missing or infinite.
     """
     names = index if matrix.columns.nlevels == 2 else index.get_level_values("term")
     if not names.is_unique or not matrix.columns.is_unique:
@@ -345,14 +377,16 @@ def _hypothesis_from_matrix(values: Floats) -> Hypothesis:
 
 
 def _hypothesis_from_text(fit: FittedModel[LogisticFit], text: str, index: pd.MultiIndex) -> Hypothesis:
-    """Read a term of the formula, a column, or equations in coefficients.
+    """Read a term of the formula, a column, or equations in coefficients, in this order.
+
+    A term or column stands for zero coefficients of its columns in each of the q classes.
 
     Parameters
     ----------
     fit : FittedModel
         The fitted model.
     text : str
-        The hypothesis. Equations that do not name classes apply to each class.
+        The hypothesis. Equations of names of columns apply to each class; others name "class:column".
     index : MultiIndex
         (class, term) of the coefficients.
 
@@ -360,6 +394,11 @@ def _hypothesis_from_text(fit: FittedModel[LogisticFit], text: str, index: pd.Mu
     -------
     contrasts : (r, q (p + 1)) float64
     values : (r,) float64
+
+    Raises
+    ------
+    FormulaError
+        The text cannot be parsed in either way.
     """
     columns = ["constant", *fit.terms]
     q = len(fit.estimates.others)
@@ -393,7 +432,10 @@ def _repeat_for_classes(q: int, contrasts: Floats) -> Floats:
 
 
 def _read_values(value: Any, count: int) -> Floats:
-    """Validate the right side of `count` equations; return it as (count,). One number applies to all."""
+    """Return the right side of `count` equations as (count,); one number applies to all.
+
+    Raises DataError for another number of values, or values that are not finite numbers.
+    """
     try:
         values = np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel()
     except (TypeError, ValueError):
@@ -437,10 +479,11 @@ class TermMarginality:
     Attributes
     ----------
     terms : dict of str to frozenset of str
-        Factors of each term, in R's order (terms of fewer factors first).
+        Codes of the factors of each term by its label, in R's order (terms of fewer factors first).
     """
 
     def __init__(self, design: Design, terms: Collection[str]) -> None:
+        """Read the factors of the terms, given by labels, from a design."""
         factors = {
             term_spec.label: _term_factors(design, term_spec.text) for term_spec in design.design_terms()
         }
@@ -461,7 +504,7 @@ class TermMarginality:
 
 
 def _term_factors(design: Design, text: str) -> frozenset[str]:
-    """Return the codes of the factors of a term, given by its text."""
+    """Return the codes of the factors of a term, given by its text; the text itself for a plain column."""
     if design.spec is None:
         return frozenset({text})
     for product in design.spec.products:
@@ -477,9 +520,9 @@ class TermFit(NamedTuple):
     Attributes
     ----------
     deviance : float
-        Minus twice the log-likelihood, without a penalty.
+        Minus twice the log-likelihood, without the penalty of a bias reduction.
     parameters : int
-        Number of free parameters.
+        Number of free parameters, constants included.
     estimates : LogisticFit or None
         The estimates; None for a model with only constants.
     """
@@ -490,7 +533,15 @@ class TermFit(NamedTuple):
 
 
 class TermFits:
-    """Cached fits to subsets of the terms of a formula, to the rows that are complete in all terms."""
+    """Cached fits to subsets of the terms of a formula, to the rows that are complete in all terms.
+
+    Attributes
+    ----------
+    columns_by_term : dict of str to tuple of int
+        Positions of the columns of each term in the rows, by label; see `columns_of_terms`.
+    margins : TermMarginality
+        Marginality of these terms.
+    """
 
     def __init__(
         self,
@@ -502,14 +553,14 @@ class TermFits:
         tol: float = logistic.TOLERANCE,
         maxiter: int = logistic.MAX_STEPS,
     ) -> None:
-        """Prepare fits to the rows; columns must not be collinear.
+        """Prepare fits to the rows; columns must not be collinear over all rows.
 
         Parameters
         ----------
         design_rows : DesignRows
             The rows.
         moments : ClassMoments
-            Class moments of the rows.
+            Class moments of the rows, with pooled scatter.
         reference : int
             Code of the reference class.
         bias_reduction : bool
@@ -529,21 +580,23 @@ class TermFits:
         self._fits: dict[frozenset[str], TermFit] = {}
 
     def columns(self, terms: Collection[str]) -> list[int]:
-        """Return the positions of the columns of terms."""
+        """Return the positions of the columns of terms (labels) in the rows, in increasing order."""
         chosen = set(terms)
         return sorted(
             j for label, columns in self.columns_by_term.items() if label in chosen for j in columns
         )
 
     def rows(self, terms: Collection[str]) -> RowBlocks:
-        """Return the rows with only the columns of terms."""
+        """Return the rows with only the columns of terms (labels)."""
         keep = self.columns(terms)
         if self._rows is self._design_rows:
             return self._design_rows.select_columns(keep)
         return ColumnBlocks(self._rows, keep)
 
     def fit(self, terms: Collection[str]) -> TermFit:
-        """Return the fit to some terms, which is computed at the first call and cached.
+        """Return the fit to some terms (labels), which is computed at the first call and cached.
+
+        Without terms it is the model with only constants, whose `estimates` are None.
 
         Raises
         ------
@@ -574,7 +627,24 @@ class TermFits:
 
 
 def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
-    """Remove each term in turn; see `LogisticResults.drop1`."""
+    """Remove each term in turn, and cache the table in the fit; see `LogisticResults.drop1`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+
+    Returns
+    -------
+    DataFrame by term
+        df, deviance, aic, LRT and p.
+
+    Raises
+    ------
+    DataError
+        The fit without some term has not converged.
+    NotSupportedError
+        The fit has no rows or no finite estimates.
+    """
     design_rows = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
         cached: pd.DataFrame = fit.cache["drop1"]
@@ -626,7 +696,7 @@ class _PairedColumns:
     Parameters
     ----------
     large, small : DesignRows
-        Rows of the two fits.
+        Rows of the two fits, which use the same rows of their tables.
     """
 
     def __init__(self, large: DesignRows, small: DesignRows) -> None:
@@ -634,7 +704,7 @@ class _PairedColumns:
         self._small = small
 
     def __iter__(self) -> Iterator[tuple[Floats, Floats, Floats | None]]:
-        """Yield columns (m, p) of the large fit, columns (m, r) of the small fit, and weights (m,)."""
+        """Yield columns (m, p) of the large and (m, s) of the small fit, and weights (m,) or None."""
         ours = used_rows(self._large)
         theirs = used_rows(self._small)
         y = np.empty((0, len(self._small.terms)))
@@ -651,7 +721,8 @@ def nested_likelihood_ratio(
 ) -> tuple[float, float]:
     """Compute the likelihood ratio of nested fits to the same rows.
 
-    With bias reduction both are maxima of Firth's likelihood of the large fit.
+    If the large fit has bias reduction, both are maxima of its likelihood by Firth, and the estimates of the
+    small fit are not used.
 
     Parameters
     ----------
@@ -661,12 +732,16 @@ def nested_likelihood_ratio(
     Returns
     -------
     statistic : float
+        Twice the difference of the log-likelihoods; missing if a search with bias reduction fails.
     df : float
+        Difference of the numbers of parameters.
 
     Raises
     ------
     DataError
         The fits are not nested.
+    NotSupportedError
+        A fit has no rows or no finite estimates.
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
     nest = profile_likelihood.check_nesting(
@@ -692,7 +767,7 @@ def nested_likelihood_ratio(
 
 
 class _TermTest(NamedTuple):
-    """Hypothesis of the test of a term, on the coefficients (p + 1) of each class.
+    """Hypothesis of the test of a term, on the p + 1 coefficients of each class in units of the data.
 
     Attributes
     ----------
@@ -707,7 +782,27 @@ class _TermTest(NamedTuple):
 
 
 def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
-    """Likelihood ratio test of each term of the formula; see `LogisticResults.lr_test`."""
+    """Compute the likelihood ratio test of each term of the formula; see `LogisticResults.lr_test`.
+
+    The table is cached in the fit by type.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    test_type : {1, 2, 3}
+
+    Returns
+    -------
+    DataFrame by term
+        statistic, df and p, in the order of the formula.
+
+    Raises
+    ------
+    DataError
+        The fit without some term has not converged.
+    NotSupportedError
+        The fit has no rows or no finite estimates, or the type is III and columns were dropped.
+    """
     design_rows = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {test_type}"
     if key in fit.cache:
@@ -743,7 +838,24 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
 
 
 def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataFrame:
-    """Wald's test of each term of the formula; see `LogisticResults.wald_test`."""
+    """Compute Wald's test of each term of the formula; see `LogisticResults.wald_test`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+    test_type : {1, 2, 3}
+
+    Returns
+    -------
+    DataFrame by term
+        statistic, df and p, in the order of the formula.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit has no finite estimates, the covariance matrix of a term is singular, or the type is III and
+        columns were dropped.
+    """
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
     estimates = fit.estimates
     q = len(estimates.others)
@@ -787,7 +899,7 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
     tests : dict of str to _TermTest
         Hypothesis of each term.
     classes : int
-        Number of classes except the reference.
+        Number q of classes except the reference, by which the numbers of contrasts are multiplied.
 
     Returns
     -------
@@ -802,7 +914,10 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
 
 
 def _term_hypotheses(design_rows: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
-    """Return the hypothesis of the test of each term, in the order of the formula."""
+    """Return the hypothesis of the test of each term by label, in the order of the formula.
+
+    Raises NotSupportedError for type III if columns of the formula were dropped; see the module docstring.
+    """
     columns_by_term = logistic_search.columns_of_terms(design_rows)
     margins = TermMarginality(design_rows.design, columns_by_term)
     order = list(margins.terms)
@@ -824,7 +939,10 @@ def _term_hypotheses(design_rows: DesignRows, test_type: TestType) -> dict[str, 
 
 
 def _type_iii_contrasts(design_rows: DesignRows, label: str) -> Floats:
-    """Return the type III contrasts (r, p + 1) of a term that other terms contain."""
+    """Return the type III contrasts (r, p + 1) of the term `label`, which other terms contain.
+
+    Raises NotSupportedError if columns of the formula were dropped.
+    """
     # The specification exists, because otherwise no term is contained in another.
     spec: Any = design_rows.design.spec
     if design_rows.kept_columns is not None and len(design_rows.kept_columns) < len(design_rows.design.terms):
@@ -849,7 +967,21 @@ def _type_iii_contrasts(design_rows: DesignRows, label: str) -> Floats:
 
 
 def _level_contrasts(spec: Spec, factor: int, coding: int) -> Floats:
-    """Return contrasts (r, levels) among the levels of a factor that its columns in a term represent."""
+    """Return contrasts (r, levels) among the levels of a factor that its columns in a term represent.
+
+    They are indicators of all levels if the coding has a column for each, else deviations of all levels but
+    the last from the mean. A numeric factor has an identity matrix of its number of columns.
+
+    Parameters
+    ----------
+    spec : Spec
+    factor, coding : int
+        Positions in `spec.factors` and `spec.codings`; the coding of a numeric factor is -1.
+
+    Returns
+    -------
+    (r, levels) float64
+    """
     levels = spec.factors[factor].levels
     if levels is None:
         return np.eye(spec.factors[factor].width)

@@ -35,7 +35,7 @@ SLOPE_LABEL = "dy/dx"
 """Name of the effect of a column of numbers, a derivative."""
 
 MAX_CHUNK_ROWS = 4096
-"""Number of rows for which the columns of a formula are computed at once."""
+"""Largest number of rows for which the columns of a formula are computed at once."""
 
 
 class Change(NamedTuple):
@@ -46,7 +46,7 @@ class Change(NamedTuple):
     column : str
         Name of the column.
     first, second : object
-        Values between which the column changes; None for a derivative.
+        Values from and to which the column changes; None for a derivative.
     """
 
     column: str
@@ -55,7 +55,7 @@ class Change(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Label of the change in the table."""
+        """Label of the change in the table: "second - first", or `SLOPE_LABEL`."""
         return SLOPE_LABEL if self.second is None else f"{self.second} - {self.first}"
 
 
@@ -90,7 +90,13 @@ def marginal_effects(
 
     Returns
     -------
-    DataFrame
+    DataFrame by (class, column, change)
+        estimate, se, z, p, low, high.
+
+    Raises
+    ------
+    DataError, NotSupportedError
+        See `LogisticResults.marginal_effects`.
     """
     values = dict(at) if isinstance(at, Mapping | pd.Series) else None
     if values is None:
@@ -126,14 +132,14 @@ def _effects_table(
     effects : list of Effect
         Effect and Jacobian of each change, summed over the rows.
     total : float
-        Weight of the rows, by which the sums are divided.
+        Weight of the rows, by which the sums are divided; 1 for the effects at the means.
     quantile : float
         Normal quantile of the level of the intervals.
 
     Returns
     -------
     DataFrame by (class, column, change)
-        estimate, se, z, p, low, high.
+        estimate, se, z, p (two-sided), low, high; for two classes only the class that is not the reference.
     """
     estimates = fit.estimates
     root = estimates.root_in_frame()
@@ -162,7 +168,10 @@ def _effects_table(
 
 
 def _read_columns(columns: Any, existing_names: list[str]) -> list[str]:
-    """Validate `columns=`; return the names of the columns that change."""
+    """Return the names of the columns that change, without repetition; None stands for all existing names.
+
+    Raises DataError if `columns` is not a name or a nonempty list of existing names.
+    """
     if columns is None:
         return existing_names
     requested = [columns] if isinstance(columns, str) else columns
@@ -186,7 +195,7 @@ def _rows_with_values(
     values: dict[Any, Any],
     missing_policy: MissingPolicy,
 ) -> DesignRows:
-    """Return the rows with fixed values in some columns.
+    """Return all rows of the table with fixed values in some columns, which also replace missing values.
 
     Parameters
     ----------
@@ -202,6 +211,14 @@ def _rows_with_values(
     Returns
     -------
     DesignRows
+
+    Raises
+    ------
+    DataError
+        `values` is empty, names a column that the formula does not read, or has a value that is missing or
+        not a scalar.
+    NotSupportedError
+        The table is read in chunks.
     """
     names = list(design_rows.design.columns)
     unknown = [name for name in values if name not in names]
@@ -234,11 +251,12 @@ class _RowStatistics(NamedTuple):
     total : float
         Sum of the weights.
     means : dict of str to float
-        Weighted means of the columns of numbers.
+        Weighted means of the columns of numbers and truth values.
     binary : set of str
-        Columns of numbers that contain only 0 and 1.
+        Columns of numbers or truth values that contain only 0 and 1.
     level_proportions : dict of int to (levels,) float64
-        Proportions of the levels of each category.
+        Weighted proportions of the levels, by position of the categorical factor in `Spec.factors`; empty for
+        a plain design.
     """
 
     total: float
@@ -248,7 +266,15 @@ class _RowStatistics(NamedTuple):
 
 
 class _AveragedRows:
-    """Rows over which effects are averaged, and the effects on them."""
+    """Rows over which effects are averaged, and the effects on them.
+
+    A design is called plain if its columns are columns of the table, so that it has no `Spec`.
+
+    Attributes
+    ----------
+    names : list of str
+        Columns of the table that the formula reads.
+    """
 
     def __init__(
         self, fit: FittedModel[LogisticFit], data: Any, unseen: Unseen | None, values: dict[Any, Any] | None
@@ -265,6 +291,14 @@ class _AveragedRows:
             Treatment of unseen levels.
         values : dict or None
             Values that replace columns in all rows.
+
+        Raises
+        ------
+        DataError
+            `values` is invalid.
+        NotSupportedError
+            The fit has no rows and `data` is None, or a table is read in chunks although the design is not
+            plain or `values` was passed.
         """
         self._fit = fit
         self._estimates = fit.estimates
@@ -291,10 +325,9 @@ class _AveragedRows:
             )
 
     def _chunks(self) -> Iterator[tuple[Any, Floats]]:
-        """Iterate over the rows in pieces, with their weights (m,).
+        """Iterate over the averaged rows in pieces, with their weights (m,).
 
-        The rows are arrays x (m, p) for a plain design, whose columns are columns of the table, else a
-        RowRange of the table.
+        The rows are arrays x (m, p) for a plain design, else a RowRange of the table.
         """
         if self._is_plain:
             yield from self._plain_chunks()
@@ -312,7 +345,10 @@ class _AveragedRows:
                 yield rows, weights[start:stop][is_used]
 
     def _used_mask_and_weights(self) -> tuple[Any, Floats]:
-        """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,)."""
+        """Return a mask (n,) of the rows of the table that are averaged, and their weights (n,).
+
+        They are the rows that the fit used, or the complete rows of `data`, each with weight one.
+        """
         design_rows = self._blocks
         counted = self._original_blocks
         if self._uses_fit_rows:
@@ -343,7 +379,10 @@ class _AveragedRows:
                 yield x[start : start + m], row_weights[start : start + m]
 
     def statistics(self) -> _RowStatistics:
-        """Collect weights, means, binary columns and proportions of levels in a first pass."""
+        """Collect weights, means, binary columns and proportions of levels in a first pass.
+
+        Raises DataError if no row is complete.
+        """
         total = 0.0
         sums = dict.fromkeys(self.names, 0.0)
         binary = set(self.names)
@@ -389,7 +428,8 @@ class _AveragedRows:
         Returns
         -------
         list of Change
-            For a category one for each level except the first.
+            For a category one from the first level to each other level; for truth values, and for columns of
+            0 and 1 if `dummy` is true, the change from 0 to 1; else a derivative.
         """
         design = self._blocks.design
         levels = category_levels(design, self._functions, name)
@@ -409,7 +449,7 @@ class _AveragedRows:
         changes : list of Change
             Changes of one column each.
         shift : (K,) float64
-            Amount added to the log odds of each class for the prior.
+            Amount added to the log odds of each class for the prior; zero for the class proportions.
 
         Returns
         -------
@@ -470,8 +510,8 @@ class _AveragedRows:
 
         Parameters
         ----------
-        z : (r + 1, m) float64
-            Rows in standard coordinates.
+        z : (p + 1, m) float64
+            Rows in the standard coordinates of `LogisticFit.frame`, the constant first.
         with_value : callable
             Function of a column and a value that returns z with this value in the column.
         changes : list of Change
@@ -543,7 +583,7 @@ class _AveragedRows:
     def effects_at_means(
         self, changes: list[Change], statistics: _RowStatistics, shift: Floats
     ) -> list[Effect]:
-        """Compute the effects on one row whose columns are at their means.
+        """Compute the effects on one row at the means of numbers and the proportions of categories.
 
         Parameters
         ----------
@@ -557,7 +597,7 @@ class _AveragedRows:
         Returns
         -------
         list of Effect
-            One for each change.
+            One for each change, of weight one.
         """
         unit_weight = np.ones(1)
         if not self._is_plain:

@@ -47,10 +47,13 @@ from discrim.report.tables import Sections
 class Penalty(NamedTuple):
     """The penalty of a fit, strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1).
 
+    It is added to the mean negative log-likelihood. b are the coefficients of all columns, divided by their
+    standard deviations (divisor N), without the constants.
+
     Attributes
     ----------
     name : {"ridge", "lasso", "elastic_net"}
-        Kind of penalty.
+        Kind of penalty; l1_ratio is 0 for a ridge and 1 for a lasso.
     strength, l1_ratio : float
         Strength of the penalty and share of the lasso, which are glmnet's lambda and alpha.
     """
@@ -71,9 +74,9 @@ class StrengthSearch:
     tol : float
         Largest violation of the conditions of a minimum, relative to the strength.
     maxiter : int
-        Largest number of steps.
-    folds : TuningFolds, optional
-        Folds of the choice of a strength, if the penalty does not fix it.
+        Largest number of steps for each strength.
+    folds : TuningFolds or None
+        Folds of the choice of a strength; None if the penalty has one.
     """
 
     penalty: AnyPenalty
@@ -99,6 +102,11 @@ class StrengthSearch:
         Returns
         -------
         StrengthSearch
+
+        Raises
+        ------
+        DataError
+            The folds of the penalty are invalid for the rows.
         """
         chosen = penalty.strength is None
         folds = TuningFolds.read(penalty.folds, penalty.seed, design_rows) if chosen else None
@@ -106,7 +114,7 @@ class StrengthSearch:
 
     @property
     def grid(self) -> Floats | None:
-        """Strengths (L,) of the path in decreasing order, or None if they are evenly spaced."""
+        """Strengths (L,) of the user in decreasing order; None if `core.path_strengths` computes them."""
         return None if self.penalty.grid is None else np.array(self.penalty.grid[::-1])
 
 
@@ -136,7 +144,7 @@ def raise_if_not_penalizable(*, bias_reduction: bool, separation: Any, collinear
 
 
 MAX_CONSTANT_SD = 1e-10
-"""Largest standard deviation, relative to all rows, of a column that counts as constant in a subset."""
+"""Standard deviation in a subset, relative to all rows, up to which a column counts as constant."""
 
 
 class StrengthPath(NamedTuple):
@@ -145,9 +153,10 @@ class StrengthPath(NamedTuple):
     Attributes
     ----------
     table : DataFrame
-        strength, df, explained; after a choice also deviance, se and error.
+        strength, df and explained; after a choice also deviance, se and error. See
+        `PenalizedLogisticResults.path`.
     fits : list of PenalizedResult
-        The fit at each strength.
+        The fit to all rows at each strength, to columns of unit variance.
     """
 
     table: pd.DataFrame
@@ -155,7 +164,7 @@ class StrengthPath(NamedTuple):
 
 
 def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: float = np.inf) -> StrengthPath:
-    """Fit along the strengths of the grid, or along evenly spaced ones.
+    """Fit along the strengths of the grid, or along strengths with equal ratios (`core.path_strengths`).
 
     Parameters
     ----------
@@ -164,12 +173,18 @@ def _coefficient_path(model: Likelihood, search: StrengthSearch, *, within: floa
     search : StrengthSearch
         Penalty, grid and largest number of steps.
     within : float
-        Strength of the fit. A path over evenly spaced strengths may stop early, once the fit hardly improves,
-        unless this strength is smaller than all of them.
+        Strength of the fit. A path without a grid may stop early, once the fit hardly improves, unless this
+        strength is smaller than all of them.
 
     Returns
     -------
-    Path
+    StrengthPath
+        Without deviance, se and error.
+
+    Raises
+    ------
+    DataError
+        A search does not converge, or the coefficients do not fit into memory.
     """
     strengths = search.grid
     if strengths is None:
@@ -203,7 +218,7 @@ def _raise_if_not_converged(fits: list[PenalizedResult], strengths: Floats, sear
     fits : list of PenalizedResult
         The fits.
     strengths : (L,) float64
-        Their strengths.
+        Their strengths; a path that stopped early has fewer fits.
     search : StrengthSearch
         The options, for the hint.
     """
@@ -221,8 +236,10 @@ def _choose_strength(
     """Choose the strength by cross-validation.
 
     The test rows of each fold are predicted by the path of the other rows, at the strengths of the path of
-    all rows. The deviance is the weighted mean of -2 log P over test rows; its standard error is computed
-    from the means of the folds, as in cv.glmnet.
+    all rows. The deviance is the weighted mean of -2 log P over test rows, with P the probability of the
+    row's class under the class proportions; its standard error is computed from the means of the folds, as in
+    cv.glmnet. The choice is the smallest deviance or, for `select="1se"`, the largest strength whose deviance
+    is within one standard error of it. Splits without test rows are skipped.
 
     Parameters
     ----------
@@ -235,14 +252,20 @@ def _choose_strength(
     prior : (K,) float64
         Prior probabilities, which the predicted labels and the error use.
     sampled : bool
-        Whether the prior was estimated by the class proportions.
+        Whether the prior was estimated by the class proportions. The error then weights classes by their test
+        rows, else by the prior.
 
     Returns
     -------
     position : int
         Position of the chosen strength in the path.
-    path : Path
+    path : StrengthPath
         Its table has the columns deviance, se and error.
+
+    Raises
+    ------
+    DataError
+        A class has no training rows, a search does not converge, or no fold has test rows.
     """
     path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
@@ -310,7 +333,18 @@ def _choose_strength(
 
 
 def _training_and_test_counts(design_rows: DesignRows, folds: TuningFolds) -> list[tuple[Floats, Floats]]:
-    """Return how often each used row (n,) is in the training and in the test set, for each fold or split."""
+    """Return how often each used row is in the training and in the test set, for each fold or split.
+
+    Parameters
+    ----------
+    design_rows : DesignRows
+    folds : TuningFolds
+
+    Returns
+    -------
+    list of ((n,) float64, (n,) float64)
+        Training and test counts of the n used rows; 0 or 1 for folds.
+    """
     if folds.splits:
         return [(split.train, split.test) for split in used_splits(folds.splits, design_rows)]
     codes = used_codes(design_rows)
@@ -325,15 +359,15 @@ def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Fl
     Parameters
     ----------
     model : Likelihood
-        All rows.
+        All rows, standardized.
     row_counts : (n,) float64
         How often each row is in the training set.
 
     Returns
     -------
     tuple of Likelihood, (p,) float64, (p,) float64, or None
-        Rows, means and standard deviations. Columns that are constant in the training set are set to zero.
-        None if a class is empty.
+        Rows, and the weighted means and standard deviations in the units of `model`. Columns that are
+        constant in the training set are set to zero, with standard deviation one. None if a class is empty.
     """
     positions = np.flatnonzero(row_counts)
     weights = model.weights[positions] * row_counts[positions]
@@ -361,7 +395,10 @@ PROGRESS_LABEL = "penalized logistic regression, passes over the rows"
 
 
 def _read_standardized_rows(design_rows: DesignRows, moments: ClassMoments) -> Likelihood:
-    """Read the rows into memory, standardized by their moments; raise an error if they need too much."""
+    """Read the used rows into memory, standardized by means and standard deviations of all classes together.
+
+    Raises DataError if they do not fit into memory.
+    """
     rows = int(moments.rows.sum())
     p = moments.n_columns
     check_memory(
@@ -401,7 +438,7 @@ def fit_penalized(
     prior : (K,) float64
         Prior probabilities of the classes.
     options : mapping
-        Options of the verb.
+        Options of the verb, which the fit stores.
     estimated_prior : bool
         Whether the prior was estimated by the class proportions.
     reference : int
@@ -412,6 +449,12 @@ def fit_penalized(
     Returns
     -------
     FittedModel
+        With the table of the path in `path` and the path in its cache, if the strength was chosen.
+
+    Raises
+    ------
+    DataError
+        The search does not converge, the folds do not suit the rows, or the fit needs too much memory.
     """
     penalty = search.penalty
     start = PenalizedFit(
@@ -437,7 +480,7 @@ def _fit_at_strength(
     Parameters
     ----------
     fit : PenalizedFit
-        A fit whose estimates are replaced.
+        A fit whose strength and estimates are replaced in the result.
     design_rows : DesignRows
         The rows.
     moments : ClassMoments
@@ -456,7 +499,7 @@ def _fit_at_strength(
     Raises
     ------
     DataError
-        The search does not converge.
+        The search does not converge, or no strength can be chosen (see `_choose_strength`).
     """
     model = _read_standardized_rows(design_rows, moments)
     strength = search.penalty.strength
@@ -482,7 +525,11 @@ def _fit_at_strength(
 
 
 def fit_path(fit: FittedModel[PenalizedFit]) -> StrengthPath:
-    """Return the path of a fit, which is computed and cached if it does not exist yet."""
+    """Return the path of a fit, which is computed and cached if it does not exist yet.
+
+    Its table has the columns deviance, se and error only if folds chose the strength. Raises
+    NotSupportedError if the fit has no rows.
+    """
     if "penalty_path" not in fit.cache:
         model = _read_standardized_rows(fit.require_rows("path"), fit.estimates.moments)
         fit.cache["penalty_path"] = _coefficient_path(model, fit.spec.search, within=fit.estimates.strength)
@@ -498,7 +545,7 @@ ALTERNATIVES = {
     "to_list": "the estimates are fit.params",
     "separation": "with a penalty the estimates are finite whether or not classes are separated",
 }
-"""Alternatives to methods that are not defined with a penalty, in addition to a fit without a penalty."""
+"""Alternatives to methods that are not defined with a penalty, as clauses of hints, by name of the method."""
 
 
 class PenalizedLogisticResults(LogisticResults):
@@ -519,7 +566,7 @@ class PenalizedLogisticResults(LogisticResults):
     """
 
     def __init__(self, fit: FittedModel[Any]) -> None:
-        """Wrap a penalized fit."""
+        """Wrap a fit whose estimates are a PenalizedFit."""
         super().__init__(fit)
 
     @property
@@ -531,7 +578,7 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def penalty(self) -> Penalty:
-        """name, strength and l1_ratio; the last two are glmnet's lambda and alpha."""
+        """Name, strength and l1_ratio of the penalty; the last two are glmnet's lambda and alpha."""
         estimates: Any = self._estimates
         return Penalty(estimates.penalty, estimates.strength, estimates.l1_ratio)
 
@@ -547,7 +594,10 @@ class PenalizedLogisticResults(LogisticResults):
 
     @property
     def selected(self) -> pd.Index:
-        """Terms with a nonzero coefficient for some class, the largest standardized one first."""
+        """Terms with a nonzero coefficient for some class, the largest standardized one first.
+
+        The size of a term is the range over the classes of its coefficients of standardized columns.
+        """
         slopes = self._estimates.standardized_class_params[1:]
         size = slopes.max(axis=1) - slopes.min(axis=1)
         order = np.argsort(-size, kind="stable")[: int((slopes != 0).any(axis=1).sum())]
@@ -562,8 +612,9 @@ class PenalizedLogisticResults(LogisticResults):
         Returns
         -------
         DataFrame
-            strength; df, the number of nonzero coefficients; explained, the share of the deviance that is
-            explained. If folds chose the strength, also deviance, the mean -2 log P of held-out rows, with
+            strength, in decreasing order; df, the number of nonzero coefficients of `class_params` without
+            constants; explained, the share of the deviance of a model with only constants that is explained.
+            If folds chose the strength, also deviance, the mean -2 log P of held-out rows, with
             its standard error se; and error, the misclassification rate of these rows.
 
         Raises
@@ -574,19 +625,19 @@ class PenalizedLogisticResults(LogisticResults):
         return self._strength_path().table.copy()
 
     def _strength_path(self) -> StrengthPath:
-        """Return the path, which is computed if it does not exist yet."""
+        """Return the path of the fit; see `fit_path`."""
         fit: Any = self._fit
         return fit_path(fit)
 
     @property
     def prsquared(self) -> float:
-        """Share of the null deviance that is explained, like McFadden's pseudo R-squared."""
+        """Share of the deviance of a model with only constants that is explained (McFadden's R-squared)."""
         return self._estimates.explained_deviance()
 
     # ---- attributes that are not defined with a penalty
 
     def _raise_not_available(self, method_name: str, hint: str) -> NoReturn:
-        """Raise NotSupportedError for `method_name`, with an alternative as the hint."""
+        """Raise NotSupportedError for `method_name`; the hint is an alternative as a clause."""
         raise NotSupportedError(
             f"{method_name} is not available for a fit with penalty={self.penalty.name!r}, which shrinks the "
             "estimates toward zero.",
@@ -648,7 +699,14 @@ class PenalizedLogisticResults(LogisticResults):
 
     @with_display_formats()
     def glance(self) -> pd.DataFrame:
-        """One row for the fit: sizes, penalty, number of nonzero coefficients, deviance explained."""
+        """One row for the fit.
+
+        Returns
+        -------
+        DataFrame
+            nobs, classes and terms (their numbers), name, strength and l1_ratio of the penalty, nonzero
+            (number of nonzero coefficients), llnull, and prsquared.
+        """
         row = {"nonzero": self._estimates.n_nonzero(), "llnull": self.llnull, "prsquared": self.prsquared}
         return pd.DataFrame([self._sizes() | self.penalty._asdict() | row])
 
@@ -663,7 +721,19 @@ def raise_if_penalized(fits: Iterable[Any], caller: str) -> None:
 
 
 def _unavailable_attribute(name: str, inherited: Any) -> Any:
-    """Return a property or method that raises NotSupportedError instead of an inherited one."""
+    """Return a property or method that raises NotSupportedError instead of an inherited one.
+
+    Parameters
+    ----------
+    name : str
+        Name of the attribute, for the message and its alternative in `ALTERNATIVES`.
+    inherited : property or function
+        The attribute of LogisticResults, whose docstring is kept.
+
+    Returns
+    -------
+    property or ConditionalAttribute
+    """
     more = f"; {ALTERNATIVES[name]}" if name in ALTERNATIVES else ""
 
     def refuse(self: PenalizedLogisticResults, *_: Any, **__: Any) -> NoReturn:
@@ -677,7 +747,10 @@ def _unavailable_attribute(name: str, inherited: Any) -> Any:
 
 
 def _disable_inference() -> None:
-    """Replace the inherited methods of inference, which need estimates without a penalty, by errors."""
+    """Replace the public attributes that only LogisticResults defines, except params and llnull, by errors.
+
+    They are inferences, which need estimates without a penalty. PenalizedLogisticResults is changed in place.
+    """
     available_names = {*dir(ClassifierResults), *dir(LinearGeometry), *vars(PenalizedLogisticResults)}
     for name in sorted(set(dir(LogisticResults)) - available_names - {"params", "llnull"}):
         if not name.startswith("_"):
@@ -730,7 +803,10 @@ class PenalizedLogisticSpec(LogisticSpec):
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
     def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the strength; None if it fails."""
+        """Return the rule of a refit that repeats any choice of the strength.
+
+        None if a class is empty, or the choice or the search fails.
+        """
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
         moments = reading.class_moments(rows, "diagonal")
@@ -744,7 +820,10 @@ class PenalizedLogisticSpec(LogisticSpec):
         return refit.rule(fit.log_prior())
 
     def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps the strength; None if it fails."""
+        """Return the rule of a refit that keeps the strength.
+
+        None if a class is empty or the search does not converge.
+        """
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():
             return None
@@ -757,23 +836,26 @@ class PenalizedLogisticSpec(LogisticSpec):
         return False
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file."""
+        """Return the shapes of the arrays stored in a file, for k classes and p columns."""
         return {"beta": (1 if k == 2 else k, p + 1)}
 
 
 MAX_TERMS = 40
-"""Number of terms that the summary shows."""
+"""Largest number of selected terms whose coefficients the summary shows."""
 
 
 MAX_TERMS_BRIEF = 10
-"""Number of terms that the short summary shows."""
+"""Largest number of selected terms whose coefficients the short summary shows."""
 
 
 PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
 
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
-    """Return the sections of the summary in their order."""
+    """Return the sections of the summary in their order.
+
+    "class_params" is included for more than two classes, and "path" if folds chose the strength.
+    """
     section_builders: Sections = {"header": _header_section, "classes": headers.classes_section}
     section_builders["params"] = _params_section
     if len(results.classes) > 2:
@@ -846,7 +928,7 @@ def _params_section(
     *,
     by_class: bool = False,
 ) -> Section:
-    """Return the section of the coefficients of the constant and of the largest terms.
+    """Return the section of the coefficients of the constant and of the largest selected terms.
 
     Parameters
     ----------
@@ -855,7 +937,7 @@ def _params_section(
     fit : FittedModel
         The fitted model.
     max_terms : int
-        Number of terms to show.
+        Largest number of terms to show.
     by_class : bool
         Whether to show the penalized coefficients by class, not the log odds.
 

@@ -48,7 +48,10 @@ MAX_NAMED_TERMS = 8
     default_if=has_tuned_option,
 )
 def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the deviance of held-out rows by strength of the penalty.
+    """Plot the deviance of held-out rows by strength of the penalty, with standard errors.
+
+    The chosen strength is marked, for `select="1se"` also the limit of one standard error. The numbers of
+    nonzero coefficients are written along the top.
 
     Parameters
     ----------
@@ -63,6 +66,11 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -
     -------
     Axes
         The axes with the plot.
+
+    Raises
+    ------
+    NotSupportedError
+        Folds did not choose the strength, or the fit was loaded.
     """
     reason = "as the strength was given, or the fit was loaded"
     table = stored_path(fit, reason, 'fit with penalty="lasso" to have it chosen by folds')
@@ -83,6 +91,9 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -
 def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the coefficients of standardized columns against the strength of the penalty.
 
+    For more than two classes each class has its own coefficients and line style. The `MAX_NAMED_TERMS`
+    largest selected terms have a colour and a name. The strength of the fit is marked.
+
     Parameters
     ----------
     results : FittedResults
@@ -96,6 +107,11 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
     -------
     Axes
         The axes with the plot.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit was loaded.
     """
     path = results._strength_path()
     betas = np.stack([path_fit.beta for path_fit in path.fits])[:, :, 1:]
@@ -130,7 +146,7 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
 
 
 def _write_nonzero_counts(axes: Axes, table: pd.DataFrame) -> None:
-    """Write the number of nonzero coefficients along the top."""
+    """Write the number of nonzero coefficients along the top; `table` has the columns strength and df."""
     strengths, nonzero = to_floats(table[["strength", "df"]]).T
     write_counts_above(axes, strengths, nonzero, "Coefficients not zero")
 
@@ -139,9 +155,11 @@ def _write_nonzero_counts(axes: Axes, table: pd.DataFrame) -> None:
 def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot fitted values along the first discriminant, or against a column of the table.
 
-    A colour is a class, whose rows are ticks below the values. Along the discriminant, the regression lines
-    of the fitted values on it are drawn, with marks at the class means: a class whose line is nowhere the
-    highest is masked. For a formula of one column the fitted values are drawn as functions of it.
+    A colour is a class, whose rows are ticks below the values. The column is that of `options.columns`; by
+    default it is the only column of the formula, if that is numeric, else the first discriminant. Along the
+    discriminant, the regression lines of the fitted values on it are drawn, with marks at the class means: a
+    class whose line is nowhere the highest is masked. For a formula of one column the fitted values are drawn
+    as functions of it.
 
     Parameters
     ----------
@@ -150,12 +168,19 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`; `data`, `columns`, and colours of the classes are used.
 
     Returns
     -------
     Axes
         The axes with the plot.
+
+    Raises
+    ------
+    DataError
+        The column is not in the formula.
+    NotSupportedError
+        There are no rows, the column is not numeric, or there is no discriminant.
     """
     column = options.columns
     rows = require_rows_to_draw(fit, options, "fitted")
@@ -209,7 +234,24 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def _first_discriminant(results: Any, fitted: Floats) -> Floats:
-    """Scores (n,) of fitted values (n, K) on the first discriminant, with unit variance within classes."""
+    """Return scores on the first discriminant, with unit variance within classes (divisor N).
+
+    Parameters
+    ----------
+    results : IndicatorResults
+    fitted : (n, K) float64
+        Fitted values.
+
+    Returns
+    -------
+    (n,) float64
+        Not scaled if the correlation is one.
+
+    Raises
+    ------
+    NotSupportedError
+        The class means do not differ.
+    """
     scoring = results.optimal_scoring()
     if not len(scoring.correlations):
         raise NotSupportedError(
@@ -224,17 +266,20 @@ def _first_discriminant(results: Any, fitted: Floats) -> Floats:
 
 
 MAX_DRAWN_ROWS = 3_000
-"""Largest number of rows whose fitted values are drawn; more would overlap."""
+"""Approximate number of rows whose fitted values are drawn; more would overlap."""
 
 
 MAX_CLASSES_WITH_ALL_VALUES = 4
-"""Largest number of classes for which all fitted values of a row are drawn, not only that of its class."""
+"""Largest number of classes for which all fitted values of a row are drawn, not only its own class's."""
 
 
 def _draw_values(
     axes: Axes, x: Floats, fitted: Floats, codes: Codes, classes: list[Any], signs: Signs
 ) -> None:
     """Draw fitted values as faint points in the colour of the class whose indicator they fit.
+
+    For many classes only the fitted value of a row's own class is drawn, and for many rows only every few
+    rows; see `MAX_CLASSES_WITH_ALL_VALUES` and `MAX_DRAWN_ROWS`. Labels for the legend are added.
 
     Parameters
     ----------
@@ -245,7 +290,7 @@ def _draw_values(
     fitted : (n, K) float64
         Fitted values.
     codes : (n,) int
-        Classes of the rows.
+        Classes of the rows; -1 if unknown.
     classes : list
         Class labels.
     signs : Signs
@@ -268,7 +313,7 @@ def _draw_values(
 def _draw_regression_lines(
     axes: Axes, x: Floats, fitted: Floats, codes: Codes, weights: Floats, signs: Signs
 ) -> None:
-    """Draw regression lines of the fitted values on x, with marks at the class means.
+    """Draw weighted regression lines of the fitted values on x, over all rows, with marks at the class means.
 
     Parameters
     ----------
@@ -298,7 +343,10 @@ def _draw_regression_lines(
 
 
 def _first_numeric_column(design_rows: DesignRows, names: list[str]) -> tuple[Floats, str]:
-    """Return the values (n,) and the name of the first numeric column among `names`."""
+    """Return the values (n,) and the name of the first numeric column among `names`; missing values are NaN.
+
+    Raises NotSupportedError if no column is numeric.
+    """
     columns = design_rows.table.frame(names)
     numeric = [name for name in names if columns[name].dtype.kind in "iuf"]
     if not numeric:
