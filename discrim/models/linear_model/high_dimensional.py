@@ -41,9 +41,13 @@ from discrim.models.base.reading import (
 )
 
 CovarianceMethod = Literal["schott", "li-chen", "cai-liu-xia"]
+"""Tests of equal covariance matrices, for `box_m(method=)`."""
+
 MeanMethod = Literal["srivastava", "chen-qin", "cai-liu-xia", "dempster"]
+"""Tests of equal means, for `manova(method=)`."""
 
 SphericityMethod = Literal["john", "srivastava", "chen-zhang-zhong"]
+"""Tests of sphericity, for `sphericity_test(method=)`."""
 
 MomentLevel = Literal["variances", "pooled", "class"]
 """Second moments that a test uses: variances of the columns within each class, the scatter matrix within

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 ROMAN_NUMERALS = {1: "I", 2: "II", 3: "III"}
+"""Names of the types of the sums of squares."""
 
 TYPE_DESCRIPTIONS = {
     1: "after the terms before it",
@@ -43,8 +44,10 @@ TEST_FORMATS: dict[Any, Any] = {
     **{"df": "count", "F": "z", "df1": "general", "df2": "general", "p": "tail", "F_is": "text"},
     "eta2": "share",
 }
+"""Formats of the columns of tables of multivariate tests; see `Section`."""
 
 HEADINGS = {"F_is": "F is", "eta2": "partial eta2"}
+"""Headings of columns that are not headed by their names."""
 
 
 def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int | str = 2) -> Summary:
@@ -120,7 +123,10 @@ def model_header(model: Any) -> Pairs:
 
 
 def test_type_note(model: Any, test_type: int) -> str:
-    """Return sentences on the type of tests of a TermModel, and on the first term with too few df, if any."""
+    """Return sentences on the type of tests of a TermModel, and on the first term with too few df, if any.
+
+    A term has too few if it has fewer degrees of freedom than columns. For type III they name the coding.
+    """
     note = f"Type {ROMAN_NUMERALS[test_type]}: each term {TYPE_DESCRIPTIONS[test_type]}."
     if test_type == 3:
         note += " Factors are coded by sum-to-zero contrasts."

@@ -176,7 +176,10 @@ class ModelRows:
         return shuffle.invariant_term_mask(self.model.estimates.x, self.model.estimates.groups)
 
     def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
-        """Raise DataError if the groups with codes `units` (n,) differ in their number of rows."""
+        """Raise DataError if the groups differ in their number of rows.
+
+        `units` (n,) are their codes, and `groups` is the argument of the user, for the message.
+        """
         sizes = np.bincount(units)
         if len(set(sizes.tolist())) > 1:
             smallest = int(sizes.argmin())

@@ -507,7 +507,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return "none"
 
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior (K,); only `method="plugin"` is supported."""
+        """Return the rule under a prior (K,); any method but "plugin" is a NotSupportedError.
+
+        `convention` is not used.
+        """
         if method != "plugin":
             _raise_not_defined(f'method="{method}"')
         return super().rule(fit, prior, method, convention)
@@ -540,7 +543,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
 
 
 def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: observations, prior, sizes and apparent error, with the engine."""
     items = [
         *headers.observation_items(fit),
         headers.prior_item(fit),
@@ -555,7 +558,7 @@ def _header_section(results: FDAResults, fit: FittedModel[FlexibleFit]) -> Pairs
 
 
 def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Section on the classes with prior and number of rows."""
+    """Section on the classes with prior and number of rows, or sum of weights."""
     table = pd.DataFrame({"prior": results.prior, "n": results.counts}).rename_axis(index=None)
     return Section("Classes", table, {"prior": "share", "n": "count"}, source="fit.prior, fit.counts")
 

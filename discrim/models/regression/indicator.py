@@ -518,7 +518,7 @@ def _regressions_section(results: IndicatorResults, fit: FittedModel[IndicatorFi
 
 
 def _coefficients_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the coefficients of the regressions."""
+    """Return the section of the coefficients of the regressions, constants first, without tests."""
     table = pd.concat([results.intercept.to_frame("constant").T, results.coef])
     table = table.rename_axis(index=None, columns=None)
     errors = headers.coefficient_errors(headers.score_sizes(fit.estimates.moments), MAX_FITTED_ERROR)
@@ -526,7 +526,7 @@ def _coefficients_section(results: IndicatorResults, fit: FittedModel[IndicatorF
 
 
 def _coefficient_tests_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the coefficients with standard errors and t tests."""
+    """Return the section of the coefficients with standard errors, t tests and 95 % intervals."""
     table = results.coefficients()
     formats: dict[Any, Any] = {"t": "z", "p": "p"}
     headings = SHARED_HEADINGS | {"p": "P>|t|"}

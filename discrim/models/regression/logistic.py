@@ -23,6 +23,7 @@ from discrim.models.regression.logistic_results import LogisticResults, Logistic
 from discrim.penalty import PenaltySpecification, read_penalty
 
 PenaltyWord = Literal["ridge", "lasso", "elastic_net"]
+"""Penalties whose strength is chosen by cross-validation; see `discrim.penalty`."""
 
 
 @overload

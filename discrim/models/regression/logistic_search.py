@@ -89,7 +89,7 @@ def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
-    """Raise DataError if the tolerance or the number of steps is invalid."""
+    """Raise DataError unless `tol` is a number between 0 and 1 and `maxiter` a whole number of at least 1."""
     reading.check_integer("maxiter", maxiter, 1, description="a whole number of steps")
     reading.check_number("tol", tol, 0, 1, ends="()")
 
@@ -364,13 +364,15 @@ MAX_CACHED_VALUES_OF_SEARCH = 2**14
 OVERLAP_MESSAGE = (
     "The classes overlap: no hyperplane lies between any of them, and the likelihood has a maximum."
 )
+"""Message of a certificate of overlap."""
 
 
 def raise_if_empty_cells(design_rows: DesignRows) -> None:
-    """Raise SeparationError if a level of a predictor has rows, but none of some class.
+    """Raise SeparationError if a level of a predictor has rows, but none of a class that has rows elsewhere.
 
-    The indicator of such a level separates the class from others. A pass over the labels finds this before
-    the columns of interactions are computed.
+    The error has the labels of such predictors and the absent classes. The indicator of such a level
+    separates the class from others. A pass over the labels finds this before the columns of interactions are
+    computed.
     """
     classes = design_rows.design.levels
     problems = []
@@ -417,7 +419,7 @@ class SeparatedData:
     pairs : list of ClassPair
         Separated pairs of classes.
     class_labels : list
-        Labels of their classes.
+        Labels of their classes, in the order of the classes.
     terms : list of str
         Columns of the separating hyperplane, by decreasing slope of the standardized columns.
     touching_rows : list
@@ -711,7 +713,10 @@ def maximize_or_certify(
 
 
 def _firth_convergence_error(fit: LogisticFit, maxiter: int) -> DataError:
-    """Return the error of a search with bias reduction that did not converge, with the likely cause."""
+    """Return the error of a search with bias reduction that did not converge, with the likely cause.
+
+    It is the number of steps if all `PENALIZED_STEP_FACTOR * maxiter` were used, large weights, or rounding.
+    """
     steps = fit.newton.steps
     message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"
     if steps >= PENALIZED_STEP_FACTOR * maxiter:
@@ -787,7 +792,10 @@ def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> st
 
 
 def _pair_names(pairs: list[ClassPair], design_rows: DesignRows) -> str:
-    """Name at most three pairs of classes, such as "'a' from 'b'", for a message."""
+    """Return the labels of at most three pairs of classes, such as "'a' from 'b'", for a message.
+
+    The number of further pairs is added.
+    """
     levels = design_rows.design.levels
     pair_names = " and ".join(f"{levels[pair.first]!r} from {levels[pair.second]!r}" for pair in pairs[:3])
     n_more = len(pairs) - 3

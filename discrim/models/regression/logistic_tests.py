@@ -55,6 +55,7 @@ from discrim.models.evaluation.permuted import number_labels
 from discrim.models.regression import logistic_search
 
 CovType = Literal["nonrobust", "HC0", "HC1", "cluster"]
+"""Covariances of the estimates; see `LogisticResults.robust`."""
 
 
 def with_covariance(
@@ -490,7 +491,10 @@ class TermMarginality:
         self.terms = {label: factors[label] for label in sorted(terms, key=lambda label: len(factors[label]))}
 
     def removable(self, chosen: Collection[str], include: Collection[str] = ()) -> list[str]:
-        """Return chosen terms that no other chosen term contains, except terms of `include`, in R's order."""
+        """Return chosen terms that no other chosen term contains, in R's order.
+
+        Terms of `include` are left out, because they have to stay in the model.
+        """
         inside = {a for a in chosen for b in chosen if self.terms[a] < self.terms[b]}
         return [a for a in self.terms if a in chosen and a not in inside and a not in include]
 

@@ -31,6 +31,8 @@ from discrim.models.base.reading import check_flag, check_word, format_argument,
 from discrim.models.regression.logistic_search import raise_if_no_maximum
 
 AveragedAt = Literal["overall", "mean"]
+"""Whether effects are averaged over rows or computed at the means; see `LogisticResults.marginal_effects`."""
+
 SLOPE_LABEL = "dy/dx"
 """Name of the effect of a column of numbers, a derivative."""
 

@@ -849,6 +849,7 @@ MAX_TERMS_BRIEF = 10
 
 
 PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net"}
+"""Names of the penalties in the summary."""
 
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
@@ -866,7 +867,10 @@ def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedMo
 
 
 def _header_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: penalty, choice of its strength, nonzero coefficients and deviance.
+
+    Prior, sizes and apparent error are included. The note explains the scale of the penalty.
+    """
     estimates = results._estimates
     penalty = results.penalty
     by_path = fit.path is not None
@@ -973,7 +977,10 @@ def _params_section(
 
 
 def _path_section(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the candidate strengths of the penalty, with their held-out deviances."""
+    """Return the section of the candidate strengths of the penalty, with their held-out deviances.
+
+    A long path is thinned. The note warns if the chosen strength is the smallest candidate.
+    """
     table = headers.path_table(results.path, results.penalty.strength)
     formats: dict[Any, Any] = {
         "df": "count", "explained": "share", "deviance": "share", "se": "share", "error": "share",
