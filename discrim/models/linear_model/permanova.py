@@ -304,7 +304,7 @@ class PermanovaResults(SummarizedResults):
         return summarize("Permutation tests of distances", section_builders, pick=sections)
 
     def _header_section(self) -> Pairs:
-        """Return the header of the summary."""
+        """Return the header of the summary: sizes, distance, and numbers of permutations and labellings."""
         labellings_text = f"{self.labellings:.0f}" if self.labellings < 1e9 else "more than 1e9"
         items: list[HeaderItem] = [
             HeaderItem("Observations", self.nobs),

@@ -141,7 +141,10 @@ def common_unit(model: TermModel) -> float:
 
 
 class _CellMeansResults(SummarizedResults):
-    """Results with means of the responses by cell of a between-subject term."""
+    """Base class of results with means of the responses by cell of a between-subject term.
+
+    Subclasses set `_model`, the linear model of the responses.
+    """
 
     _model: TermModel
 

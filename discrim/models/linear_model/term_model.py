@@ -482,20 +482,20 @@ class TermCanonicalResults(SummarizedResults):
 
     @property
     def correlations(self) -> pd.Series:
-        """Canonical correlations of the responses with the term, adjusted for the other terms."""
+        """Canonical correlations sqrt(l/(1 + l)) of responses and term, l an eigenvalue of E^-1 H."""
         return self._by_axis(np.sqrt(self._roots / (1 + self._roots)), "correlation")
 
     @property
     @with_display_formats()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests that this and all later eigenvalues are zero."""
+        """Sequential tests that this and all later eigenvalues are zero, by LD1, LD2, ..."""
         df_resid = self._model.estimates.df
         table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, df_resid + self.df + 1)
         return table.set_axis(self._names, axis=0)
 
     @property
     def raw(self) -> pd.DataFrame:
-        """Canonical coefficients, responses by axes, for responses in their original units."""
+        """Coefficients of scores with residual variance one, for responses in their original units."""
         return self._by_response(self._raw / self._model.unit[:, None])
 
     @property

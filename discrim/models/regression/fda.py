@@ -335,7 +335,10 @@ def fda(
 
 
 def _raise_not_defined(problem: str) -> NoReturn:
-    """Raise NotSupportedError for a method that a regression engine does not define, named by `problem`."""
+    """Raise NotSupportedError for a quantity that a regression engine does not define.
+
+    `problem` is its name as the subject of the message, such as "A likelihood".
+    """
     raise NotSupportedError(
         f"{problem} is not defined for an arbitrary regression engine.", hint="See error_rates()."
     )
@@ -452,7 +455,7 @@ class FDAResults(VariateResults):
         _raise_not_defined("A number of free parameters")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Raise NotSupportedError: files cannot contain the engine, which is an object of the user.
+        """Raise NotSupportedError: saved files cannot contain the engine, which is an object of the user.
 
         Parameters
         ----------
@@ -493,7 +496,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     engine: Any = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return `fda_sections` and `fda_brief`, the sections of the full and of the short summary."""
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -503,7 +506,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return FDA_PLOTS
 
     def likelihood_of(self, fit: FittedModel[FlexibleFit]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": an arbitrary regression has no likelihood."""
         return "none"
 
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:

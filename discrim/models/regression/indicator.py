@@ -263,7 +263,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @property
     def df_model(self) -> int:
-        """Number of free coefficients; the coefficients of the last class follow from the others."""
+        """Number of free coefficients, (p + 1)(K - 1); those of the last class follow from the others."""
         return (len(self.terms) + 1) * (len(self.classes) - 1)
 
     @property
@@ -404,7 +404,10 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
 
 class IndicatorSpec(ModelSpec[IndicatorFit]):
-    """Regression of class indicators, a model without prior and posteriors."""
+    """Regression of class indicators, a model without prior and posteriors.
+
+    It allows columns that are constant or collinear within classes, but not over all rows.
+    """
 
     name = "indicator"
     title = "Regression of class indicators"
@@ -414,7 +417,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_singular = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return `indicator_sections` and `indicator_brief`, for the full and the short summary."""
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -424,7 +427,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return INDICATOR_PLOTS
 
     def likelihood_of(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fitted values are not probabilities, and there is no likelihood."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[IndicatorFit]) -> PriorInRefits:
@@ -436,7 +439,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
-        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
+        """Return False: `decision_function` returns the scores of the rule, which are the fitted values."""
         return False
 
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:

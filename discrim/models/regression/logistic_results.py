@@ -111,7 +111,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @property
     @available_if()
     def zvalues(self) -> pd.DataFrame:
-        """Estimates divided by their standard errors.
+        """Estimates divided by their standard errors `bse`.
 
         Shape: "constant" and terms by the classes except the reference.
         """
@@ -121,7 +121,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     @available_if()
     @with_display_formats(every="tail")
     def pvalues(self) -> pd.DataFrame:
-        """Two-sided p-values of Wald's test, "constant" and terms by the classes except the reference."""
+        """Two-sided normal p-values of `zvalues`, in the same shape."""
         return self._coefficient_frame(2 * normal_sf(np.abs(self.zvalues.to_numpy())))
 
     def cov_params(self) -> pd.DataFrame:
@@ -608,7 +608,7 @@ class LogisticSpec(ModelSpec[Any]):
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_from_search)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return `logistic_sections` and `logistic_brief`, for the full and the short summary."""
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -618,7 +618,7 @@ class LogisticSpec(ModelSpec[Any]):
         return LOGISTIC_PLOTS
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
-        """Return the kind of likelihood that `llf` is; see `ModelSpec.likelihood_of`."""
+        """Return "class given row": `llf` is conditional on the rows."""
         return "class given row"
 
     def prior_in_refits(self, fit: FittedModel[Any]) -> PriorInRefits:
@@ -626,7 +626,7 @@ class LogisticSpec(ModelSpec[Any]):
         return "refitted"
 
     def shows_log_posteriors(self, fit: FittedModel[Any]) -> bool:
-        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
+        """Return False: `decision_function` returns the values of `decision`."""
         return False
 
     def decision(self, fit: FittedModel[Any], scores: Floats) -> Floats:

@@ -295,7 +295,10 @@ def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> DesignRows:
 
 
 def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
-    """Raise NotSupportedError if statsmodels does not have the model, or the fit lacks estimates or rows."""
+    """Raise NotSupportedError if `to_statsmodels` does not support a fit.
+
+    It does not support bias reduction, weights, separated classes, and fits without rows.
+    """
     if fit.estimates.bias_reduction:
         raise NotSupportedError(
             "statsmodels does not support logistic regression with Firth's bias reduction.",
@@ -309,7 +312,18 @@ def check_statsmodels(fit: FittedModel[LogisticFit]) -> None:
 
 
 def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
-    """Return results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`."""
+    """Return results of statsmodels at the estimates; see `LogisticResults.to_statsmodels`.
+
+    Parameters
+    ----------
+    fit : FittedModel
+        A fit that passes `check_statsmodels`.
+
+    Returns
+    -------
+    BinaryResultsWrapper or MultinomialResultsWrapper
+        For two classes the response is 1 for the class that is not the reference.
+    """
     design_rows = rows_with_maximum(fit, "to_statsmodels()")
     from statsmodels.base.model import LikelihoodModelResults
     from statsmodels.discrete import discrete_model
@@ -771,7 +785,10 @@ def _separated_data(
 
 
 def _separation_message(separated: SeparatedData, design_rows: DesignRows) -> str:
-    """Return sentences on which classes are separated, by which columns, and the rows on the plane."""
+    """Return sentences on the separated pairs of classes, the columns, and the rows on the plane.
+
+    Pairs without and with rows on the plane are described separately; at most three rows are named.
+    """
     terms = reading.join_labels(separated.terms)
     labels = separated.touching_rows
     complete = [pair for pair in separated.pairs if not len(pair.plane_rows)]

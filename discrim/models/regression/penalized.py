@@ -647,7 +647,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def llf(self) -> float:
-        """Not defined, because the likelihood is not at its maximum at penalized estimates."""
+        """Raise NotSupportedError, because the likelihood is not at its maximum at penalized estimates."""
         self._raise_not_available(
             "A maximum of the likelihood",
             "prsquared is the share of the deviance that is explained, and cross_validate() has log losses "
@@ -657,7 +657,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def df_model(self) -> int:
-        """Not defined, because penalized coefficients are not free parameters."""
+        """Raise NotSupportedError, because penalized coefficients are not free parameters."""
         self._raise_not_available(
             "A number of free parameters", "fit.path has df, the coefficients that are not zero"
         )
@@ -665,7 +665,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def aic(self) -> float:
-        """Not defined, because the criterion needs a maximum of the likelihood."""
+        """Raise NotSupportedError, because the criterion needs a maximum of the likelihood."""
         self._raise_not_available(
             "AIC", "choose a strength by folds, with penalty='lasso', or fit without penalty="
         )
@@ -673,7 +673,7 @@ class PenalizedLogisticResults(LogisticResults):
     @property
     @available_if()
     def bic(self) -> float:
-        """Not defined, because the criterion needs a maximum of the likelihood."""
+        """Raise NotSupportedError, because the criterion needs a maximum of the likelihood."""
         self._raise_not_available(
             "BIC", "choose a strength by folds, with penalty='lasso', or fit without penalty="
         )
@@ -712,7 +712,10 @@ class PenalizedLogisticResults(LogisticResults):
 
 
 def raise_if_penalized(fits: Iterable[Any], caller: str) -> None:
-    """Raise NotSupportedError if a fit has a penalty; `caller` requires maximum likelihood estimates."""
+    """Raise NotSupportedError if one of the results in `fits` has a penalty.
+
+    `caller` is the name of the function or method that requires maximum likelihood estimates.
+    """
     if any(isinstance(fit, PenalizedLogisticResults) for fit in fits):
         raise NotSupportedError(
             f"{caller} requires maximum likelihood estimates, but the fit has a penalty.",
@@ -784,7 +787,7 @@ class PenalizedLogisticSpec(LogisticSpec):
     search: StrengthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary."""
+        """Return the sections of the full and of the short summary, the former as a function of the fit."""
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -795,11 +798,11 @@ class PenalizedLogisticSpec(LogisticSpec):
 
     @property
     def verb(self) -> str:
-        """Name of the verb that fits the model."""
+        """Name of the verb that fits the model, "logistic"."""
         return "logistic"
 
     def choice_description(self, fit: FittedModel[PenalizedFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the strength" if folds chose it; else, and for a loaded fit, an empty text."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
     def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
