@@ -289,6 +289,10 @@ class MLMResults(SummarizedResults):
         DataError
             The term or type is unknown, no term is named although there are several, or the model has only
             one response.
+        NotSupportedError
+            Type III tests were requested although some cells have no rows.
+        CollinearError
+            Differences of successive responses, or their mean, have a singular residual covariance matrix.
 
         Notes
         -----
@@ -338,6 +342,8 @@ class MLMResults(SummarizedResults):
         DataError
             `within` does not have one row for each response, a factor has only one level or a missing value,
             or combinations of levels have different numbers of responses.
+        CollinearError
+            The contrasts of a within-subject term have a singular residual covariance matrix.
 
         Notes
         -----
@@ -386,6 +392,8 @@ class MLMResults(SummarizedResults):
             An equation has a nonzero constant, is empty, or follows from the others.
         NotSupportedError
             Coefficients are not identified, because some cells have no rows.
+        CollinearError
+            There are fewer residual degrees of freedom than responses.
 
         Examples
         --------

@@ -816,8 +816,8 @@ def permanova(
     ------
     DataError
         The metric is unknown, or not defined for a row; the table of distances is invalid or does not match
-        the rows;
-        groups differ in size; no permutation changes the statistics; or the distances do not fit in memory.
+        the rows; all distances are zero; groups differ in size; no permutation changes the statistics; no
+        residual degrees of freedom remain; or the distances do not fit in memory.
     FormulaError
         The formula cannot be read, or has no factor on the left.
     NotSupportedError
