@@ -47,8 +47,8 @@ from discrim.report.tables import Sections
 class Penalty(NamedTuple):
     """The penalty of a fit, strength * ((1 - l1_ratio) / 2 |b|^2 + l1_ratio |b|_1).
 
-    It is added to the mean negative log-likelihood. b are the coefficients of all columns, divided by their
-    standard deviations (divisor N), without the constants.
+    It is added to the mean negative log-likelihood. b are the coefficients of columns that were divided by
+    their standard deviations (divisor N), without the constants.
 
     Attributes
     ----------

@@ -385,6 +385,7 @@ def _draw_row_ticks(axes: Axes, x: Floats, codes: Codes, fitted: Floats, signs: 
         axes.scatter(rows, heights, marker="|", s=25, rasterized=len(rows) > 5_000, **tick_style)
 
 
+# Each tuple is in the order in which the first plot that suits a fit is its default.
 LOGISTIC_PLOTS = (
     planes.regions,
     evaluation.forest,
