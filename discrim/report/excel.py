@@ -46,7 +46,9 @@ MAX_INTEGER = 1e15
 
 
 def sheet_names(keys: Iterable[str]) -> list[str]:
-    """Convert keys to names of sheets that Excel accepts: short, without special characters, distinct.
+    """Convert keys to names of sheets that Excel accepts, in the same order.
+
+    Names have at most `MAX_NAME_LENGTH` characters and no special ones; they differ regardless of case.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def sheet_names(keys: Iterable[str]) -> list[str]:
 
 
 def sheet_ranges(count: int, max_size: int) -> list[tuple[int, int]]:
-    """Split rows, or columns, into ranges of at most `max_size`; an empty table has one empty range.
+    """Split `count` rows or columns into ranges (start, stop) of at most `max_size`; (0, 0) for none.
 
     Examples
     --------
@@ -80,7 +82,10 @@ def sheet_ranges(count: int, max_size: int) -> list[tuple[int, int]]:
 
 
 def _number_format(text: str) -> str:
-    """Return the Excel number format that shows as many digits as a text, for example "0.00" for "3.14"."""
+    """Return the Excel number format that shows as many digits as a text, for example "0.00" for "3.14".
+
+    The format is "General" if the text is not a number.
+    """
     if not re.fullmatch(r"-?\d+(\.\d*)?(e[-+]\d+)?|<1e-\d+", text.strip()):
         return "General"
     mantissa, power, _ = text.strip().removeprefix("<").partition("e")
@@ -89,7 +94,9 @@ def _number_format(text: str) -> str:
 
 
 def _fill_cell(cell: Any, value: Any, shown_text: str = "") -> None:
-    """Write a value into a cell: a number as it is, anything else as text and never as a formula.
+    """Write a value into a cell: a bool or number as it is, anything else as text and never as a formula.
+
+    Integers of `MAX_INTEGER` or more and infinite numbers become text.
 
     Parameters
     ----------
@@ -97,7 +104,8 @@ def _fill_cell(cell: Any, value: Any, shown_text: str = "") -> None:
     value : object
         Missing values leave the cell empty.
     shown_text : str
-        Text of the number in other formats, which determines its format.
+        Text of the number in other formats, which determines the digits shown; empty for Excel's general
+        format.
     """
     value = value.item() if hasattr(value, "item") else value
     if value is None or value is pd.NA or value is pd.NaT or value != value:
@@ -117,7 +125,10 @@ def _fill_cell(cell: Any, value: Any, shown_text: str = "") -> None:
 
 
 def _sheet_lines(frame: pd.DataFrame) -> list[list[Any]]:
-    """Return the rows of a sheet: column names and names of the label levels, then labels and values."""
+    """Return the rows of a sheet: the column names, one row per level, then the row labels and values.
+
+    The names of the levels of the row labels are at the beginning of the last row of column names.
+    """
     levels = frame.index.nlevels
     heads = [
         [None] * levels + frame.columns.get_level_values(i).tolist() for i in range(frame.columns.nlevels)
@@ -157,13 +168,13 @@ class _Sheet(NamedTuple):
 def _fill_sheet(
     sheet: Any, lines: Sequence[Sequence[Any]], corner: tuple[int, int], texts: list[list[str]]
 ) -> None:
-    """Write lines into a sheet.
+    """Write lines into a sheet, keep its headers and labels in view, and set the widths of its columns.
 
     Parameters
     ----------
     sheet : openpyxl.worksheet.worksheet.Worksheet
     lines : sequence of sequence
-        Values of the cells.
+        Values of the cells by row.
     corner : (int, int)
         Number of header rows and of label columns.
     texts : list of list of str

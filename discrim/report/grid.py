@@ -19,6 +19,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 
 Format = Literal["general", "count", "p", "tail", "z", "share", "ratio", "text"]
+"""Format of the numbers of a column, described in `column_texts`."""
 
 SIGNIFICANT_DIGITS = 5
 """Significant digits of the largest number of a column."""
@@ -82,7 +83,7 @@ def clean(label: Any) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return a text whose middle is replaced by an ellipsis if it exceeds a display width."""
+    """Return a text of at most a display width; the middle of a wider one is replaced by an ellipsis."""
     if display_width(text) <= width:
         return text
     head = tail = 0
@@ -100,7 +101,7 @@ def shorten(text: str, width: int) -> str:
 
 
 def format_pvalue(p: float) -> str:
-    """Return the text of a p-value, which is never zero.
+    """Return the text of a p-value, which is never zero; "nan" if it is missing.
 
     Examples
     --------
@@ -127,8 +128,8 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
     number_format : Format
         Format of the column: "general" with five significant digits of the largest number, without common
         trailing zeros; "count" without decimals, if all are integers; "z" with two decimals; "p" for a
-        p-value with three decimals; "tail" for a p-value that may be tiny; "share" for a proportion; "ratio"
-        with four significant digits; "text" for labels.
+        p-value with three decimals, or "<0.001"; "tail" for a p-value that may be tiny, see `format_pvalue`;
+        "share" for a proportion with four decimals; "ratio" with four significant digits; "text" for labels.
     error : float
         Largest acceptable absolute rounding error of a number in the format "general"; inf for no limit.
 
@@ -165,6 +166,8 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
 def table_texts(columns: Sequence[Sequence[float]]) -> list[list[str]]:
     """Format columns of comparable numbers, such as covariances, with one number of decimals for all.
 
+    The numbers of all columns have exponents if they are very large, small or of very different magnitude.
+
     Examples
     --------
     >>> table_texts([[0.265008, 0.092721], [0.092721, 0.115388]])
@@ -189,7 +192,8 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
     ----------
     rows : sequence of sequence of float
     errors : sequence of float
-        Largest acceptable rounding error in each row. No number is shown with more than 15 digits.
+        Largest acceptable absolute rounding error in each row; inf for no limit. No number is shown with more
+        than 15 digits.
 
     Returns
     -------
@@ -216,7 +220,9 @@ def row_texts(rows: Sequence[Sequence[float]], errors: Sequence[float]) -> list[
 
 
 def ratio_texts(rows: Sequence[Sequence[float]]) -> list[list[str]]:
-    """Format rows of a ratio and its limits; equal decimals in a row if all numbers keep enough digits.
+    """Format rows of a ratio and its limits; return the texts row by row.
+
+    The numbers of a row have equal decimals, unless one is zero or not finite, or all would be too long.
 
     Examples
     --------
@@ -274,7 +280,10 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
 
 
 def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
-    """Format numbers with exponents; the largest one is rounded by at most `error`, if 15 digits suffice."""
+    """Format numbers with exponents; the largest one is rounded by at most `error`, if 15 digits suffice.
+
+    At least one of the values must be finite and not zero. `error` is absolute; inf stands for no limit.
+    """
     top = _decimal_exponent(max(abs(x) for x in values if math.isfinite(x) and x != 0))
     return _format_alike(
         values, -1, min(max(SIGNIFICANT_DIGITS - 1, _error_decimals(error) + top), MAX_DIGITS - 1), error
@@ -282,7 +291,10 @@ def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
 
 
 def _error_decimals(error: float) -> int:
-    """Return the decimals that keep the rounding error below `error`; -MAX_DIGITS for 0 or infinity."""
+    """Return the decimals that keep the absolute rounding error within `error`; -MAX_DIGITS for 0 or inf.
+
+    The number is negative if even digits before the decimal point may be rounded.
+    """
     return math.ceil(-math.log10(2 * error) - EXACT_TOLERANCE) if 0 < error < math.inf else -MAX_DIGITS
 
 
@@ -308,8 +320,14 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
     Parameters
     ----------
     labels : sequence
+        Labels of any type; those that are equal as text stay equal.
     widths : (int, int)
-        Display width, and the larger width that is used if labels would become equal.
+        Display width, and the larger width that is used if labels would become equal. Labels that are equal
+        even then end in "~" and their position from 1.
+
+    Returns
+    -------
+    list of str
 
     Examples
     --------
@@ -335,7 +353,7 @@ def short_labels(labels: Sequence[Any], widths: tuple[int, int] = LABEL_WIDTHS) 
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Fold a text into lines of a display width, at blanks if possible.
+    """Fold a text into lines of at most a display width, at blanks; only longer words are split.
 
     Examples
     --------
@@ -363,7 +381,7 @@ def fold(text: str, width: int) -> list[str]:
 
 
 def _split_word(word: str, width: int) -> list[str]:
-    """Split a word into pieces of a display width, in one pass because words may be very long."""
+    """Split a word into pieces of at most a display width, in one pass because words may be very long."""
     if display_width(word) <= width:
         return [word]
     chunks = []
@@ -426,7 +444,7 @@ def _min_decimals(sizes: Sequence[float], decimals: int, error: float) -> int:
     decimals : int
         Number of decimals before the removal.
     error : float
-        Largest acceptable rounding error of a number, see `_is_exact`.
+        Largest acceptable absolute rounding error of a number, see `_is_exact`.
 
     Returns
     -------
@@ -466,7 +484,7 @@ def _format_alike(
     max_digits : int
         Largest number of digits after the point in numbers with exponents; fewer if they suffice.
     error : float
-        Largest acceptable rounding error of numbers with exponents.
+        Largest acceptable absolute rounding error of numbers with exponents; see `_is_exact`.
 
     Returns
     -------
@@ -604,37 +622,38 @@ class Section:
     table : DataFrame or Columns
         Numbers at full precision. Rows with an index of two levels are printed in groups.
     formats : format, or mapping of column to format
-        Columns that are not in the mapping are "general".
+        See `column_texts`. Columns that are not in the mapping are "general".
     row_formats : mapping of row label to format
-        Formats of rows with another kind of number than the other rows.
+        Formats of rows with another kind of number than the other rows, instead of those of the columns.
     headings : mapping of column to text
         Headings of columns that are not headed by their names.
     shared : bool
         Whether all "general" columns have the same number of decimals.
     triangle : bool
-        Whether only the upper triangle of a symmetric table is shown. Columns before the triangle are shown
-        completely.
+        Whether only the upper triangle of a symmetric table is shown, with its diagonal. It consists of the
+        last n columns; columns before it are shown completely.
     errors : (n,) or (n, m) float, optional
-        Largest rounding error of "general" numbers in each row, or cell, if rows have different magnitudes.
-        For estimates with standard errors or limits it follows from these.
+        Largest absolute rounding error of "general" numbers in each row, or cell, if rows have different
+        magnitudes. For estimates with standard errors or limits it follows from these.
     column_errors : mapping of column to float
-        Largest rounding error in each column.
+        Largest absolute rounding error of "general" numbers in each column; none for other columns.
     note : str
-        Text below the table.
+        Plain text below the table; empty for none.
     source : str
-        The expression that returns the full table.
+        The expression that returns the full table, for the note on rows left out; ".tables" if empty.
     replacement : (str, Section), optional
         Name and section of another table that is shown instead of this one.
     ranking : (str, (n,) float), optional
-        Name of a criterion, and its value for each row. If a long table is one of several, the rows with the
-        largest values are shown, and below them the rows without a value.
+        Name of a criterion, and its value for each row, NaN for none. If a table of more than `max_rows` rows
+        is one of several, the rows with the largest values are shown, and below them those without a value.
     n_last_columns : int, optional
         Number of columns at the end that a text keeps if the line is too narrow for all columns and the
         section is one of several. By default the other columns are continued below.
     max_rows : int
-        Number of rows up to which the table is whole if it is one of several; 0 if it is the only one.
+        0 if the table is the only one. If it is one of several, the number of rows up to which a table with a
+        `ranking` is whole; a table without one is then shortened if it has more than `MAX_CELLS` cells.
     more : str
-        The expression that shows more of a shortened table.
+        The expression that shows more of a shortened table; empty for none.
     column_limits : (int, int, int)
         Number of columns up to which all are shown if the table stands alone, and the numbers of first and
         last columns shown of a wider one.
@@ -669,7 +688,7 @@ class HeaderItem(NamedTuple):
     value : object
         Value at full precision.
     text : str or None
-        Value as it is printed; by default ``str(value)``.
+        Value as it is printed; None for ``str(value)``.
     key : str
         Name under which `Pairs.item` finds the entry; empty if nothing looks for it.
     brief : str
@@ -693,19 +712,22 @@ class HeaderItem(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The header of a summary: labels with values, two in a line, and a note below them."""
+    """The header of a summary: a title, labels with values, two in a line, and a note below them.
+
+    The note is plain text, empty for none.
+    """
 
     title: str
     items: Sequence[HeaderItem]
     note: str = ""
 
     def item(self, key: str) -> HeaderItem | None:
-        """Return the entry with a key, or None."""
+        """Return the first entry with a key, or None."""
         return next((item for item in self.items if item.key == key), None)
 
     @property
     def table(self) -> pd.DataFrame:
-        """The values at full precision, indexed by the labels."""
+        """The values at full precision, in one column "value" of objects, indexed by the labels."""
         values = pd.Series([item.value for item in self.items], dtype=object)
         return pd.DataFrame({"value": values.to_numpy()}, index=[item.label for item in self.items])
 
@@ -725,23 +747,26 @@ class SummaryContent(Protocol):
         """Line below the sections; empty if there is none."""
 
     def _all_sections(self) -> dict[str, SummarySection]:
-        """Return all sections, also those that are not shown."""
+        """Return all sections by name, also those that are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table as texts, from which every format is written.
 
+    Texts are not escaped for any format.
+
     Attributes
     ----------
     headers : list of str
         Headings of the columns; empty if there are none.
     stubs : list of str
-        Labels of the rows, indented by two blanks within a group.
+        Labels of the rows, indented by two blanks within a group. A group begins with a row of its label and
+        empty cells.
     cells : list of list of str
-        Texts, which may end in blanks that align the decimal points.
+        Texts by row, which may end in blanks that align the decimal points; empty if nothing is shown.
     notes : list of str
-        Lines below the table.
+        Paragraphs below the table.
     triangle : bool
         Whether cells below the diagonal are blank.
     aligns : str
@@ -757,7 +782,9 @@ class Grid:
 
 
 def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANKED_ROWS) -> SummarySection:
-    """Return a section with a limit on its rows, for a summary of several sections; a header is unchanged.
+    """Return a copy of a section that shortens a large table, for a summary of several sections.
+
+    A header (`Pairs`) is returned unchanged. The limits apply to the `replacement` of a section too.
 
     Parameters
     ----------
@@ -765,7 +792,8 @@ def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANK
     more : str
         The expression that shows more rows, for the note below the table.
     max_rows : int
-        Number of rows up to which the table is shown whole.
+        Number of rows up to which a table with a `ranking` is shown whole. Other tables are shortened if they
+        have more than `MAX_CELLS` cells.
 
     Returns
     -------
@@ -781,9 +809,9 @@ def limit_rows(section: SummarySection, more: str = "", max_rows: int = MAX_RANK
 
 
 def grid_of(section: SummarySection, label_widths: tuple[int, int] = LABEL_WIDTHS) -> Grid:
-    """Return a section as a grid of texts.
+    """Return a section, or its `replacement` if it has one, as a grid of texts.
 
-    The rows of the grid of a header are a label, its value, another label and its value.
+    The rows of the grid of a header (`Pairs`) are a label, its value, another label and its value.
 
     Parameters
     ----------
@@ -806,7 +834,7 @@ def grid_of(section: SummarySection, label_widths: tuple[int, int] = LABEL_WIDTH
 
 
 def heading(section: SummarySection) -> str:
-    """Return the title of a section as one line of at most `MAX_TITLE_WIDTH`."""
+    """Return the title of a section, or of its `replacement`, as one line of at most `MAX_TITLE_WIDTH`."""
     shown_section = (
         section.replacement[1] if isinstance(section, Section) and section.replacement else section
     )
@@ -814,7 +842,7 @@ def heading(section: SummarySection) -> str:
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
-    """Return the label and the text of each entry, with bounded width."""
+    """Return the label and the text of each entry, shortened to the display width `LABEL_WIDTHS[1]`."""
     return [
         (
             shorten(clean(item.label), LABEL_WIDTHS[1]),
@@ -826,6 +854,8 @@ def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
 
 def _section_grid(section: Section, label_widths: tuple[int, int]) -> Grid:
     """Return the grid of a table: the rows and columns to show, formatted, with labels and notes.
+
+    The grid of an empty table has only notes.
 
     Parameters
     ----------
@@ -888,14 +918,14 @@ def _as_columns(table: pd.DataFrame | Columns) -> Columns:
 
 
 def _rounding_errors(section: Section) -> Floats:
-    """Return the largest acceptable rounding errors, by row (n,) or by cell (n, m); infinite by default."""
+    """Return the largest absolute rounding errors, by row (n,) or by cell (n, m); infinite by default."""
     return np.full(section.table.shape[0], math.inf) if section.errors is None else np.asarray(section.errors)
 
 
 def all_texts(section: SummarySection) -> list[list[str]]:
-    """Return the texts of all cells of a table, also of those that are not shown.
+    """Return the texts of all cells of a table row by row, also of those that are not shown.
 
-    The list is empty if another table is shown instead.
+    The list is empty if the section has a `replacement` or no cells.
     """
     if isinstance(section, Pairs):
         return [[item.printed] for item in section.items]
@@ -986,7 +1016,7 @@ def _table_notes(section: Section, rows: list[int], columns: list[int], has_more
     rows, columns : list of int
         Positions shown, with -1 for those left out.
     has_more : bool
-        Whether an option would show more rows.
+        Whether the section would show more rows or columns if it were the only one.
 
     Returns
     -------
@@ -1024,10 +1054,10 @@ def _cell_texts(section: Section, cells: Columns, errors: Floats, max_width: int
     section : Section
     cells : Columns
         The rows and columns.
-    errors : float array, by row or by cell
-        Tolerated rounding errors.
+    errors : (n,) or (n, m) float array
+        Largest absolute rounding errors by row or by cell of these n rows and m columns; inf for no limit.
     max_width : int
-        Largest display width of text.
+        Largest display width of a cell in the format "text"; wider ones are shortened.
 
     Returns
     -------
@@ -1068,24 +1098,27 @@ def _cell_texts(section: Section, cells: Columns, errors: Floats, max_width: int
 def _texts_across_columns(
     section: Section, names: list[Any], forms: list[Format], column_values: list[list[Any]], errors: Floats
 ) -> dict[int, list[str]]:
-    """Format the columns whose decimals depend on other columns.
+    """Format the columns whose decimals depend on other columns or vary by row.
+
+    These are "general" columns that share their decimals, ratios with limits, estimates with limits, and
+    "general" columns with rounding errors by row or cell.
 
     Parameters
     ----------
     section : Section
     names : list
-        Names of the columns.
+        Names of the m columns.
     forms : list of Format
         Their formats.
     column_values : list of list
         Values by column, without rows that have formats of their own.
-    errors : float array, by row or by cell
-        Tolerated rounding errors.
+    errors : (n,) or (n, m) float array
+        Largest absolute rounding errors by row or by cell; inf for no limit.
 
     Returns
     -------
     dict of int to list of str
-        Texts by position of the column.
+        Texts by position of the column; columns of which the texts depend on nothing else are left out.
     """
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
@@ -1137,7 +1170,7 @@ def _rows_of_columns(columns: list[list[Any]], positions: list[int]) -> list[lis
 
 
 def _columns_from_rows(positions: list[int], texts: list[list[str]]) -> dict[int, list[str]]:
-    """Convert texts by row to texts by column position, with aligned decimal points."""
+    """Convert texts by row to texts by position of the column, with decimal points aligned in each column."""
     return {j: align_points(column) for j, column in zip(positions, zip(*texts, strict=True), strict=False)}
 
 
@@ -1146,21 +1179,25 @@ def _add_row_labels(
 ) -> tuple[list[str], list[list[str]]]:
     """Add row labels, a line for each group, and an ellipsis for rows that are left out.
 
+    Rows are in groups if their labels have two levels. A group begins with a line of its label.
+
     Parameters
     ----------
     table : Columns
+        Rows that are shown, with their labels.
     lines : list of list of str
         Texts of the rows.
     ellipsis_row : int
-        Row before which rows are left out, -1 for none.
-    label_widths : tuple of int
-        Display widths of labels.
+        Position of the row before which rows are left out, -1 for none.
+    label_widths : (int, int)
+        Display widths of labels; see `short_labels`.
 
     Returns
     -------
     stubs : list of str
-        Labels of the lines.
+        Labels of the lines, indented by two blanks within a group.
     lines : list of list of str
+        Texts of the lines, including those of groups and of the ellipsis.
     """
     row_labels = list(table.index)
     grouped = len(table.levels) == 2

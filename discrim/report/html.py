@@ -71,7 +71,7 @@ first. A table that is wider than its container fades at the edge where it is cu
 
 
 def as_html(summary: SummaryContent) -> str:
-    """Return the summary as HTML, with labels escaped.
+    """Return the summary as an HTML fragment with its own style sheet; all texts are escaped.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def as_html(summary: SummaryContent) -> str:
 
 
 def _note_html(text: str) -> str:
-    """Format a note below a table as HTML."""
+    """Format a note below a table, in plain text, as HTML."""
     return f'<div class="discrim-note">{html.escape(text)}</div>'
 
 
@@ -112,13 +112,15 @@ def _section_html(section: SummarySection) -> str:
 def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
     """Format a grid as an HTML table with column names.
 
+    Row labels that begin with two blanks are indented; labels of groups, which have no cells, are bold.
+
     Parameters
     ----------
     grid : Grid
     caption : str
-        Name of the table for screen readers.
+        Name of the table for screen readers, in plain text; it is not visible.
     corner : str
-        Text of the upper left cell.
+        Plain text of the upper left cell.
 
     Returns
     -------
@@ -139,7 +141,10 @@ def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
 
 
 def _header_html(grid: Grid, caption: str) -> str:
-    """Format the grid of a header as an HTML table, in which each value has its label as a row header."""
+    """Format the grid of a header as an HTML table, in which each value has its label as a row header.
+
+    The texts of a row are a label, its value, another label and its value. `caption` is plain text.
+    """
     rows = []
     for stub, line in zip(grid.stubs, grid.cells, strict=True):
         texts = [stub, *line]
@@ -152,13 +157,19 @@ def _header_html(grid: Grid, caption: str) -> str:
 
 
 def _table_html(caption: str, head: list[str], rows: list[str]) -> str:
-    """Assemble an HTML table from its caption (not escaped), the elements before the body, and its rows."""
+    """Assemble an HTML table from its caption in plain text, the elements before the body, and its rows.
+
+    `head` and `rows` are HTML, which is inserted as it is.
+    """
     lines = ['<div class="discrim-wide">', "<table>", f"<caption>{html.escape(caption)}</caption>", *head]
     return "\n".join([*lines, "<tbody>", *rows, "</tbody>", "</table>", "</div>"])
 
 
 def _cell_html(tag: str, text: str, attributes: str = "") -> str:
-    """Format a cell, flush right, as an element `tag` ("td" or "th") with more attributes."""
+    """Format the plain text of a cell, flush right, as an element `tag`: "td" or "th".
+
+    `attributes` are further attributes in HTML, such as 'scope="col"'.
+    """
     stripped = text.rstrip(" ")
     # Blanks that align decimal points get the width of a digit.
     escaped = html.escape(stripped) + "\u2007" * (len(text) - len(stripped))
@@ -166,14 +177,15 @@ def _cell_html(tag: str, text: str, attributes: str = "") -> str:
 
 
 def frame_html(section: Section, names: Iterable[Any] = ()) -> str:
-    """Return one table without a title, for the notebook form of a DataFrame.
+    """Return one table as HTML without a visible title, for the notebook form of a DataFrame.
 
     Parameters
     ----------
     section : Section
-        The table.
+        The table; its title is the caption for screen readers.
     names : iterable, optional
-        Names of the levels of the row labels, or None for levels without a name.
+        Names of the levels of the row labels, or None for levels without a name; they are written in the
+        upper left cell.
 
     Returns
     -------

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 from discrim.errors import DataError
 from discrim.report.grid import Grid, SummaryContent, clean, display_width, grid_of, heading
 
-# LaTeX of characters that are special to it, and of mathematical signs.
+# LaTeX of characters that are special to it.
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\ensuremath{\sim}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "`": r"\`{}"}
 # \textquotedbl is not in LaTeX's default encoding, and a bare quotation mark is active in German documents.
 SPECIAL |= {"\u2060": "{}", '"': r"\char34{}", "…": r"\dots{}"} | {c: f"\\{c}" for c in "&%$#_{}"}
 
+# Mathematical signs, which are set in math mode.
 SIGNS = {
     "−": "-", "≤": r"\leq", "≥": r"\geq", "≠": r"\neq", "≈": r"\approx", "≡": r"\equiv", "∞": r"\infty",
     "∼": r"\sim", "∝": r"\propto", "∂": r"\partial", "∇": r"\nabla", "∑": r"\sum", "∏": r"\prod",
@@ -42,6 +43,7 @@ LATIN_SHAPED = "ALPHA BETA EPSILON ZETA ETA IOTA KAPPA MU NU OMICRON RHO TAU CHI
 LATIN = dict(zip(LATIN_SHAPED.split(), "ABEZHIKMNOPTX", strict=True))
 """Latin letters for Greek capitals without a command."""
 
+# Commands of combining marks in text, and of those on Greek letters in math mode.
 ACCENTS = {"\u0300": "`", "\u0301": "'", "\u0302": "^", "\u0303": "~", "\u0304": "=", "\u0306": "u"}
 ACCENTS |= {"\u0307": ".", "\u0308": '"', "\u030a": "r", "\u030b": "H", "\u030c": "v", "\u0323": "d"}
 ACCENTS |= {"\u0327": "c", "\u0328": "k", "\u0331": "b"}
@@ -52,9 +54,16 @@ SUPPORTED_CHARACTERS = "‑…№℠™ﬀﬁﬂﬃﬄﬅﬆǄǅǆǇǈǉǊǋǌ"
 """Compatibility characters that LaTeX supports."""
 
 GREEK_NAME = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (FINAL )?(\w+)")
+"""Unicode name of a Greek letter."""
+
 LIGATURES = re.compile(r"([-,'!?<>])(?=\1)")
+"""The first of two equal characters that TeX would join to a ligature."""
+
 MINUS = re.compile(r"(?<![^\s(\[])-(?=[\d.])")
+"""Minus sign of a number within a text."""
+
 NUMBER = re.compile(r"(<?)(-?)(\d+\.?\d*|inf)(?:e([+-]\d+))?( *)")
+"""Number in a cell: "<", sign, digits, exponent and the blanks at the end that align decimal points."""
 
 WIDTH_GROUPS = {2.8: "il,.:;!'`|[]", 3.1: "jf", 3.4: " -", 3.7: "I", 3.95: "rst()", 4.5: "cez"}
 WIDTH_GROUPS |= {5.0: "ago0123456789/*?^\\$", 5.3: "kvxyq", 5.6: 'bdhnpuS"{}_', 7.2: "FLEPBTZC"}
@@ -62,11 +71,16 @@ WIDTH_GROUPS |= {9.2: "mM%#", 10.3: "W", 13.4: "…"}
 WIDTHS = {c: width for width, group in WIDTH_GROUPS.items() for c in group}
 OTHER_WIDTH = 7.8
 WIDE_WIDTH = 10.0
-"""Widths of characters in points, of Computer Modern at 10 points; no other common typeface is much wider."""
+"""Widths of other narrow and of wide (East Asian) characters.
+
+All widths are in points, of Computer Modern at 10 points; no other common typeface is much wider.
+"""
 
 
 def escape(text: str) -> str:
     r"""Convert a text to LaTeX: special characters are escaped, Greek letters and signs become mathematics.
+
+    Blanks at the end are removed.
 
     Examples
     --------
@@ -132,6 +146,7 @@ def _greek_letter(case: str, final: str | None, name: str) -> str:
     Returns
     -------
     str
+        Command or Latin letter for math mode.
     """
     name = name.replace("LAMDA", "LAMBDA")
     if case == "CAPITAL":
@@ -140,7 +155,7 @@ def _greek_letter(case: str, final: str | None, name: str) -> str:
 
 
 def breakable_text(text: str) -> str:
-    r"""Convert the text of a caption or a note to LaTeX that allows line breaks within long words.
+    r"""Escape the plain text of a caption or a note for LaTeX, and allow line breaks within long words.
 
     Examples
     --------
@@ -159,7 +174,7 @@ def _breakable(word: str) -> str:
 
 
 def label_latex(text: str) -> str:
-    """Convert the label of a row or column to LaTeX; a positive number is set like the numbers in cells."""
+    """Convert the label of a row or column to LaTeX; a number without "<" is set like numbers in cells."""
     match = NUMBER.fullmatch(text)
     return _number_latex(match, 0) if match and not match[1] else escape(text)
 
@@ -202,7 +217,7 @@ def _exponent_text(match: re.Match[str]) -> str:
 
 
 def _number_latex(match: re.Match[str], max_exponent_length: int) -> str:
-    """Convert a match of `NUMBER` to LaTeX, padded to align the decimal points.
+    """Convert a match of `NUMBER` to LaTeX, padded on the right to align the decimal points.
 
     `max_exponent_length` is the number of characters of the longest exponent in the column; 0 unless all
     numbers of the column have exponents.
@@ -224,7 +239,7 @@ def _number_latex(match: re.Match[str], max_exponent_length: int) -> str:
 
 
 def number_width(text: str) -> float:
-    """Estimate the width of the text of a cell, which may be a number, in points of 10-point type."""
+    """Estimate the width of a cell from its plain text, which may be a number, in points of 10-point type."""
     match = NUMBER.fullmatch(text)
     if match is None:
         return latex_width(text) + 5 * len(MINUS.findall(text))
@@ -234,14 +249,14 @@ def number_width(text: str) -> float:
 
 
 def latex_width(text: str) -> float:
-    """Estimate the width of a text in points of 10-point type."""
+    """Estimate the width of a plain text, not of LaTeX, in points of 10-point type."""
     return sum(WIDTHS[c] if c in WIDTHS else (0, OTHER_WIDTH, WIDE_WIDTH)[display_width(c)] for c in text)
 
 
 def break_lines(text: str, width: float) -> list[str]:
-    """Break a text into lines of at most `width` points.
+    """Break a plain text into lines of at most `width` points of 10-point type, by estimates of the width.
 
-    Lines end after blanks or signs if possible; only longer words are broken within.
+    Lines end after blanks or signs if possible; only words that are longer than a line are broken within.
     """
     lines = [""]
     for segment in re.findall(r"[^\W_]+[\W_]?\s*|[\W_]\s*", text):
@@ -260,7 +275,7 @@ TEXTWIDTH = 329.0
 It is the smallest of 345 at 10 points, 329 at 11 points (360 / 1.1) and 332 at 12 points (390 / 1.2)."""
 
 COLUMN_SEP = 12.0
-"""Points between columns."""
+"""Points between two columns."""
 
 FOOTNOTESIZE = 0.855
 r"""Widths of characters in \footnotesize, relative to those of 10-point type."""
@@ -272,7 +287,7 @@ MAX_HEADER_SHARE = 0.25
 
 RULE = r"\noalign{\smallskip}\hline\noalign{\smallskip}"
 RULES = "\n".join(rf"\providecommand{{\{name}rule}}{{{RULE}}}" for name in ("top", "mid", "bottom"))
-"""Rules for documents that do not load booktabs."""
+"""LaTeX that defines the rules of booktabs as plain lines, for documents that do not load it."""
 
 FLOATS_PER_PAGE_BREAK = 16
 """Floats after which a page is ended, because LaTeX cannot postpone many."""
@@ -398,7 +413,7 @@ def _validate_options(caption: Any, label: Any, position: Any, textwidth: Any) -
 
 
 def _slug(text: str) -> str:
-    """Convert a text to a part of a label: lower case ASCII with hyphens."""
+    """Convert a text to a part of a label: lower case ASCII with hyphens; "summary" if nothing is left."""
     ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii").lower()
     return re.sub(r"[^a-z0-9_]+", "-", ascii_text).strip("-") or "summary"
 
@@ -419,10 +434,11 @@ def _section_float(grid: Grid, caption: str, label: str, position: str, textwidt
     Parameters
     ----------
     grid : Grid
+        Without cells only its notes are written.
     caption, label, position : str
         Caption in LaTeX, name for references, and allowed positions of the float.
     textwidth : float or None
-        Available width in points of 10-point type.
+        Width in points of 10-point type above which the table is split into panels; None for one table.
 
     Returns
     -------
@@ -442,7 +458,8 @@ def _section_float(grid: Grid, caption: str, label: str, position: str, textwidt
 def _tabulars(grid: Grid, textwidth: float | None) -> str:
     """Return the LaTeX of a grid as one tabular, or as panels below one another if it exceeds `textwidth`.
 
-    Without `textwidth` there is one tabular, in a smaller font if it is wide.
+    Without `textwidth` there is one tabular. Both are in a smaller font if the table exceeds `textwidth`, by
+    default `TEXTWIDTH`. A grid without headers that is still too wide gets one column of labels, not two.
     """
     available = textwidth or TEXTWIDTH
     stubs, headers, columns = _grid_cells(grid, available)
@@ -474,7 +491,9 @@ def _tabulars(grid: Grid, textwidth: float | None) -> str:
 
 
 def _grid_cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], list[list[Cell]]]:
-    """Convert a grid to LaTeX cells, whose texts are broken if they take too much of the available width.
+    """Convert a grid to LaTeX cells, whose texts are broken into lines above a share of the available width.
+
+    The shares are `MAX_STUB_SHARE`, `MAX_HEADER_SHARE` and `MAX_CELL_SHARE`.
 
     Parameters
     ----------
@@ -518,14 +537,15 @@ def _cell(text: str, tex: str, max_width: float, layout: str, width: float | Non
     Parameters
     ----------
     text : str
+        Plain text, which determines whether the cell is too wide.
     tex : str
         LaTeX of the text on one line.
     max_width : float
-        Largest width in points.
+        Largest width in points of 10-point type.
     layout : str
-        Arguments of the inner tabular that contains the lines.
+        Arguments of the inner tabular that contains the lines, such as "[t]{@{}l@{}}".
     width : float, optional
-        Width of `tex` in points; estimated by default.
+        Width of `tex` in points; by default the estimated width of `text`.
 
     Returns
     -------
@@ -543,16 +563,18 @@ def _tabular(
 ) -> str:
     """Return the LaTeX of some adjacent columns as a tabular.
 
+    The last rows of a triangle are left out if they are blank in these columns.
+
     Parameters
     ----------
     grid : Grid
         Grid of all columns.
     stubs, headers : list of Cell
-        Labels of the rows, and headings of these columns.
+        Labels of the rows, and headings of these columns; no headings if the list is empty.
     columns : list of list of Cell
-        Cells of these columns.
+        Cells by column.
     start : int
-        Position of the first column in the grid.
+        Position of the first of these columns in the grid.
 
     Returns
     -------

@@ -15,7 +15,7 @@ INDENT = "&emsp;"
 
 
 def as_markdown(summary: SummaryContent) -> str:
-    """Return the summary as Markdown pipe tables, with labels escaped.
+    """Return the summary as Markdown headings, pipe tables and notes; all texts are escaped.
 
     Returns
     -------
@@ -28,7 +28,10 @@ def as_markdown(summary: SummaryContent) -> str:
 
 
 def section_markdown(section: SummarySection) -> str:
-    """Return a section as Markdown, with its title as a heading of the third level."""
+    """Return a section as Markdown: its title as a heading of the third level, its table and its notes.
+
+    The text does not end in a newline.
+    """
     grid = grid_of(section)
     table = ""
     if grid.cells:
@@ -44,12 +47,12 @@ def section_markdown(section: SummarySection) -> str:
 
 
 def pipe_table(lines: list[list[str]], aligns: str) -> str:
-    """Return a pipe table.
+    """Return a pipe table, without a newline at its end.
 
     Parameters
     ----------
     lines : list of list of str
-        Escaped texts of the cells; the first line is the header.
+        Texts of the cells by row, which must be escaped; the first row is the header.
     aligns : str
         A letter for each column: "l" for flush left, "r" for flush right.
 
@@ -74,7 +77,7 @@ def _align_cell(text: str, width: int, align: str) -> str:
 
 
 def _escape_cell(text: str) -> str:
-    """Escape a cell; blanks that align decimal points become spaces as wide as digits and as a point."""
+    """Escape a cell; blanks at its end, which align decimal points, become spaces as wide as digits."""
     stripped = text.rstrip(" ")
     blanks = len(text) - len(stripped)
     point = "&puncsp;" if blanks and "." not in stripped else ""
@@ -83,6 +86,8 @@ def _escape_cell(text: str) -> str:
 
 def escape(text: str) -> str:
     r"""Return a text with the characters escaped that Markdown or one of its dialects interprets.
+
+    Blanks at the end are removed.
 
     Examples
     --------
@@ -98,6 +103,9 @@ def escape(text: str) -> str:
 
 
 def escape_paragraph(text: str) -> str:
-    """Escape the text of a paragraph, also at its start, where signs would begin a list, rule or comment."""
+    """Escape the text of a paragraph, also at its start, where signs would begin a list, rule or comment.
+
+    Blanks at both ends are removed.
+    """
     text = escape(text.lstrip(" "))
     return re.sub(r"^(\d+)([.)])", r"\1\\\2", re.sub(r"^([-+=%:])", r"\\\1", text))

@@ -50,10 +50,14 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
     """
 
     _formatted_html: Callable[[pd.DataFrame], str | None] | None = None
-    """Notebook form with the digits of a summary; it returns None for tables that pandas shows."""
+    """Function from a table to HTML with the digits of a summary, or to None if pandas formats the table.
+
+    `models.base.display` sets it on each table; None stands for the form of pandas.
+    """
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:
+        """Class of the results of pandas' operations: a plain DataFrame."""
         return pd.DataFrame
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -96,7 +100,10 @@ def as_result_table(value: T) -> T:
 
 
 def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function that returns a DataFrame to return a ResultTable, which prints all columns."""
+    """Decorate a function that returns a DataFrame, or a dict of them, to return result tables instead.
+
+    See `as_result_table`.
+    """
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -107,7 +114,11 @@ def returning_result_table(function: Callable[P, T]) -> Callable[P, T]:
 
 @contextmanager
 def _print_options(table: pd.DataFrame) -> Iterator[None]:
-    """Set pandas display options temporarily to print all columns of a table at the width of the terminal."""
+    """Set pandas display options temporarily to print all columns of a table.
+
+    The width is pandas' option `display.width`, or the width of the terminal if the option has its default.
+    Options are not changed for a table of more than `MAX_COLUMNS` columns.
+    """
     if table.shape[1] > MAX_COLUMNS:
         yield
         return

@@ -22,10 +22,13 @@ from discrim.report.grid import Section, SummarySection, clean, frame_of, limit_
 from discrim.report.result_table import as_result_table
 
 MAX_BRIEF_ROWS = 20
-"""Number of rows up to which the short form of a summary shows a table completely."""
+"""Number of rows up to which the short form of a summary shows a ranked table whole; see `limit_rows`."""
 
 Sections = dict[str, Callable[..., SummarySection]]
-"""Functions that compute the sections of a summary, by name, from the results and the fit."""
+"""Functions that compute the sections of a summary, by name.
+
+Their arguments are the results and the fit; after `SectionFunctions.bind` they have none.
+"""
 
 
 class SectionFunctions(Sections):
@@ -39,7 +42,9 @@ class SectionFunctions(Sections):
     shown_only_by_name : frozenset of str
         Sections that a summary shows only if the user names them.
     preparations : list of (set of str, callable)
-        Functions that `summarize` calls before it computes all sections of the set, which are then cheaper.
+        Sets of section names, each with a function that `summarize` calls first if it shows all sections of
+        the set. The function, whose result is ignored, caches results that these sections share. Its
+        arguments are those of the section functions.
     """
 
     def __init__(
@@ -50,7 +55,7 @@ class SectionFunctions(Sections):
         self.shown_only_by_name = frozenset(shown_only_by_name)
 
     def bind(self, *arguments: Any) -> SectionFunctions:
-        """Return the functions with these arguments bound, so that they are called without arguments."""
+        """Return a copy whose functions and preparations have all of their arguments bound."""
         bound = SectionFunctions(
             {name: partial(make, *arguments) for name, make in self.items()}, self.shown_only_by_name
         )
@@ -75,6 +80,17 @@ class Summary:
         sections: Mapping[str, SummarySection],
         unshown: Mapping[str, Callable[[], SummarySection]] | None = None,
     ) -> None:
+        """Create a summary.
+
+        Parameters
+        ----------
+        title : str
+        sections : mapping of str to Section or Pairs
+            Sections to show, by name, in order.
+        unshown : mapping of str to callable, optional
+            Functions without arguments that compute the sections that are not shown. They are called whenever
+            `tables` or `to_excel` needs these sections.
+        """
         self.title = title
         self._sections = dict(sections)
         self._unshown = dict(unshown or {})
@@ -104,7 +120,10 @@ class Summary:
             raise_unknown_attribute("Summary", name, dir(self), ATTRIBUTES)
 
     def _all_sections(self) -> dict[str, SummarySection]:
-        """Return all sections, including unshown ones, which are computed, and replacements of sections."""
+        """Return all sections by name, also the unshown ones, which are computed.
+
+        A section with a `replacement` is followed by it, under the name of the replacement.
+        """
         sections: dict[str, SummarySection] = {}
         for key, section in (self._sections | {key: make() for key, make in self._unshown.items()}).items():
             sections[key] = section
@@ -114,14 +133,14 @@ class Summary:
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Table of each section, unrounded, including the sections that are shown only if named."""
+        """Copies of the tables, unrounded, by section; includes the sections that are shown only if named."""
         return as_result_table(
             {key: frame_of(section.table).copy() for key, section in self._all_sections().items()}
         )
 
     @property
     def _last_line(self) -> str:
-        """Line below the sections that names the unshown ones; empty if there are none."""
+        """Plain text below the sections that names the unshown ones; empty if there are none."""
         names = list(self._unshown)
         if not names:
             return ""
@@ -132,17 +151,20 @@ class Summary:
         return Summary(self.title, sections, self._unshown)
 
     def select_sections(self, keys: Sequence[str]) -> Summary:
-        """Return a summary of the sections named by `keys`, in their present order."""
+        """Return a summary of the shown sections that `keys` names, in their present order.
+
+        Other keys are ignored. The new summary has no unshown sections.
+        """
         return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 
     def shortened(self) -> Summary:
-        """Return a summary whose tables of more than `MAX_BRIEF_ROWS` rows are limited."""
+        """Return a summary whose large tables are limited, by `limit_rows` with `MAX_BRIEF_ROWS`."""
         return self._with_sections(
             {key: limit_rows(section, max_rows=MAX_BRIEF_ROWS) for key, section in self._sections.items()}
         )
 
     def with_note(self, note: str) -> Summary:
-        """Return the summary with a note below the first of its sections."""
+        """Return the summary with a note added after the note of its first section."""
         key, section = next(iter(self._sections.items()))
         return self.with_section(key, replace(section, note=f"{section.note} {note}".strip()))
 
@@ -151,15 +173,16 @@ class Summary:
         return self._with_sections(self._sections | {name: section})
 
     def followed_by(self, other: Summary, prefix: str, heading: str) -> Summary:
-        """Return this summary followed by the sections of another.
+        """Return this summary followed by the shown sections of another.
 
         Parameters
         ----------
         other : Summary
+            Its title and its unshown sections are ignored.
         prefix : str
             Prefix of the names of the other sections.
         heading : str
-            Title of the first of them.
+            New title of the first section of `other`.
 
         Returns
         -------
@@ -177,15 +200,17 @@ def summarize(
 ) -> Summary:
     """Return the summary of the chosen sections; the others are not computed.
 
+    If several sections are chosen by default or by "all", their large tables are limited by `limit_rows`.
+
     Parameters
     ----------
     title : str
         The title.
     functions : mapping of str to callable
-        Functions that compute the sections.
+        Functions without arguments that compute the sections, by name; see `SectionFunctions.bind`.
     pick : sequence of str or str, optional
         Names of the sections to show, in order; "all" stands for all sections that are not named. By default
-        all sections except those in `SectionFunctions.by_name`.
+        all sections except `SectionFunctions.shown_only_by_name`, which stay available in `Summary.tables`.
 
     Returns
     -------

@@ -45,8 +45,9 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
     Parameters
     ----------
     width : int, optional
-        Number of columns of the text, 40 or more; wider tables are continued below. By default it is the
-        width of the terminal, and 100 if there is no terminal: in a notebook, a pipe or a file.
+        Number of columns of the text, 40 or more. Wider tables are continued below; some tables of a summary
+        with several sections leave out columns instead, with a note. By default it is the width of the
+        terminal, and 100 if there is no terminal: in a notebook, a pipe or a file.
 
     Returns
     -------
@@ -94,7 +95,10 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
 
 
 def _validate_width(width: Any) -> int:
-    """Return a valid number of columns, by default the width of the terminal; else raise a DataError."""
+    """Return the number of columns as an int; raise a DataError if it is not an integer or below `MIN_WIDTH`.
+
+    None stands for the width of the terminal, but at least `MIN_WIDTH`, and for `WIDTH` without a terminal.
+    """
     if width is None:
         return max(MIN_WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns) if is_terminal() else WIDTH
     try:
@@ -139,12 +143,15 @@ def _section_lines(section: Section, width: int) -> list[str]:
 def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
     """Shorten a grid that is too wide: shorten the column names, then leave out columns.
 
-    Sections without `max_rows` or `n_last_columns` are returned unchanged. The last columns are always shown.
+    The last `n_last_columns` columns are always shown. "…" stands for the columns left out before them, and a
+    note counts the columns shown, unless the table has lost rows too. The grid of a section without
+    `max_rows` or `n_last_columns` is returned unchanged.
 
     Parameters
     ----------
     grid : Grid
     section : Section
+        The section, whose `replacement` is used if it has one.
     width : int
         Available width in characters.
 
@@ -175,7 +182,10 @@ def _shorten_to_line(grid: Grid, section: Section, width: int) -> Grid:
 
 
 def _column_widths(grid: Grid, width: int) -> tuple[int, list[int]]:
-    """Return the part of `width` that the row labels leave free, and the display width of each column."""
+    """Return the part of `width` that the row labels leave free, and the display width of each column.
+
+    The width of a column includes its name and the gap of two blanks before it.
+    """
     available = width - max([display_width(stub) for stub in grid.stubs], default=0)
     columns = zip(grid.headers, *grid.cells, strict=True)
     return available, [2 + max(map(display_width, column)) for column in columns]
@@ -183,6 +193,8 @@ def _column_widths(grid: Grid, width: int) -> tuple[int, list[int]]:
 
 def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
     """Split the columns of a grid into ranges (start, stop), each of which fits a width with the row labels.
+
+    A column that is too wide for a line is a range of its own.
 
     Parameters
     ----------
@@ -209,7 +221,10 @@ def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
 
 
 def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
-    """Return the lines of a table, first the headers, with labels flush left and cells flush right."""
+    """Return the lines of a table, first the headers, with labels flush left and cells flush right.
+
+    `cells` are texts row by row; columns are two blanks apart.
+    """
     rows = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     lines = []
@@ -223,7 +238,7 @@ def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]])
 def _header_lines(pairs: Pairs, width: int) -> list[str]:
     """Return the lines of the header of a summary: its title, its entries in two columns, and its note.
 
-    The entries are in one column if two are wider than `width`.
+    The first half of the entries is on the left. The entries are in one column if two are wider than `width`.
     """
     items = pair_texts(pairs)
     half = (len(items) + 1) // 2
@@ -243,7 +258,10 @@ def _header_lines(pairs: Pairs, width: int) -> list[str]:
 
 
 def _fold_pairs(items: list[tuple[str, str]], width: int) -> list[tuple[str, str]]:
-    """Fold pairs of label and value that do not fit a line of `width` characters into several pairs."""
+    """Fold pairs of label and value that do not fit a line of `width` characters into several pairs.
+
+    Each pair is one line; its label or value is empty if the other one has more lines.
+    """
     labels = [fold(label, width // 2 - 1) for label, _ in items]
     value_width = width - 2 - max((display_width(line) for lines in labels for line in lines), default=0)
     return [

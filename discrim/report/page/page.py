@@ -36,6 +36,7 @@ def _css_variables(colours: Colours) -> str:
     return " ".join(f"--{name}: {value};" for name, value in colours._asdict().items())
 
 
+# Style sheet of an HTML page.
 STYLE = f"""
 :root {{ color-scheme: light dark; {_css_variables(LIGHT)} }}
 @media screen and (prefers-color-scheme: dark) {{ :root {{ {_css_variables(DARK)} }} }}
@@ -113,7 +114,17 @@ SCRIPT_POLICY = "; script-src 'unsafe-inline' 'unsafe-eval'"
 
 
 class Chapter(NamedTuple):
-    """A chapter of a page: its name in links, its title, and its body in the format of the page."""
+    """A chapter of a page.
+
+    Attributes
+    ----------
+    name : str
+        Id of its heading, to which links refer in HTML; unique in the page.
+    title : str
+        Title in plain text.
+    body : str
+        Body in the format of the page, which is inserted as it is.
+    """
 
     name: str
     title: str
@@ -126,17 +137,17 @@ class Drawing(NamedTuple):
     Attributes
     ----------
     name : str
-        Name of its file.
+        Name of its file without extension, unique in the page.
     number : int
-        Number in the page, unique.
+        Number, unique in the page, for ids in HTML.
     draw : callable
         Function without arguments that draws on new axes and returns them.
     tooltips : sequence of str
-        Tooltips of the rows.
+        Tooltips of the rows in HTML, which only `HtmlPage` uses; see `image_of`.
     alt : str
-        Alternative text.
+        Alternative text, plain.
     caption : str
-        Text below the picture.
+        Plain text below the picture, which `MarkdownPage` leaves out.
     code : str
         Python code that draws it, which is shown below the caption.
     """
@@ -185,7 +196,7 @@ _HTML = """<!DOCTYPE html>
 
 
 class HtmlPage:
-    """HTML page; a script, if any, runs before its chapters.
+    """HTML page; its `script`, if any, runs before its chapters.
 
     Examples
     --------
@@ -196,6 +207,7 @@ class HtmlPage:
     """
 
     script = ""
+    """JavaScript of the page, which is inserted as it is; empty for none."""
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
         """Assemble the page.
@@ -203,11 +215,12 @@ class HtmlPage:
         Parameters
         ----------
         title : str
+            Title in plain text.
         lines : sequence of str
-            Paragraphs above the chapters; empty ones are left out.
+            Paragraphs above the chapters, in plain text; empty ones are left out.
         chapters : sequence of Chapter
         foot : str
-            Paragraph below the chapters.
+            Paragraph below the chapters, in plain text.
 
         Returns
         -------
@@ -235,7 +248,7 @@ class HtmlPage:
         )
 
     def save(self, path: Path, text: str) -> None:
-        """Write the page, the `text` that `assemble` has returned, to a file."""
+        """Write the page, the `text` that `assemble` has returned, to a file; an existing one is replaced."""
         with atomic_write(path) as file:
             file.write(text.encode("utf-8"))
 
@@ -244,7 +257,10 @@ class HtmlPage:
         return f'<p class="{css_class}">{_escape(text)}</p>' if css_class else f"<p>{_escape(text)}</p>"
 
     def sections(self, title: str, sections: Mapping[str, Section]) -> str:
-        """Format the sections of a summary, in a scrollable frame that the keyboard can reach."""
+        """Format the sections of a summary, in a scrollable frame that the keyboard can reach.
+
+        `title` is plain text for screen readers; it is not visible.
+        """
         body = Summary(title, sections).as_html()
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{_escape(title)}">\n{body}\n</div>'
@@ -258,7 +274,10 @@ class HtmlPage:
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of HTML under a title that shows and hides them on click; "" if there are none."""
+        """Format blocks of HTML under a title that shows and hides them on click; "" if there are none.
+
+        The title is plain text; the blocks are inserted as they are.
+        """
         body = "\n".join(bodies)
         return f"<details>\n<summary>{_escape(title)}</summary>\n{body}\n</details>" if bodies else ""
 
@@ -268,7 +287,10 @@ class HtmlPage:
         return f'<pre tabindex="0"><code>{lines}</code></pre>'
 
     def picture(self, drawing: Drawing) -> str:
-        """Format a drawing as HTML, with light and dark versions chosen by CSS; the light one is printed."""
+        """Draw a picture, and format it with its caption and code as HTML.
+
+        It has a light and a dark version, chosen by CSS; the light one is printed.
+        """
         image = image_of(drawing.draw, f"g{drawing.number}", drawing.tooltips)
         # Browsers do not choose again among the sources of an image for print, hence both images with CSS.
         images_by_mode = (
@@ -289,10 +311,11 @@ class HtmlPage:
         Parameters
         ----------
         body : str
-            The picture in HTML.
+            The picture in HTML, which is inserted as it is.
         caption, code : str
+            Plain texts.
         css_class : str
-            CSS class, "live" for an interactive plot.
+            CSS class of the figure, "live" for an interactive plot; empty for none.
 
         Returns
         -------
@@ -308,12 +331,16 @@ class HtmlPage:
 
 
 def _escape(text: str) -> str:
-    """Escape a text for HTML and XML."""
+    """Escape a text for HTML and XML; control characters become escapes, see `clean`."""
     return html.escape(clean(text))
 
 
 class MarkdownPage:
-    """Markdown or Quarto page, with pictures in a folder next to the file."""
+    """Markdown or Quarto page, with pictures in a folder next to the file.
+
+    The folder has the name of the file with "_pictures" instead of the extension. Only the extension ".qmd"
+    makes a Quarto page. Pictures are kept in memory until `save` is called.
+    """
 
     def __init__(self, path: Path) -> None:
         self._folder = path.with_name(f"{path.stem}_pictures")
@@ -321,7 +348,7 @@ class MarkdownPage:
         self._pictures: dict[str, bytes] = {}
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """Assemble the page; see `HtmlPage.assemble`."""
+        """Assemble the page; see `HtmlPage.assemble`. The names of the chapters are ignored."""
         # A JSON string is valid YAML.
         yaml_title = json.dumps(clean(title), ensure_ascii=False)
         blocks = [f"---\ntitle: {yaml_title}\n---\n" if self._is_quarto else f"# {escape(clean(title))}\n"]
@@ -330,7 +357,10 @@ class MarkdownPage:
         return "\n".join([*blocks, self.paragraph(foot)])
 
     def save(self, path: Path, text: str) -> None:
-        """Write the pictures to their folder, and the `text` that `assemble` has returned to a file."""
+        """Write the pictures to their folder, and the `text` that `assemble` has returned to a file.
+
+        The folder is created if necessary; an UnwritableFileError is raised if this is impossible.
+        """
         if self._pictures:
             try:
                 self._folder.mkdir(exist_ok=True)
@@ -357,7 +387,10 @@ class MarkdownPage:
         )
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of Markdown at the end of a chapter under a title; "" if there are none."""
+        """Format blocks of Markdown at the end of a chapter under a title; "" if there are none.
+
+        The title is plain text; the blocks are always visible.
+        """
         return "\n".join([f"### {escape(title)}\n", *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
@@ -367,7 +400,10 @@ class MarkdownPage:
         return f"{fence}python\n{lines}\n{fence}\n"
 
     def picture(self, drawing: Drawing) -> str:
-        """Draw a picture, which `save` writes to a file, and format a link to it with its code."""
+        """Draw a picture, which `save` writes to a file, and format a link to it with its code.
+
+        The caption is left out; the alternative text describes the picture.
+        """
         self._pictures[f"{drawing.name}.png"] = png_of(drawing.draw)
         path = f"{quote(self._folder.name)}/{quote(drawing.name)}.png"
         return f"![{escape(clean(drawing.alt))}]({path})\n\n{self.code_block(drawing.code)}"
@@ -387,6 +423,7 @@ CHARACTER_WIDTH = 92
 PAGE_MARGIN = 1134
 """Sizes on an A4 page in twips: width of text, largest height of a picture, width of a character, margins."""
 
+# Namespaces of XML.
 _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -400,7 +437,7 @@ def _word_style(name: str, size: int, spacing: str = 'w:after="100"', run: str =
     Parameters
     ----------
     name : str
-        Name of the style.
+        Name of the style; its id is the name in title case without blanks, such as "Heading1".
     size : int
         Font size in half points.
     spacing : str
@@ -408,7 +445,7 @@ def _word_style(name: str, size: int, spacing: str = 'w:after="100"', run: str =
     run : str
         Properties of the text in XML.
     level : int
-        Level of a heading in the outline, 0 for none.
+        Level of a heading in the outline from 1, 0 for other text.
 
     Returns
     -------
@@ -446,12 +483,15 @@ _STYLES = "".join(
 
 
 def _word_run(text: str) -> str:
-    """Return the XML of a text as a run of Word, the element of a paragraph."""
+    """Return the XML of a plain text as a run of Word, the element of a paragraph."""
     return f'<w:r><w:t xml:space="preserve">{_escape(text)}</w:t></w:r>'
 
 
 def _word_paragraph(runs: str, style: str = "", properties: str = "") -> str:
-    """Return the XML of a paragraph of Word from its runs, the id of its style and its other properties."""
+    """Return the XML of a paragraph of Word from its runs, the id of its style and its other properties.
+
+    `runs` and `properties` are XML; without a `style` the paragraph has the style Normal.
+    """
     style_element = f'<w:pStyle w:val="{style}"/>' if style else ""
     return f"<w:p><w:pPr>{style_element}{properties}</w:pPr>{runs}</w:p>"
 
@@ -466,7 +506,7 @@ def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[in
     Parameters
     ----------
     lines : sequence of sequences of str
-        Cells by row.
+        Plain texts of the cells by row.
     aligns : str
         "l" or "r" for each column.
     widths : sequence of int
@@ -500,7 +540,10 @@ def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[in
 
 
 def _word_tables(grid: Grid) -> str:
-    """Return the XML of a grid as one or more tables of Word that are no wider than the text of a page."""
+    """Return the XML of a grid as one or more tables of Word that are no wider than the text of a page.
+
+    The text is empty if the grid has no cells.
+    """
     # Blanks that align decimal points become figure spaces, which are as wide as a digit.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
     stubs = [stub.replace("  ", "\u2003", 1) if stub.startswith("  ") else stub for stub in grid.stubs]
@@ -519,13 +562,16 @@ def _word_tables(grid: Grid) -> str:
 
 
 class WordPage:
-    """Word document with embedded pictures."""
+    """Word document with embedded pictures, which are kept in memory until `save` is called."""
 
     def __init__(self) -> None:
         self._pictures: list[bytes] = []
 
     def assemble(self, title: str, lines: Sequence[str], chapters: Sequence[Chapter], foot: str) -> str:
-        """Assemble the main part of the document, without styles and pictures; see `HtmlPage.assemble`."""
+        """Assemble the main part of the document as XML, without its styles; see `HtmlPage.assemble`.
+
+        The names of the chapters are ignored.
+        """
         elements = [
             _word_paragraph(_word_run(title), "Title"),
             *(self.paragraph(line) for line in lines if line),
@@ -575,7 +621,10 @@ class WordPage:
                 package.writestr(zipfile.ZipInfo(name), content_of_part, zipfile.ZIP_DEFLATED)
 
     def paragraph(self, text: str, css_class: str = "") -> str:
-        """Format plain text as a paragraph, escaped, in the style named by a CSS class such as "note"."""
+        """Format plain text as a paragraph, escaped, in the style named by a CSS class such as "note".
+
+        The id of the style is the capitalized class, one of those in `_STYLES`.
+        """
         return _word_paragraph(_word_run(text), css_class.capitalize())
 
     def sections(self, title: str, sections: Mapping[str, SummarySection]) -> str:
@@ -592,7 +641,10 @@ class WordPage:
         return _word_table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of XML at the end of a chapter under a title; "" if there are none."""
+        """Format blocks of XML at the end of a chapter under a title; "" if there are none.
+
+        The title is plain text; the blocks are always visible.
+        """
         return "\n".join([_word_paragraph(_word_run(title), "Heading2"), *bodies]) if bodies else ""
 
     def code_block(self, text: str) -> str:
@@ -644,11 +696,11 @@ def _relationships_xml(targets: Mapping[str, tuple[str, str]]) -> str:
 Page = HtmlPage | MarkdownPage | WordPage
 
 PAGE_EXTENSIONS = (".html", ".htm", ".docx", ".md", ".qmd")
-"""Extensions of files to which a page can be written."""
+"""Extensions of files to which a page can be written; those from the fourth on are Markdown."""
 
 
 def page_for(path: Path) -> Page:
-    """Return an empty page in the format of a file name."""
+    """Return an empty page in the format of the extension of a file; HTML if the extension is unknown."""
     suffix = path.suffix.lower()
     return (
         WordPage()
