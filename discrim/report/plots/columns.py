@@ -50,15 +50,15 @@ def draw_pairs(
     Parameters
     ----------
     means : DataFrame (K, p)
-        Class means.
+        Means of the p variables by class.
     covariances : mapping of label to DataFrame (p, p)
         Class covariances; classes without one have no outline.
     radius : float
-        Mahalanobis distance of the outlines in the plane of two variables.
+        Mahalanobis distance, not squared, of the outlines in the plane of two variables.
     points : DataFrame (n, p), optional
-        Observations.
+        Observations, with the columns of `means`.
     labels : Series (n,), optional
-        Classes of the points.
+        Classes of the points; required to draw them.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -118,7 +118,7 @@ def draw_pairs(
 def _draw_diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
-    """Draw the histograms of a variable by class, or write its name if there are no values.
+    """Draw the histograms of a variable by class on common bins, or write its name if there are no values.
 
     Parameters
     ----------
@@ -162,7 +162,8 @@ def _draw_diagonal(
 def _share_limits(inner: NDArray[Any]) -> None:
     """Set common limits and ticks for each variable of a matrix of panels (p, p).
 
-    Only the panels at the left and at the bottom have tick labels.
+    Only the panels at the left and at the bottom have tick labels. The vertical axis of a diagonal panel,
+    which shows counts, is not changed.
     """
     from matplotlib.ticker import MaxNLocator
 
@@ -215,9 +216,10 @@ def draw_criterion(
     Parameters
     ----------
     table : DataFrame
-        Columns class and bic, and the column named by `x_column`.
+        One row per candidate: columns class and bic (smaller is better), and the column named by `x_column`.
     x_column : {"components", "covariance"}
-        Column on the horizontal axis.
+        Column on the horizontal axis, in the order of its values in the table: the number of components or
+        the name of the covariance model.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -260,7 +262,8 @@ def draw_log_determinants(table: pd.DataFrame, ax: Axes | None = None, signs: Si
     Parameters
     ----------
     table : DataFrame
-        Columns debiased, low and high by class, with "pooled" in the last row.
+        Columns debiased, low and high (limits of the interval) by class, in natural logarithms. The last row
+        is the pooled covariance.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -288,7 +291,7 @@ MAX_NAMED_ROWS = 3
 """Largest number of rows above the limits of a class that are named."""
 
 NAME_SIZE = np.array([24.0, 8.0])
-"""Width and height of a name, in points."""
+"""Approximate width and height of the name of a row, in points."""
 
 
 MIN_FULL_LABEL = 1.5
@@ -304,17 +307,18 @@ def draw_quantiles(
 ) -> Axes:
     """Draw quantile-quantile plots of squared Mahalanobis distances by class, with pointwise limits.
 
-    The rows farthest above the limits are named.
+    At most `MAX_NAMED_ROWS` rows of a class are named: the farthest ones above the upper limit.
 
     Parameters
     ----------
     tables : mapping of label to DataFrame
-        Columns quantile (expected), squared (observed distance), low and high, in ascending order, with the
-        names of the rows as index.
+        One row per observation in ascending order, with the names of the rows as index: columns quantile
+        (expected squared distance), squared (observed one), low and high (limits of the observed one). A
+        class with an empty table gets a panel that says that it has too few observations.
     class_positions : mapping of label to int
         Position of each class among all classes, which determines its colour.
     distribution : str
-        Name of the reference distribution.
+        Name of the reference distribution, for the labels of the axes.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 Classify = Callable[[Floats], Codes]
-"""Function from points (m, 2) to their classes (m,), -1 for none."""
+"""Function from points (m, 2) to the positions (m,) of their classes, -1 for none."""
 
 N_BISECTIONS = 16
 """Number of bisection steps for the crossing of a border with the side of a cell."""
 
 COLOURS_PER_SIDE = 4
-"""Number of small cells along each side of a grid cell that a border crosses."""
+"""Number of small cells along each side of a grid cell."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,11 +52,11 @@ class Regions:
     y_grid : (h,) float array
         Vertical coordinates of the grid.
     codes : (h, g) int array
-        Classes at the points of the grid, -1 for none.
+        Classes at the points of the grid, -1 for none; the first row is the lowest.
     cell_codes : (c (h - 1), c (g - 1)) int array
-        Classes of small cells that fill the rectangle, with c = `COLOURS_PER_SIDE`.
+        Classes of small cells that fill the rectangle, with c = `COLOURS_PER_SIDE`, -1 for none.
     segments : (s, 2, 2) float array
-        Ends of the line segments of the borders.
+        The s line segments of the borders: their two ends, each with both coordinates.
     """
 
     x_grid: Floats
@@ -124,7 +124,7 @@ def _find_crossings(classify: Classify, starts: Floats, ends: Floats, start_code
     Returns
     -------
     (m, 2) float array
-        Points at which the class changes.
+        Points at which the class of `starts` ends, one of them if there are several.
     """
     for _ in range(N_BISECTIONS if len(start_codes) else 0):
         midpoints = (starts + ends) / 2
@@ -139,12 +139,15 @@ def _join_crossings(crossings: Floats) -> Floats:
 
     Parameters
     ----------
-    crossings : (4, h, g, 2) float array
-        Crossing with each side of each cell, NaN if there is none.
+    crossings : (4, h - 1, g - 1, 2) float array
+        Crossing with the lower, right, upper and left side of each cell of a grid of h by g points, NaN if
+        there is none.
 
     Returns
     -------
     (s, 2, 2) float array
+        Ends of the segments: one segment in a cell with two crossings; in a cell with more, one from each
+        crossing to their mean.
     """
     flat_crossings = crossings.reshape(4, -1, 2)
     is_crossed = ~np.isnan(flat_crossings[..., 0])
@@ -166,7 +169,10 @@ def _join_crossings(crossings: Floats) -> Floats:
 
 
 def _classify_small_cells(classify: Classify, x_grid: Floats, y_grid: Floats, codes: Codes) -> Codes:
-    """Compute the classes of small cells; only grid cells whose corners differ are evaluated further.
+    """Compute the classes of small cells.
+
+    The rule is applied to the centres of the small cells of a grid cell whose corners differ; others get the
+    class of the corners.
 
     Parameters
     ----------
@@ -211,7 +217,7 @@ MAX_RINGS = 2_000
 def range_with_margin(low: float, high: float, margin: float = 0.06) -> tuple[float, float]:
     """Return the range from `low` to `high`, extended on both sides by a share `margin` of its width.
 
-    If the ends are equal, it is a share of their size, or 1 if they are zero.
+    If the ends are equal, the extension is this share of their absolute value, or 1 if they are zero.
     """
     margin_width = margin * (high - low) or margin * abs(low) or (1.0 if margin else 0.0)
     return low - margin_width, high + margin_width
@@ -226,6 +232,8 @@ def draw_regions(
 ) -> Regions:
     """Draw the regions of a rectangle in the colours of the classes, with lines between them.
 
+    The limits of the axes are set to the rectangle. Points without a class are not coloured.
+
     Parameters
     ----------
     axes : Axes
@@ -233,7 +241,7 @@ def draw_regions(
     classify : callable
         Function from points (m, 2) to codes (m,).
     limits : pair of (float, float)
-        Limits of the axes.
+        Horizontal and vertical limits of the rectangle.
     signs : Signs
         Colours, markers and line styles of the classes.
     grid_size : int
@@ -297,12 +305,15 @@ def _draw_hatch(axes: Axes, in_region: NDArray[np.bool_], extent: tuple[float, .
 
 
 def region_centres(regions: Regions, k_classes: int) -> Floats:
-    """Return the point of each region that is farthest from its border.
+    """Return the grid point of each region that is farthest from its border, in steps of the grid.
+
+    The sides of the rectangle are borders too.
 
     Parameters
     ----------
     regions : Regions
     k_classes : int
+        Number K of classes.
 
     Returns
     -------
@@ -367,7 +378,7 @@ def draw_plane(
     classify : callable
         Function that returns the codes (m,) of points (m, 2).
     limits : pair of (float, float)
-        Limits of the two axes.
+        Horizontal and vertical limits of the axes.
     names : pair of str
         Names of the two variables.
     rows : PlaneRows
@@ -375,16 +386,18 @@ def draw_plane(
     classes : sequence of length K
         Labels of the classes.
     ax : Axes, optional
-        Axes to draw on.
+        Axes to draw on; a new figure by default.
     signs : Signs
         Colours and markers of the classes.
     title : str
         Title of the axes.
     labels : (K, 2) float, optional
-        Places of the labels of the classes; by default the middles of the regions.
+        Places of the labels of the classes, NaN for no label; by default the middles of the regions, see
+        `region_centres`.
     is_panel : bool
-        Whether the axes are one of several, without a legend. Otherwise a legend shows the classes if some of
-        those with rows have no region.
+        Whether the axes are one of several, with a coarser grid and without a legend; classes are labelled
+        only in greyscale styles. Otherwise a legend shows the classes if some of those with rows have no
+        label.
 
     Returns
     -------
@@ -467,15 +480,16 @@ def draw_along_variable(
     grid : (m,) float array
         Increasing values of the variable.
     values : (m, K) float array
-        Posteriors or scores.
+        Posteriors or scores of the classes at the values of the grid.
     predicted : (m,) int array
-        Predicted classes, -1 for none.
+        Predicted classes at the values of the grid, -1 for none.
     names : tuple of str
         Names of the variable and of the values.
     points : (n,) float array
-        The variable of the rows, which are drawn as ticks below.
+        The variable of the rows, which are drawn as ticks below, on a line for each class. Of more than 300
+        rows of a class, 300 quantiles are drawn.
     codes : (n,) int array
-        Classes of the rows.
+        Classes of the rows, -1 for none; rows without a class are not drawn.
     classes : sequence
         Labels (K,).
     ax : Axes, optional
@@ -526,12 +540,15 @@ def draw_simplex(
 ) -> Axes:
     """Draw observations in a triangle, nearer to the corner of a class if its posterior is larger.
 
+    Observations are hollow if another class than their own has a larger posterior. Dashed lines separate the
+    classes of the largest posterior.
+
     Parameters
     ----------
     proba : DataFrame (n, 3)
-        Posteriors.
+        Posteriors; the columns are the classes.
     labels : Series (n,)
-        Classes.
+        Actual classes.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -592,11 +609,11 @@ def draw_distances(
     Parameters
     ----------
     values : Series (n,)
-        Distances, positive on the side of the second class.
+        Distances, positive on the side of the second class; 0 counts as the side of the first.
     labels : Series (n,)
-        Classes.
+        Actual classes; observations of other classes than the two are not drawn.
     classes : sequence
-        The two labels.
+        The two labels, first and second class.
     margin : float or None
         Distance at which lines are drawn on both sides of the plane.
     ax : Axes, optional
@@ -639,14 +656,16 @@ def draw_perceptron_errors(
 ) -> Axes:
     """Draw the errors of a perceptron after each pass, and mark the pass in which the kept plane was found.
 
+    The kept plane is the one with the fewest misclassified rows.
+
     Parameters
     ----------
     errors : DataFrame (passes, planes)
-        Number of misclassified rows after each pass, missing after convergence. With more than two classes
-        there are several planes.
+        Number of misclassified rows after each pass, by number of the pass and name of the plane, missing
+        after convergence. With more than two classes there are several planes.
     kept_planes : sequence of (int or None, int)
-        For each plane the pass in which it was found, None if unknown, and its number of misclassified rows,
-        which may be smaller than at the end of that pass.
+        For each column of `errors` the pass in which the plane was found, None if unknown, and its number of
+        misclassified rows, which may be smaller than at the end of that pass.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -660,7 +679,8 @@ def draw_perceptron_errors(
 
     Notes
     -----
-    Of many planes those with the most errors are named, and the others are faint.
+    Of more than `style.MAX_IN_LEGEND` planes, the `style.MAX_UNLABELLED` ones whose kept planes have the most
+    errors are named, and the others are faint.
     """
     axes, is_new = style.new_axes(ax)
     names_all = len(kept_planes) <= style.MAX_IN_LEGEND
@@ -701,12 +721,12 @@ def draw_perceptron_errors(
 
 
 def draw_margin(axes: Axes, values: Callable[[Floats], Floats], support: Floats | None) -> None:
-    """Draw the lines at which a decision function is 0, 1 and -1, and rings around support vectors.
+    """Draw the lines at which a decision function is 0 (solid), 1 and -1, and rings around support vectors.
 
     Parameters
     ----------
     axes : Axes
-        Axes to draw on.
+        Axes to draw on, with final limits.
     values : callable
         Function from points (m, 2) to values (m,) of the decision function.
     support : (s, 2) float array or None
@@ -735,21 +755,24 @@ def draw_contours(
     level: float | None = None,
     proportion: float | None = None,
 ) -> None:
-    """Draw a contour line for each class.
+    """Draw a contour line for each class within the limits of the axes, at a level or around a proportion.
+
+    A class whose values do not cross the level gets no line.
 
     Parameters
     ----------
     axes : Axes
-        Axes to draw on.
+        Axes to draw on, with final limits.
     values : callable
-        Function from points (m, 2) to values (m, K). If `proportion` is used, these are log densities up to a
-        constant per class.
+        Function from points (m, 2) to values (m, K) of the K classes. If `proportion` is used, these are log
+        densities up to a constant per class.
     signs : Signs
         Colours, markers and line styles of the classes.
     level : float, optional
-        Level of the contours.
+        Value at the contours; ignored if there is a `proportion`.
     proportion : float, optional
-        Draw the contour of the smallest area that contains this proportion of the density instead.
+        Draw the contour of the smallest area that contains this proportion of the density in the limits of
+        the axes, extended by a quarter on each side.
     """
     limits = axes.get_xlim(), axes.get_ylim()
     # A density may extend outside the range of the rows.
@@ -780,7 +803,7 @@ def draw_contours(
 
 
 def _density_level(density: Floats, proportion: float) -> float | None:
-    """Return the density level whose upper level set contains a proportion of the total.
+    """Return the density above which the points of a grid contain a proportion of the total.
 
     Parameters
     ----------
@@ -816,9 +839,9 @@ def draw_perceptron_steps(
     ax: Axes | None = None,
     signs: Signs = style.SIGNS,
 ) -> Axes:
-    """Draw the line of a perceptron after its first moves, and the final line, in up to four panels.
+    """Draw the line of a perceptron after each of its first three moves, and the final line, in four panels.
 
-    In each panel the row that moves the line next is ringed.
+    There are fewer panels if there are fewer moves. The row that moves a line next is ringed.
 
     Parameters
     ----------
@@ -829,9 +852,10 @@ def draw_perceptron_steps(
     classes : sequence
         The two labels.
     moves : tuple of (u,) int array and (u, 3) float array
-        Rows that moved the line, and the coefficients after each move, intercept first.
+        Positions of the rows of the first u moves, and the coefficients (c, a, b) of the line
+        c + a x + b y = 0 after each move.
     final_line : tuple of (3,) float array and int
-        Coefficients of the final line, and the number of all moves.
+        Coefficients of the final line, the one that is kept, and the number of all moves.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -914,6 +938,8 @@ def _view_limits(xy: Floats, lines: list[Floats]) -> tuple[Floats, Floats]:
 
 def _draw_separating_line(axes: Axes, coef: Floats) -> None:
     """Draw the line c + a x + b y = 0 within the limits of the axes, with a perpendicular arrow.
+
+    The arrow points to the side of positive values. A note replaces a line that is out of view.
 
     Parameters
     ----------

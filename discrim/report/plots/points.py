@@ -75,6 +75,8 @@ def draw_points(
     rows, cells are shaded instead: the hue mixes the colours of the classes by their shares, and the opacity
     increases with the number of rows. Classes with at most `MAX_RARE_SIZE` rows are still drawn as points.
 
+    One artist of each class has its label, for a legend, and is in `ROWS_BY_ARTIST`, for tooltips.
+
     Parameters
     ----------
     axes : Axes
@@ -199,26 +201,31 @@ def _draw_shades(axes: Axes, x: Floats, y: Floats, codes: Codes, colours: Sequen
 
 
 def _point_style(signs: Signs, k: int, *, is_small: bool) -> dict[str, Any]:
-    """Return the keyword arguments of `scatter` for class k."""
+    """Return the keyword arguments of `scatter` for the points of class k: colour, marker, size, opacity."""
     size, alpha = (10, 0.5) if is_small else (22, 0.75)
     style: dict[str, Any] = {"color": signs.colour(k), "marker": signs.marker(k), "s": size}
     return style | {"alpha": adapted_opacity(alpha), "linewidths": 0}
 
 
 def misclassified_style(signs: Signs, k: int, size: float) -> dict[str, Any]:
-    """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker."""
+    """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker.
+
+    `size` is the area of the marker in square points.
+    """
     style: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
     return style | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
 
 
 MAX_HOLLOW = 200
-"""Largest number of misclassified rows of a class that are drawn on top of shaded cells."""
+"""Largest number of misclassified rows of a class that are drawn if there are more than `MAX_POINTS` rows."""
 
 
 def draw_misclassified(
     axes: Axes, points: Floats, codes: Codes, wrong_mask: NDArray[np.bool_], signs: Signs, size: float = 22
 ) -> None:
-    """Draw misclassified rows as hollow markers; of more than `MAX_POINTS` rows, a subset of each class.
+    """Draw misclassified rows as hollow markers, in the colour of their actual class.
+
+    If there are more than `MAX_POINTS` rows, at most `MAX_HOLLOW` evenly spaced ones of each class are drawn.
 
     Parameters
     ----------
@@ -227,8 +234,9 @@ def draw_misclassified(
     points : (n, 2) float array
         Coordinates of the observations.
     codes : (n,) int array
-        Class of each observation, -1 for none.
+        Actual class of each observation, 0 or more for misclassified ones.
     wrong_mask : (n,) bool array
+        Whether each observation is misclassified.
     signs : Signs
         Colours, markers and line styles of the classes.
     size : float
@@ -243,7 +251,7 @@ def draw_misclassified(
 
 
 def hollow_description(rows: int) -> str:
-    """Describe which rows `draw_misclassified` draws, for a title, if there are `rows` rows in total."""
+    """Return "misclassified", for a title, with `MAX_HOLLOW` if `draw_misclassified` limits `rows` rows."""
     return f"misclassified{f' (at most {MAX_HOLLOW} per class)' if rows > MAX_POINTS else ''}"
 
 
@@ -260,13 +268,16 @@ def draw_strips(
 ) -> None:
     """Draw the values of each class on a line of its own, spread over the height of the line by rank.
 
+    The line of class k is at the height k, the first at the top; the lines have the names of the classes.
+
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     values : (n,) float array
+        Horizontal positions; missing ones are not drawn.
     codes : (n,) int array
-        Class of each observation, -1 for none.
+        Class of each observation, -1 for none. Observations without a class are not drawn.
     classes : sequence
         Labels (K,) of the lines from the top.
     wrong_mask : (n,) bool array, optional
@@ -276,7 +287,8 @@ def draw_strips(
 
     Notes
     -----
-    If a class has more than `MAX_IN_STRIP` rows, evenly spaced ranks are drawn, with a note in the corner.
+    If a class has more than `MAX_IN_STRIP` rows, as many of evenly spaced ranks are drawn, with a note in the
+    corner.
     """
     max_rows = 0
     uses_small_points = len(classes) > MAX_IN_LEGEND
@@ -329,9 +341,9 @@ def draw_strips_with_means(
     classes : sequence
         Labels (K,).
     means : (K,) float array
-        Class means.
+        Class means of the values.
     name : str
-        Name of the values, for the horizontal axis.
+        Name of the values, for the horizontal axis; matplotlib interprets "$".
     ax : Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -349,7 +361,8 @@ def draw_strips_with_means(
 def name_lines(axes: Axes, names: Sequence[Any], width: int = MAX_LABEL_WIDTH) -> None:
     """Write the names of horizontal lines at the left of the axes, from the top down.
 
-    If there is not enough room, `thin_line_names` makes them smaller and leaves some out with a note.
+    Line i is at the height i; the vertical limits are set to contain all lines. If there is not enough room,
+    `thin_line_names` makes the names smaller and leaves some out with a note.
 
     Parameters
     ----------
@@ -366,7 +379,7 @@ def name_lines(axes: Axes, names: Sequence[Any], width: int = MAX_LABEL_WIDTH) -
 
 
 def write_next_to_lines(axes: Axes, texts: Iterable[str]) -> None:
-    """Write a text to the right of each line of the axes; none if they would take too much of the width."""
+    """Write text i to the right of the axes at the height i; none if they would take too much width."""
     annotation_options: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
     texts = list(texts)
     text_width = 0.0064 * font_points() * max(map(len, texts), default=0)
@@ -423,19 +436,20 @@ def draw_labels(
 ) -> None:
     """Draw labels of classes, moved apart if they would overlap each other or other texts.
 
-    Labels that still overlap become smaller. A label that had to move far gets a line to its place. The
-    limits and the surroundings of the axes have to be final.
+    Labels that still overlap become smaller. A label that had to move far gets a line to its anchor. The
+    limits and the surroundings of the axes have to be final; if their size changes nevertheless, call
+    `reposition_labels`.
 
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     anchors : (K, 2) float array
-        Places of the labels in data coordinates.
+        Wanted centres of the labels in data coordinates. Labels of anchors outside the axes are invisible.
     classes : sequence
         Labels (K,).
     size : str or float
-        Font size.
+        Font size of matplotlib: a name or a number of points.
     obstacles : sequence of Text
         Other texts that the labels must not overlap.
     """
@@ -489,13 +503,13 @@ def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequenc
     Parameters
     ----------
     axes : Axes
-        Laid out, with final limits.
+        Axes to draw on, laid out, with final limits.
     points : (n, 2) float array
-        Places of all points in pixels.
+        Places of all points in pixels of the figure.
     order : sequence of int
         Points to name, the most important first. A point without a free place gets no name.
     names : sequence of str
-        Names of all points.
+        Names (n,) of all points, as matplotlib shows them; see `shown_name`.
 
     Returns
     -------
@@ -528,7 +542,7 @@ def name_points(axes: Axes, points: Floats, order: Sequence[int], names: Sequenc
 
 
 def _has_overlap(centres: Floats, sizes: Floats) -> bool:
-    """Whether any two boxes with centres (n, 2) and sizes (n, 2) overlap."""
+    """Return whether any two boxes with centres (n, 2) and sizes (n, 2) overlap by more than 1 %."""
     overlaps = (np.abs(centres[:, None] - centres) < 0.99 * (sizes[:, None] + sizes) / 2).all(axis=2)
     return bool(np.triu(overlaps, 1).any())
 
@@ -537,23 +551,23 @@ def _separate_boxes(anchors: Floats, sizes: Floats, frame: Floats, n_fixed: int 
     """Move boxes apart until they do not overlap.
 
     From the middle outwards, each movable box is placed at the free place nearest to its wanted centre, on
-    rings around it.
+    rings around it. Places outside the axes are not free.
 
     Parameters
     ----------
     anchors : (K, 2) float array
         Wanted centres in pixels.
     sizes : (K, 2) float array
-        Widths and heights.
+        Widths and heights in pixels.
     frame : (2, 2) float array
-        Lower left and upper right corner of the axes.
+        Lower left and upper right corner of the axes in pixels.
     n_fixed : int
         Number of boxes at the end that do not move.
 
     Returns
     -------
     (K, 2) float array
-        Centres; a box for which no place is free keeps its wanted centre.
+        Centres in pixels; a box for which no place is free keeps its wanted centre.
     """
     centres = anchors.copy()
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
@@ -581,7 +595,7 @@ MAX_VECTOR_POINTS = 8_000
 """Largest number of points of a vector graphic; browsers draw larger ones slowly."""
 
 MAX_SVG_LENGTH = 600_000
-"""Largest length of an SVG before it is shortened; longer ones become bitmaps."""
+"""Largest number of characters of an SVG before it is shortened; longer ones become bitmaps."""
 
 BITMAP_DPI = 160
 """Resolution in dots per inch of bitmaps of many points."""
@@ -594,8 +608,9 @@ MISSING_GLYPH = re.compile(r"Glyph (\d+) .* missing from")
 class Colours(NamedTuple):
     """Colours of a page as #rrggbb.
 
-    Ink on paper has a contrast of at least 12:1, faint text of at least 7:1. `line` is for rules and frames,
-    `panel` is the background of code. Paper is never pure white, because #ffffff stays white in dark mode.
+    `ink` is the colour of text on the background `paper`, with a contrast of at least 12:1. `faint` is for
+    captions and notes, with a contrast of at least 7:1, `line` for rules and frames, `panel` for the
+    background of code, `link` for links. Paper is never pure white, because #ffffff stays white in dark mode.
     """
 
     paper: str
@@ -642,11 +657,12 @@ def image_of(draw: Callable[[], Axes], name: str = "g0", tooltips: Sequence[str]
     name : str
         Prefix of the ids in the SVG, unique in the page.
     tooltips : sequence of str
-        Tooltips in HTML of n rows. Points get them if they were drawn from n rows.
+        Tooltips in HTML of n rows, inserted as they are. Points get them if they were drawn from n rows.
 
     Returns
     -------
     Image
+        SVG elements, or the data: addresses of PNG bitmaps if there are many points.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -678,7 +694,10 @@ TOOLTIP = "<title>{}</title>"
 
 
 def _fill_tooltips(text: str, tooltips: Sequence[str]) -> str:
-    """Replace row positions in the <title> elements of an SVG by the tooltips (n,) of the rows."""
+    """Replace row positions in the <title> elements of an SVG by the tooltips (n,) of the rows, in HTML.
+
+    Without tooltips the text is returned unchanged.
+    """
     pattern = TOOLTIP.format(r"(\d+)")
     return re.sub(pattern, lambda match: TOOLTIP.format(tooltips[int(match[1])]), text) if tooltips else text
 
@@ -689,10 +708,11 @@ def _add_tooltips(text: str, artists: Mapping[str, Any], figure: Any) -> str:
     Parameters
     ----------
     text : str
-        The SVG.
+        The SVG, as matplotlib has written it.
     artists : mapping of str to PathCollection
-        Points by the id of their group in the SVG.
+        Points by the id of their group in the SVG; their rows are in `ROWS_BY_ARTIST`.
     figure : Figure
+        The figure of the SVG.
 
     Returns
     -------
@@ -734,9 +754,9 @@ def _image_source(picture: str | bytes, area: Area, name: str) -> str:
     picture : str or bytes
         SVG or PNG.
     area : sequence of float
-        Visible area of an SVG in inches.
+        Visible area of an SVG in inches, see `Area`; ignored for a PNG.
     name : str
-        Prefix of the ids in an SVG.
+        Id of an SVG, and prefix of the ids in it.
 
     Returns
     -------
@@ -748,6 +768,7 @@ def _image_source(picture: str | bytes, area: Area, name: str) -> str:
 
 
 COLOUR = re.compile("#[0-9a-f]{6}")
+"""A colour as matplotlib writes it."""
 
 
 def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
@@ -758,9 +779,9 @@ def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
     picture : str
         The SVG in light mode.
     dark_colours : sequence of str
-        The colours in dark mode, in the order of occurrence.
+        Dark version of each match of `COLOUR` in `picture`, in order.
     name : str
-        Id of the SVG.
+        Id that the SVG will have.
 
     Returns
     -------
@@ -783,7 +804,7 @@ def _combine_modes(picture: str, dark_colours: Sequence[str], name: str) -> str:
 
 
 def _duplicate_bitmap(name: str, match: re.Match[str]) -> str:
-    """Duplicate an embedded bitmap for dark mode if it contains the colour of the ink.
+    """Duplicate an embedded bitmap for dark mode, with dark ink, if it contains the light-mode ink.
 
     Parameters
     ----------
@@ -795,7 +816,7 @@ def _duplicate_bitmap(name: str, match: re.Match[str]) -> str:
     Returns
     -------
     str
-        SVG of the bitmap, or of both.
+        SVG of the unchanged bitmap, or of both, which CSS shows by the classes "<name>day" and "<name>night".
     """
     from PIL import Image as Cells
 
@@ -860,6 +881,7 @@ def _rgb(colour: str) -> Floats:
 
 
 CLASS_COLOURS = tuple(colour.lower() for colour in COLOURS if colour != "ink")
+"""Default colours of classes on light paper as #rrggbb."""
 
 
 def _issue_warnings(caught: Iterable[warnings.WarningMessage]) -> None:
@@ -877,7 +899,7 @@ Area = Sequence[float]
 
 
 def png_of(draw: Callable[[], Axes]) -> bytes:
-    """Draw a picture as a PNG in light colours, and close its figure."""
+    """Draw a picture as a PNG in light colours at `DPI`, and close its figure."""
     file = io.BytesIO()
     with _drawn_axes(draw, LIGHT) as axes:
         figure: Any = axes.figure
@@ -896,16 +918,17 @@ def _draw_in_colours(
         Function without arguments that draws on new axes and returns them.
     colours : Colours
     n_rows : int
-        Number of rows that have tooltips; artists that draw from as many rows get placeholders for them.
+        Number of rows that have tooltips. Points that were drawn from as many rows get the positions of their
+        rows as tooltips, which `_fill_tooltips` replaces.
 
     Returns
     -------
     picture : str or bytes
         An SVG, or a PNG if there are many points.
     area : sequence of float
-        Visible area in inches.
+        Visible area in inches, see `Area`.
     has_dark_colours : bool
-        Whether all colours have a dark version, see `_all_have_dark_colours`.
+        Whether all colours have a dark version, see `_all_have_dark_colours`; False for a PNG.
     """
     with _drawn_axes(draw, colours) as axes:
         return _write_picture(axes, n_rows)
@@ -933,7 +956,7 @@ def _drawn_axes(draw: Callable[[], Axes], colours: Colours) -> Iterator[Axes]:
 
 
 def _matplotlib_settings(colours: Colours) -> Any:
-    """Return the matplotlib settings for the colours of a page and reproducible SVG."""
+    """Return the matplotlib settings (rcParams) for the colours of a page and reproducible SVG."""
     inks = "text.color axes.edgecolor axes.labelcolor axes.titlecolor xtick.color ytick.color"
     papers = "figure.facecolor axes.facecolor savefig.facecolor savefig.edgecolor figure.edgecolor"
     return {
@@ -1002,7 +1025,10 @@ def _fix_title_positions(figure: Any) -> None:
 
 
 def _all_have_dark_colours(text: str, figure: Any) -> bool:
-    """Return whether all colours of an SVG, and of the images in its figure, have a dark version."""
+    """Return whether all colours of an SVG, and of the images in its figure, have a dark version.
+
+    Pixels of images must have unmixed colours of classes or ink. Images with a colormap have no dark version.
+    """
     from matplotlib.image import AxesImage
 
     cells = [np.asarray(image.get_array()) for image in figure.findobj(AxesImage)]
@@ -1037,19 +1063,19 @@ STYLE = re.compile(' style="([^"]*)"')
 
 
 def _shorten_svg(text: str, area: Area, name: str) -> str:
-    """Shorten an SVG of matplotlib, and crop it.
+    """Shorten an SVG of matplotlib to an element for an HTML page, and crop it.
 
     Lengths are rounded to about a twentieth of a point. Each style is stored once, as a class. Ids become
-    short names with a common prefix; ids without references are removed.
+    short names with a common prefix; ids without references are removed. Quotation marks become apostrophes.
 
     Parameters
     ----------
     text : str
         The SVG.
     area : sequence of float
-        Visible area in inches.
+        Visible area in inches, see `Area`.
     name : str
-        Prefix of ids.
+        Id of the SVG, and prefix of ids and classes.
 
     Returns
     -------
@@ -1089,7 +1115,7 @@ def _divide_by_16(match: re.Match[str]) -> str:
 def _round_number(match: re.Match[str]) -> str:
     """Return the rounded text of a matched number of an SVG, without trailing zeros.
 
-    Numbers above 10 in absolute value have one decimal, numbers above 1 two, and smaller ones four.
+    Numbers above 10 in absolute value have at most one decimal, others above 1 two, and smaller ones four.
     """
     number = float(match[0])
     digits = 1 if abs(number) > 10 else 2 if abs(number) > 1 else 4

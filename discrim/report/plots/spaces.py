@@ -37,7 +37,7 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
     covariance : (2, 2) float array
         If it has rank one the outline is a line, if zero a point.
     radius : float
-        Mahalanobis distance.
+        Mahalanobis distance, not squared.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def outline(mean: Floats, covariance: Floats, radius: float) -> Floats:
 
 
 def outline_radius(level: float) -> float:
-    """Return the Mahalanobis radius that contains a proportion `level` of a bivariate normal class."""
+    """Return the Mahalanobis distance within which a proportion `level` of a bivariate normal class lies."""
     return math.sqrt(-2.0 * math.log1p(-level))
 
 
@@ -72,9 +72,10 @@ def draw_outline(axes: Axes, mean: Floats, covariance: Floats, radius: float, **
     axes : Axes
         Axes to draw on.
     mean : (2,) float array
+        Centre of the ellipse.
     covariance : (2, 2) float array
     radius : float
-        Mahalanobis distance.
+        Mahalanobis distance, not squared, of the ellipse.
     **line_style
         Keyword arguments of `plot`.
     """
@@ -98,15 +99,15 @@ def draw_class_outline(
     axes : Axes
         Axes to draw on.
     mean : (2,) float array
-        The mean.
+        Mean of the class or component.
     covariance : (2, 2) float array or None
-        None for no outline.
+        Its covariance; None for no outline.
     radius : float
         Mahalanobis distance of the outline.
     signs : Signs
         Colours, markers and line styles of the classes.
     k : int
-        Position of the class.
+        Position of the class, from 0, which determines colour, line and marker.
     size : float or None
         Size of the marker in points; None for no marker.
     """
@@ -124,7 +125,7 @@ def draw_class_outline(
 
 
 def component_marker_sizes(proportions: pd.Series) -> Floats:
-    """Return sizes in points of markers for components, by their proportions within their classes."""
+    """Return sizes of markers for components: 4 to 10 points, by their proportions within their classes."""
     return np.asarray(4 + 6 * np.sqrt(proportions.to_numpy(dtype=np.float64)))
 
 
@@ -145,19 +146,19 @@ def draw_ellipses(
 
     Parameters
     ----------
-    means : DataFrame (K, 2)
-        Means by class, or by (class, component).
+    means : DataFrame (m, 2)
+        Means by class, or by (class, component) if there are `proportions`.
     covariances : mapping of label to DataFrame (2, 2)
-        Covariances by class or (class, component).
+        Covariances by the index of `means`; means without one have no outline.
     pooled : DataFrame (2, 2) or None
-        Pooled covariance, drawn around the mean of the class means; None for none.
+        Pooled covariance, drawn around the unweighted mean of the class means; None for none.
     radius : float
-        Mahalanobis distance of the outlines.
+        Mahalanobis distance, not squared, of the outlines.
     points : DataFrame (n, 2), optional
         Observations to draw below the ellipses.
     labels : Series (n,), optional
-        Their classes.
-    proportions : Series, optional
+        Their classes; required to draw them.
+    proportions : Series (m,), optional
         Proportions of components in their classes, which set the sizes of the markers.
     is_centred : bool
         Centre all ellipses at zero, without observations, to compare their shapes.
@@ -219,6 +220,7 @@ def add_class_legend(
     Returns
     -------
     Axes
+        `axes`.
     """
     from matplotlib.lines import Line2D
 
@@ -234,7 +236,7 @@ def add_class_legend(
 
 
 OF_BETWEEN_VARIANCE = " of the variance between classes"
-"""Text after the proportion of a discriminant axis."""
+"""Text after the percentage of a discriminant axis."""
 
 CHI2_95 = 5.991464547107979
 """Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
@@ -265,25 +267,26 @@ def draw_scores(
     Parameters
     ----------
     scores : DataFrame (n, r)
-        Rows with missing scores are not drawn.
+        Scores on r = 0, 1 or 2 discriminants. Rows with missing scores are not drawn.
     labels : Series (n,)
-        Classes of the rows; rows without a class are not drawn.
+        Classes of the rows. Rows without a class are drawn only in a plane, and only if no row has one.
     centroids : DataFrame (K, r)
-        Scores of the class means.
+        Scores of the class means; the columns name the axes. Without columns a note is written instead.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
-    proportions : Series (r,), optional
-        Proportions of the variance between classes, for the names of the axes.
+    proportions : Series, optional
+        Proportions of the variance between classes by discriminant, for the names of the axes.
     counts : Series (K,), optional
-        Class sizes n_k.
+        Class sizes n_k; without them no confidence regions are drawn.
     level : float or None
         Proportion of a class within its outline; None for no outlines.
     within_covariance : (r, r) float array, optional
         Covariance of the scores within classes; the identity by default.
     proportion_of : str
-        Total to which the proportions refer, for the names of the axes.
+        Text after the percentage in the name of the first axis, which names the total. With another than the
+        default one, the title calls the axes components and not discriminants.
     draws_mean_labels : bool
         Whether the class means of many classes are labelled here; otherwise the caller does it.
 
@@ -355,13 +358,14 @@ def axis_name(name: Any, proportions: pd.Series | None, proportion_of: str = OF_
     name : str
         Name of the axis.
     proportions : Series or None
-        Proportions by name of the axis.
+        Proportions (0 to 1) by name of the axis; None for none.
     proportion_of : str
-        Text after the proportion, which names the total.
+        Text after the percentage, which names the total.
 
     Returns
     -------
     str
+        Text for matplotlib, see `style.shown_name`.
     """
     return f"{style.shown_name(name)}{format_proportion(name, proportions, proportion_of)}"
 
@@ -369,16 +373,16 @@ def axis_name(name: Any, proportions: pd.Series | None, proportion_of: str = OF_
 def format_proportion(
     name: Any, proportions: pd.Series | None, proportion_of: str = OF_BETWEEN_VARIANCE
 ) -> str:
-    """Format the proportion of an axis in parentheses, after a space; empty if it is unknown.
+    """Format the proportion of an axis as a percentage in parentheses, after a space; empty if it is unknown.
 
     Parameters
     ----------
     name : str
         Name of the axis.
     proportions : Series or None
-        Proportions by name of the axis.
+        Proportions (0 to 1) by name of the axis; None for none.
     proportion_of : str
-        Text after the proportion, which names the total.
+        Text after the percentage, which names the total.
 
     Returns
     -------
@@ -399,9 +403,9 @@ def scores_title(
     has_rows : bool
         Whether observations are drawn, or only class means.
     level : float or None
-        Proportion of a class within its outline.
+        Proportion of a class within its outline; None for no outlines.
     are_discriminants : bool
-        Whether the axes are discriminants.
+        Whether the axes are discriminants; otherwise they are called components.
     has_regions : bool
         Whether confidence regions of class means are drawn.
 
@@ -417,18 +421,20 @@ def scores_title(
 
 
 def _figure_size(x: Floats, means: Floats, radius: Floats) -> tuple[float, float]:
-    """Return a figure size in inches for points and outlines in equal units.
+    """Return a figure size in inches for points and outlines in equal units; see `equal_units_size`.
 
     Parameters
     ----------
     x : (n, 2) float array
+        Coordinates of the points; rows with missing ones are ignored.
     means : (K, 2) float array
+        Centres of the outlines.
     radius : (2,) float array
-        Half widths of the outlines.
+        Half widths of the outlines in the two directions.
 
     Returns
     -------
-    tuple of float
+    width, height : float
     """
     finite_points = x[np.isfinite(x).all(axis=1)]
     return equal_units_size(
@@ -470,7 +476,9 @@ def _draw_single_discriminant(
     signs: Signs,
     sd: float,
 ) -> Axes:
-    """Draw scores on a single discriminant as histograms, or as a line for each class if there are many.
+    """Draw scores on a single discriminant as histograms, or as a line for each class.
+
+    Lines are drawn if there are more than `style.MAX_IN_LEGEND` classes, or no scores.
 
     Parameters
     ----------
@@ -511,13 +519,14 @@ def _draw_single_discriminant(
 def _draw_histograms(
     axes: Axes, x: Floats, codes: Codes, classes: Sequence[Any], means: Floats, signs: Signs, sd: float
 ) -> None:
-    """Draw a histogram of each class on common bins, with a line at each class mean.
+    """Draw a histogram of counts of each class on common bins, with a line at each class mean.
 
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     x : (n,) float array
+        Scores; missing ones are not counted.
     codes : (n,) int array
         Class of each observation, -1 for none.
     classes : sequence
@@ -569,7 +578,7 @@ LETTER_WIDTH = 0.6
 
 
 def _label_font_inches() -> float:
-    """Return the font size of names of variables in inches."""
+    """Return the font size of names of variables (arrows) in inches."""
     return RELATIVE_FONT_SIZE * style.font_points() / 72
 
 
@@ -586,18 +595,20 @@ def draw_biplot(
 ) -> Axes:
     """Draw canonical scores with the variables as arrows of their structure correlations.
 
-    Filled circles are 95 % confidence regions of the class means, see `draw_scores`. Arrows have one common
-    scale that fills the plot; if there is only one axis, they are drawn below the histograms.
+    Of r canonical axes the first two are drawn. Filled circles are 95 % confidence regions of the class
+    means, see `draw_scores`. The longest arrows, at most `MAX_ARROWS`, are drawn with one common scale that
+    fills the plot; if there is only one axis, they are drawn below the histograms.
 
     Parameters
     ----------
     points : DataFrame (n, r)
-        Scores.
+        Scores of the observations; n may be 0.
     labels : Series (n,)
         Classes of the observations.
     centroids : DataFrame (K, r)
+        Scores of the class means; the columns name the axes.
     arrows : DataFrame (p, r)
-        Structure correlations of the variables.
+        Structure correlations of the p variables.
     counts : Series (K,)
         Class sizes.
     ax : Axes, optional
@@ -705,7 +716,10 @@ def draw_arrows(axes: Axes, tips: Floats, names: Sequence[Any], circle_radius: f
 
 
 def _max_letters(width: float) -> int:
-    """Return how many letters of a variable's name fit into a width in inches."""
+    """Return how many letters of a variable's name fit into a width in inches.
+
+    The number is between `style.MIN_CHARACTERS` and `MAX_LABEL_WIDTH`.
+    """
     return max(min(int(width / (LETTER_WIDTH * _label_font_inches())), MAX_LABEL_WIDTH), style.MIN_CHARACTERS)
 
 
@@ -743,6 +757,8 @@ def _arrow_properties() -> dict[str, Any]:
 
 def _place_arrow_labels(axes: Axes, tips: Floats, texts: Sequence[str]) -> tuple[Floats, Floats]:
     """Compute the starts and outer ends of the labels of arrows, in data units.
+
+    Labels start near the tips, to the left of those with a negative x and to the right of the others.
 
     Parameters
     ----------
@@ -799,7 +815,7 @@ def _separate_lines(anchors: Floats, line_height: float) -> Floats:
     Returns
     -------
     (m, 2) float array
-        Positions of the labels.
+        Positions of the labels; after 50 iterations some of many labels may still overlap.
     """
     shifted = anchors.copy()
     for right in (True, False):
@@ -825,6 +841,7 @@ def _draw_arrow_lines(axes: Axes, correlations: Floats, names: Sequence[Any]) ->
     axes : Axes
         Axes of the histograms, whose lower limit is changed.
     correlations : (m,) float array
+        Structure correlations in the order of the lines; the longest arrow has 0.4 times the width.
     names : sequence
         Names (m,) of the variables.
     """
@@ -858,13 +875,13 @@ def _draw_arrow_lines(axes: Axes, correlations: Floats, names: Sequence[Any]) ->
 
 
 MAX_NOISE_EIGENVALUES = 30
-"""Number of eigenvalues to draw after the largest signal dimension."""
+"""Largest number of eigenvalues that are drawn after the largest signal dimension of all classes."""
 
 
 def draw_scree(
     table: pd.DataFrame, noise: pd.Series, ax: Axes | None = None, signs: Signs = style.SIGNS
 ) -> Axes:
-    """Draw the eigenvalues of each class on a logarithmic scale.
+    """Draw the eigenvalues of the covariance of each class on a logarithmic scale.
 
     Eigenvalues of the signal are filled. At the chosen dimension a line drops to the noise level, which is
     the variance outside the signal.
@@ -872,7 +889,8 @@ def draw_scree(
     Parameters
     ----------
     table : DataFrame
-        Columns eigenvalue and signal (bool) by (class, number).
+        Columns eigenvalue and signal (bool) by (class, number). Numbers start at 1, and the eigenvalues of a
+        class are in descending order, hence its first ones, at least one, are signal.
     noise : Series (K,)
         Noise variance of each class.
     ax : Axes, optional
@@ -943,7 +961,7 @@ def draw_he(
     Parameters
     ----------
     means : DataFrame (K, 2)
-        Class means.
+        Class means on the two axes.
     hypothesis : (2, 2) float array
         H/(lambda v): cross-products H of the hypothesis, critical value lambda of Roy's test and degrees of
         freedom v of the error.
@@ -952,11 +970,11 @@ def draw_he(
     centre : (2,) float array
         Mean of all observations, centre of both ellipses.
     radius : float
-        Mahalanobis distance of the outlines.
-    names : tuple of str
-        Names of the axes.
+        Mahalanobis distance, not squared, of both outlines from the centre, by `hypothesis` or `error`.
+    names : (str, str)
+        Names of the axes, as matplotlib shows them; see `style.shown_name`.
     arrows : DataFrame (p, 2), optional
-        Structure correlations of the variables.
+        Structure correlations of the p variables with the axes, drawn in a common scale.
     equal_units : bool
         Whether both axes have equal units.
     ax : Axes, optional
@@ -1011,7 +1029,7 @@ def _name_above(axes: Axes, name: str, point: Floats, up: float, **text_style: A
     axes : Axes
         Axes to draw on.
     name : str
-        Text to write.
+        Text to write; matplotlib interprets "$".
     point : (2,) float array
         Point in data coordinates.
     up : float
@@ -1048,17 +1066,18 @@ def draw_he_of_terms(
     Parameters
     ----------
     means : mapping of str to DataFrame (cells, 2)
-        Cell means of each term.
+        Means of each term in its cells, the levels of its factor, by the name of the term. The frame is empty
+        if no means are drawn for the term.
     hypotheses : mapping of str to (2, 2) float array
-        H/(lambda v) of each term; see `draw_he`.
+        Matrix of the ellipse of each term, for example H/(lambda v); see `draw_he`.
     error : (2, 2) float array
         E/v: covariance of the residuals.
     centre : (2,) float array
         Mean of all observations.
     radius : float
-        Mahalanobis distance of the outlines.
-    names : tuple of str
-        Names of the axes.
+        Mahalanobis distance, not squared, of the outlines from the centre.
+    names : (str, str)
+        Names of the axes in plain text.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
 

@@ -43,7 +43,7 @@ LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1,
 """Default markers and line styles of the classes."""
 
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "---", "|||", "+++")
-"""Hatches of areas in greyscale styles."""
+"""Default hatches of areas of the classes in greyscale styles."""
 
 MAX_UNLABELLED = 8
 """Largest number of classes that colours alone distinguish easily; for more, class means are labelled."""
@@ -59,14 +59,14 @@ MAX_LABEL_WIDTH = 30
 
 
 def ink() -> str:
-    """Return the colour of text in the current style, dark on light or light on dark."""
+    """Return the colour of text in the current style of matplotlib as #rrggbb."""
     import matplotlib as mpl
 
     return str(mpl.colors.to_hex(mpl.rcParams["text.color"]))
 
 
 def paper() -> str:
-    """Return the background colour of the current style."""
+    """Return the background colour of axes in the current style of matplotlib as #rrggbb."""
     import matplotlib as mpl
 
     face = mpl.rcParams["axes.facecolor"]
@@ -74,7 +74,7 @@ def paper() -> str:
 
 
 def faint_ink(paper_share: float) -> str:
-    """Return the text colour mixed with a proportion `paper_share` of the background colour."""
+    """Return the text colour mixed with a proportion `paper_share` of the background colour, as #rrggbb."""
     import matplotlib as mpl
 
     dark, light = (np.array(mpl.colors.to_rgb(colour)) for colour in (ink(), paper()))
@@ -105,6 +105,7 @@ def visible_colour(dark: str, colour: str) -> str:
     dark : str
         Colour of the background. If it is light, the colour is returned unchanged.
     colour : str
+        Colour to mix.
 
     Returns
     -------
@@ -122,7 +123,7 @@ def visible_colour(dark: str, colour: str) -> str:
 
 
 def halo() -> list[Any]:
-    """Return path effects with a light outline, which separates lines from points of their colour."""
+    """Return path effects with an outline in the background colour, which separates lines from points."""
     from matplotlib.patheffects import Normal, Stroke
 
     return [Stroke(linewidth=3.4, foreground=paper(), alpha=0.8), Normal()]
@@ -210,7 +211,7 @@ class Signs:
         return outline_colour(self.colour(k), ink(), paper())
 
     def _cycle(self) -> Sequence[str]:
-        """Return the colours, or the greys of a greyscale style if the user has not chosen colours."""
+        """Return the colours by position, or the greys of a greyscale style if the user chose no colours."""
         return (grey_cycle("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
@@ -219,7 +220,7 @@ class Signs:
         return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
     def line(self, k: int) -> Any:
-        """Return the line style of class k."""
+        """Return the line style of class k, a name or a pattern of dashes (offset, lengths)."""
         lines = grey_cycle("linestyle") or LINES
         return lines[k % len(lines)]
 
@@ -245,7 +246,8 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     classes : sequence
         Labels (K,).
     colors : mapping, sequence, colormap or str, optional
-        Colours by label, in the order of the classes, or a colormap of matplotlib or its name.
+        Colours by label, in the order of the classes, or a colormap of matplotlib or its name. Classes that a
+        mapping does not name have their default colours; the colours of a short discrete colormap repeat.
 
     Returns
     -------
@@ -254,7 +256,8 @@ def signs_of(classes: Sequence[Any], colors: Any = None) -> Signs:
     Raises
     ------
     DataError
-        A class has no colour, a label is not a class, or matplotlib does not accept a colour or colormap.
+        A sequence has fewer colours than classes, a label is not a class, `colors` has another type, or
+        matplotlib does not accept a colour or colormap.
     """
     if colors is None:
         return Signs()
@@ -316,9 +319,10 @@ MIN_PAPER_CONTRAST = 1.5
 
 
 def _colours_from_colormap(colormap: Colormap, count: int) -> list[Any]:
-    """Return the colours of a discrete colormap, or `count` evenly spaced ones of a continuous colormap.
+    """Return all colours of a discrete colormap, or `count` evenly spaced ones of a continuous colormap.
 
-    Colours of low contrast with the paper are avoided if there are enough others.
+    A colormap is discrete if it has fewer than 64 colours. In a continuous one, colours of low contrast with
+    the paper are avoided if there are enough others.
     """
     if colormap.N < 64:
         return [colormap(step) for step in range(colormap.N)]
@@ -338,7 +342,7 @@ def _colours_from_colormap(colormap: Colormap, count: int) -> list[Any]:
 
 
 def luminance(colours: Floats) -> Floats:
-    """Compute the relative luminance (...) of sRGB colours (..., 3), from 0 to 1."""
+    """Compute the relative luminance (...), from 0 to 1, of sRGB colours (..., 3) in the range 0 to 1."""
     light = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     return np.asarray(light @ [0.2126, 0.7152, 0.0722])
 
@@ -351,7 +355,7 @@ def _rgb(colour: str) -> Floats:
 
 
 def _hex_colour(colour: Any) -> str:
-    """Return a colour as #rrggbb; raise a DataError if matplotlib does not accept it."""
+    """Return a colour as #rrggbb, or "ink" unchanged; raise a DataError if matplotlib does not accept it."""
     from matplotlib.colors import to_hex
 
     if isinstance(colour, str) and colour == "ink":
@@ -398,7 +402,7 @@ def label_codes(labels: pd.Series, classes: Sequence[Any]) -> Codes:
 
 
 def to_floats(frame: pd.DataFrame) -> Floats:
-    """Return the columns of a table as a float64 array (n, p)."""
+    """Return the p columns of a table as a float64 array (n, p); missing values become NaN."""
     columns = [frame.iloc[:, j].to_numpy(dtype=np.float64, na_value=np.nan) for j in range(frame.shape[1])]
     return np.column_stack(columns) if columns else np.empty((len(frame), 0))
 
@@ -423,7 +427,7 @@ def font_points() -> float:
 
 
 def scaled_inches(width: float, height: float) -> tuple[float, float]:
-    """Reduce a figure size in inches in proportion if the default width of the style is below 6.4 inches."""
+    """Return a figure size in inches, reduced in proportion if the style's default width is below 6.4."""
     import matplotlib as mpl
 
     scale = min(1.0, mpl.rcParams["figure.figsize"][0] / 6.4)
@@ -438,13 +442,14 @@ def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None
     ax : Axes or None
         Axes to draw on; None for a new figure.
     n_lines : int
-        Number of lines with names, for which a new figure is made high enough.
+        Number of lines with names, for which a new figure is made high enough, up to 30 inches.
     size : tuple of float, optional
         Width and height of a new figure in inches; by default those of the style.
 
     Returns
     -------
     axes : Axes
+        `ax`, or axes that fill the new figure.
     is_new : bool
         Whether the figure is new.
 
@@ -497,16 +502,18 @@ def panels(
         Numbers of rows and columns of panels.
     size : tuple of float, optional
         Width and height of a new figure in inches.
-    relative_gaps : tuple of float
-        Gap between adjacent panels, as a share of the mean width and height of a panel with its gap.
+    relative_gaps : (float, float)
+        Horizontal and vertical gap between adjacent panels, as a share of 1/columns of the width and of
+        1/rows of the height.
     has_titles : bool
         Whether panels have titles, for which room is left below the title of the plot.
 
     Returns
     -------
     outer : Axes
-        Its `child_axes` are the panels, row by row.
+        Outer axes, invisible except for their title. Their `child_axes` are the panels, row by row.
     inner : (rows, columns) array of Axes
+        The panels, the first row at the top.
     """
     outer, _ = new_axes(ax, size=size)
     outer.set_axis_off()
@@ -531,12 +538,14 @@ MAX_PLAIN_DECADES = 3.5
 def set_log_axis(axes: Axes, values: Floats) -> None:
     """Make the horizontal axis logarithmic, with plain numbers as ticks if the values span few decades.
 
+    Wider axes have powers of ten as ticks; see `MAX_PLAIN_DECADES`.
+
     Parameters
     ----------
     axes : Axes
         Axes to draw on.
     values : float array
-        Values to draw; those that are not positive are ignored.
+        Values to draw, of any shape; those that are not positive and finite are ignored.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -581,13 +590,14 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     Parameters
     ----------
     axes : Axes
-        Axes to draw on, whose artists have labels.
+        Axes to draw on. The artists with labels are in the legend; without any there is no legend.
     is_new : bool
         Whether the figure is new.
 
     Returns
     -------
     Axes
+        `axes`.
     """
     from matplotlib.collections import PathCollection
 
@@ -636,7 +646,10 @@ MAX_SIDE_WIDTH = 0.4
 
 
 def set_title(axes: Axes, text: str) -> None:
-    """Set the title of axes, in the size of the labels if they are narrow; `fit_texts` wraps it."""
+    """Set the title of axes, in the size of the labels if they are narrower than `MAX_NARROW_WIDTH`.
+
+    The text is shown as it is; `fit_texts` wraps it.
+    """
     title = axes.set_title(text)
     if axes.get_window_extent().width < MAX_NARROW_WIDTH * axes.figure.dpi:
         title.set_fontsize("medium")
@@ -646,7 +659,7 @@ PREFERRED_FONTS = (
     "Noto Sans CJK JP, Noto Sans CJK SC, Source Han Sans, Hiragino Sans, PingFang SC, Yu Gothic, "
     "Microsoft YaHei, Malgun Gothic, WenQuanYi Zen Hei, Arial Unicode MS"
 )
-"""Fonts of East Asian scripts, which have priority over other fonts."""
+"""Fonts of East Asian scripts, separated by commas, which have priority over other added fonts."""
 
 GENERIC_FAMILIES = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
 """Generic font families, each of which is a list of fonts."""
@@ -659,7 +672,8 @@ PLACEHOLDER_FONT = "Last Resort"
 def fonts_for(texts: Iterable[Any]) -> Iterator[None]:
     """Add fonts for the characters of some texts within a block, if installed ones have them.
 
-    Missing characters are reported in one warning.
+    The fonts are appended to ``rcParams["font.family"]``, which is restored at the end. Characters that no
+    font has are reported in one warning, which is not repeated for the same characters.
     """
     import matplotlib as mpl
 
@@ -685,11 +699,13 @@ def _find_fonts(family: tuple[str, ...], characters: frozenset[str]) -> tuple[st
     family : tuple of str
         Names of fonts or generic families.
     characters : frozenset of str
+        Characters to show.
 
     Returns
     -------
     tuple of str
-        Names of fonts, chosen greedily by the number of characters that they add.
+        Names of fonts, chosen greedily by the number of characters that they add. A warning reports the
+        characters that remain missing.
     """
     import matplotlib as mpl
     from matplotlib import font_manager
@@ -778,6 +794,8 @@ DPI = 150
 
 def picture_bytes(draw: Callable[[], object], file_format: str) -> bytes:
     """Draw a picture without a display, and return it as the content of a file.
+
+    matplotlib's backend is switched to "agg" for good; the figure is closed.
 
     Parameters
     ----------
