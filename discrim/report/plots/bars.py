@@ -34,11 +34,12 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
     Parameters
     ----------
     table : DataFrame (m, r)
-        Correlations with one to three discriminants, of all variables or those with the largest.
+        Correlations of m variables with r = 1 to 3 discriminants, in the order of the bars from the top. The
+        variables are all of the fit, or those with the largest correlations.
     total : int
-        Number of variables of the fit.
+        Number of variables of the fit, for the title.
     proportions : Series
-        Proportion of the variance between classes of each discriminant.
+        Proportion (0 to 1) of the variance between classes, by discriminant, of all discriminants of the fit.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -80,7 +81,10 @@ def draw_structure(table: pd.DataFrame, total: int, proportions: pd.Series, ax: 
 
 
 def _write_bar_values(axes: Axes, values: Floats) -> None:
-    """Write the values (m,) of horizontal bars next to zero on the free side; none if one does not fit."""
+    """Write the values (m,) of horizontal bars next to zero on the free side; none if one does not fit.
+
+    Bar i is at the height i, and the horizontal axis must be symmetric. Missing values are not written.
+    """
     labels = []
     for line, value in enumerate(values.tolist()):
         if np.isfinite(value):
@@ -99,14 +103,17 @@ def draw_scree_bars(
 ) -> Axes:
     """Draw each discriminant's proportion of the variance between classes, with eigenvalue and p-value.
 
+    Bars are in percent; a line shows the cumulative percentages. Of more than `MAX_DISCRIMINANTS`
+    discriminants the first ones are drawn.
+
     Parameters
     ----------
     proportions : Series (r,)
-        Proportions of the variance between classes.
+        Proportions (0 to 1) of the variance between classes by discriminant, in descending order.
     eigenvalues : Series (r,)
         Eigenvalues of the discriminants.
     pvalues : Series (r,)
-        P-value of the test that this eigenvalue and all later ones are zero.
+        P-value of the test that this eigenvalue and all later ones are zero; NaN is not written.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -154,12 +161,12 @@ def _max_relative_height(axes: Axes, texts: Sequence[Text]) -> float:
 
 
 def _raise_upper_limit(axes: Axes, texts: Sequence[Text]) -> None:
-    """Raise the upper limit of the axes until the texts above the bars fit."""
+    """Set the limits of the axes, in percent, such that the texts above the bars, from 103 on, fit."""
     axes.set_ylim(0.0, max(103.0 / (1.0 - min(1.06 * _max_relative_height(axes, texts), 0.6)), 118.0))
 
 
 MAX_TEXT_SHARE = 0.5
-"""Largest share of the height for upright texts above bars."""
+"""Largest share of the height of the axes for upright texts above bars."""
 
 
 def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bool) -> None:
@@ -172,7 +179,7 @@ def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bo
     axes : Axes
         Axes to draw on.
     texts : sequence of Text
-        Texts of an eigenvalue and, on a second line, its p-value.
+        Texts of an eigenvalue and, on a second line, its p-value, which are changed in place.
     step : float
         Width of a bar with its gap in pixels.
     is_new : bool
@@ -204,7 +211,7 @@ def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bo
 
 
 MIN_SMALL_LINES = 25
-"""Number of lines from which the names are small."""
+"""Number of lines from which on their names are small."""
 
 
 def draw_bar_strips(
@@ -216,14 +223,14 @@ def draw_bar_strips(
 ) -> Axes:
     """Draw a table as strips of horizontal bars, one strip for each class, all on the same scale.
 
-    A bar of a round length below the lines shows the scale.
+    Bars of negative values extend to the left. A line of a round length below the strips shows the scale.
 
     Parameters
     ----------
     table : DataFrame (m, K)
-        Lengths of the bars by line (from the top) and class.
+        Lengths of the bars by line (from the top) and class. The index names the lines.
     classes : sequence
-        Labels (K,).
+        Labels (K,), which name the strips.
     title : str
         Title of the plot.
     ax : Axes, optional
@@ -285,9 +292,10 @@ def create_triangle(
     ax : Axes or None
         Axes to draw on; None for a new figure.
     names : sequence
-        Names (p,) of the variables.
+        Names (p,) of the variables; only their number, 2 or more, is used.
     classes : sequence
-        Labels (K,) for the legend.
+        Labels (K,) for the legend, which is left out if there are two variables or more than twice
+        `style.MAX_IN_LEGEND` classes.
     signs : Signs
         Colours, markers and line styles of the classes.
 
@@ -360,14 +368,16 @@ def draw_heat_map(
     Parameters
     ----------
     table : DataFrame
-        The names and labels of its index and columns describe the axes.
-    marked_cell : tuple of float
-        Labels of the cell that is marked by a cross.
+        Values with numbers as index (from the bottom) and columns (from the left). The names of the index and
+        of the columns are the labels of the axes.
+    marked_cell : (float, float)
+        Row label and column label of the chosen cell, which is marked by a cross.
     title : str
-        Title of the plot.
+        Name of the values, for the title and the colour bar.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     colormap : Colormap, optional
+        Colours from the smallest to the largest value; "viridis" by default.
 
     Returns
     -------
@@ -389,7 +399,7 @@ def draw_heat_map(
 
 
 MAX_NUMBERED_LINES = 40
-"""Largest number of lines with numbers next to them."""
+"""Largest number of lines of a forest plot with numbers next to them."""
 
 
 def draw_forest(
@@ -402,21 +412,24 @@ def draw_forest(
 ) -> Axes:
     """Draw estimates with intervals, a line for each term and class; in a new figure the numbers are written.
 
+    A dashed line marks 0, or 1 for ratios. If there are several classes, the name of a term is written at the
+    first of its adjacent lines.
+
     Parameters
     ----------
     table : DataFrame
-        Columns class, term, estimate, low and high, one row per line from the top. Values that are not
-        finite are written but not drawn.
+        Columns class, term, estimate, low and high (limits), in this order, one row per line from the top.
+        Values that are not finite, and ratios that are not positive, are written but not drawn.
     classes : sequence
         All classes, in the order of the signs.
-    names : tuple of str
-        Name of the axis and title.
+    names : (str, str)
+        Name of the horizontal axis and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
     are_ratios : bool
-        Whether estimates are ratios, which have a logarithmic axis.
+        Whether estimates are ratios, not their logarithms; the axis is then logarithmic.
 
     Returns
     -------
@@ -468,7 +481,10 @@ def draw_forest(
 
 
 def _format_three_digits(value: float) -> str:
-    """Format a number with three significant digits, or two if it has an exponent."""
+    """Format a number with three significant digits, or two if it has an exponent.
+
+    Numbers from 1,000 up to 99,900 have commas and no exponent; the minus sign is U+2212.
+    """
     text = f"{value:.3g}" if not 999.5 <= abs(value) < 99_950 else f"{float(f'{value:.3g}'):,.0f}"
     number, _, power = (text if "e" not in text else f"{value:.1e}").partition("e")
     return (f"{number}e{int(power)}" if power else number).replace("-", "\u2212")
@@ -484,9 +500,10 @@ def draw_profiles(
     Parameters
     ----------
     table : DataFrame
-        Columns mean, low and high by (class, response), in the order of the responses.
-    names : tuple of str
-        Name of the classes, for the legend, and title.
+        Columns mean, low and high (limits of its interval) by (class, response), in the order of the
+        responses.
+    names : (str, str)
+        Name of the grouping, for the legend, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
 
@@ -525,7 +542,7 @@ def draw_profiles(
 
 
 MAX_COUNTS = 8
-"""Largest number of counts along the top."""
+"""Largest number of counts along the top of axes."""
 
 
 def draw_errors(
@@ -544,11 +561,11 @@ def draw_errors(
     axes : Axes
         Axes to draw on.
     candidates : DataFrame
-        Three columns: value, error, standard error.
+        Three columns in this order: value, error, standard error; their names are not used.
     chosen : float
         The chosen value.
     size : float
-        Size of the markers.
+        Size of the markers in points.
     is_log : bool
         Whether the horizontal axis is logarithmic.
     one_se_label : str
@@ -573,12 +590,12 @@ def draw_errors(
 def write_counts_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
     """Write counts, for example of remaining variables, along the top of axes.
 
-    At most `MAX_COUNTS` evenly spaced ones are written.
+    At most `MAX_COUNTS` ones of evenly spaced positions in the arrays are written.
 
     Parameters
     ----------
     axes : Axes
-        Axes to draw on.
+        Axes to draw on, with final limits and scale of the horizontal axis.
     positions : (m,) float array
         Values on the horizontal axis.
     counts : (m,) float array

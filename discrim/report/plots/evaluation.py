@@ -51,12 +51,13 @@ def draw_confusion(
     Parameters
     ----------
     table : DataFrame (K, K)
-        Counts, or sums of weights, of actual by predicted classes.
+        Counts, or sums of weights, of actual classes (rows) by predicted classes (columns).
     title : str
         Title of the plot.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     colormap : Colormap, optional
+        Colours of all cells by the square root of the proportion.
 
     Returns
     -------
@@ -97,7 +98,7 @@ def draw_confusion(
 
 
 def _cell_colours(proportions: Floats, colormap: Colormap | None) -> Floats:
-    """Return the RGBA colours (K, K, 4) of the cells of a confusion matrix.
+    """Return the RGBA colours (K, K, 4), from 0 to 1, of the cells of a confusion matrix.
 
     Parameters
     ----------
@@ -130,10 +131,11 @@ def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Float
     axes : Axes
         Axes to draw on.
     counts : (K, K) float array
+        Counts or sums of weights; cells of zero are not written.
     proportions : (K, K) float array
-        Proportions of the actual class.
+        Proportions (0 to 1) of the actual class.
     colours : (K, K, 4) float array
-        Colours of the cells.
+        RGBA colours of the cells, from 0 to 1, on which texts are black or white.
     """
     cells = np.argwhere(counts).tolist()
     count_texts = [_format_count(counts[i, j]) for i, j in cells]
@@ -162,7 +164,10 @@ def _write_cells(axes: Axes, counts: Floats, proportions: Floats, colours: Float
 
 
 def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
-    """Return the largest font size in points at which a text fits a cell of a grid of k by k cells."""
+    """Return the largest font size in points at which a text fits a cell of a grid of k by k cells.
+
+    It is at most `MAX_RELATIVE_FONT_SIZE` times the size of other text.
+    """
     artist = axes.text(0, 0, text, fontsize=10, linespacing=1.1)
     box = artist.get_window_extent()
     window = axes.get_window_extent()
@@ -173,7 +178,7 @@ def _font_size_for_cell(axes: Axes, text: str, k: int) -> float:
 
 
 def _format_percent(proportion: float, digits: int) -> str:
-    """Format a proportion in percent with `digits` decimals; without decimals a small one becomes "<1 %"."""
+    """Format a proportion (0 to 1) in percent with `digits` decimals; "<1 %" replaces "0 %"."""
     text = f"{100 * proportion:.{digits}f} %"
     return text if digits or not text.startswith("0 ") else "<1 %"
 
@@ -223,7 +228,7 @@ class CurveSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _DrawnCurve:
-    """Source, class and formatted area of a ROC curve, for its label in the legend."""
+    """Source, name of the class and formatted area (AUC) of a ROC curve, for its label in the legend."""
 
     source: CurveSource
     class_label: str
@@ -254,10 +259,12 @@ def draw_roc(
     Parameters
     ----------
     curves : dict of label to DataFrame
-        Points from (0, 0) to (1, 1): columns false_positive and true_positive with their limits
-        false_low, false_high, true_low and true_high.
+        Points from (0, 0) to (1, 1) of the curve of each class against all others: columns false_positive and
+        true_positive with their limits false_low, false_high, true_low and true_high. A class without a
+        curve is only in the legend.
     areas : DataFrame (K, 3)
-        Columns auc, low and high; missing if a class, or its complement, has no observations.
+        Columns auc, low and high (limits) by class; missing if a class, or its complement, has no
+        observations.
     source : CurveSource
         The fit and the observations, for labels and title.
     ax : Axes, optional
@@ -265,11 +272,11 @@ def draw_roc(
     signs : Signs
         Colours, markers and line styles of the classes.
     level : float
-        Confidence level, for the legend.
+        Confidence level of the limits, for the legend.
     class_positions : sequence of int
-        Position of each class among all classes, which determines its colour.
+        Position of each of the K classes among all classes of the fit, which determines its colour.
     bands : bool
-        Draw bands for more than `MAX_BANDS` classes too.
+        Draw bands for more than `MAX_BANDS` classes too; always only for classes that are named.
 
     Returns
     -------
@@ -332,7 +339,7 @@ def _drawn_curves(axes: Axes) -> list[tuple[Line2D, _DrawnCurve]]:
 
 
 def _name_curves(axes: Axes) -> str:
-    """Label all curves of the axes uniquely, and return the title of the axes.
+    """Label all curves of the axes uniquely, and return the title of the axes, which is not set.
 
     A curve of a single fit without a label is named by its class. Otherwise the name consists of the label of
     the fit or the name of the model, the class unless it is the same for all curves and, with several fits,
@@ -388,7 +395,10 @@ def _add_band(axes: Axes, points: pd.DataFrame, colour: Any) -> None:
 
 
 def _format_area(row: pd.Series) -> str:
-    """Format an area (columns auc, low and high) with its interval; an area below 1 is not rounded to 1."""
+    """Format an area (columns auc, low and high) with its interval, without it if it is missing.
+
+    An area below 1 is not rounded to 1. A missing area becomes "no observations".
+    """
     if np.isnan(row["auc"]):
         return "no observations"
     digits = next((d for d in (3, 4, 5) if row["auc"] == 1 or round(row["auc"], d) < 1), 6)
@@ -416,21 +426,23 @@ def draw_calibration(
     Parameters
     ----------
     bins : dict of label to DataFrame
-        Columns predicted, observed, low and high by bin.
+        One row per bin of each class: columns predicted (probability), observed (proportion), low and high
+        (limits of the proportion).
     counts_by_probability : dict of label to Series
-        Number of rows by the lower end of equal intervals of probability.
+        Number of observations, or sum of their weights, in equal intervals of the probability, by their lower
+        ends; the last interval ends at 1.
     title : str
         Title of the plot.
-    names : tuple of str
-        Names of the probability and of the proportion.
+    names : (str, str)
+        Labels of the axes of the probability and of the proportion.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
         Colours, markers and line styles of the classes.
     class_positions : sequence of int
-        Position of each class among all classes, which determines its colour.
+        Position of each class of `bins` among all classes, which determines its colour.
     bands : bool
-        Draw bands for more than `MAX_BANDS` classes too.
+        Draw bands between the limits for more than `MAX_BANDS` classes too; error bars are always drawn.
 
     Returns
     -------
@@ -476,12 +488,14 @@ def draw_posteriors(
 ) -> Axes:
     """Draw the posterior of each observation's own class, by class, with misclassified ones hollow.
 
+    An observation is misclassified if another class has a larger posterior.
+
     Parameters
     ----------
     proba : DataFrame (n, K)
-        Posteriors; rows with missing ones are not drawn.
+        Posteriors; the columns are the classes. Rows with missing ones are not drawn.
     labels : Series (n,)
-        Classes; rows without a class are not drawn.
+        Actual classes; rows without a class are not drawn.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -519,16 +533,17 @@ def draw_by_fold(
 ) -> Axes:
     """Draw the estimates of all folds, on a line for each repeat, or for each fold if there is one repeat.
 
-    The mean and its interval are on the last line.
+    The mean of each of several repeats is marked on its line. The mean of all and its interval are on the
+    last line.
 
     Parameters
     ----------
     values : Series
         Estimates by (repeat, fold), missing for a fold without observations.
-    mean : tuple of float
-        Mean and the limits of its interval, which may be missing.
-    names : tuple of str
-        Name of the estimate and title.
+    mean : (float, float, float)
+        Mean and the lower and upper limit of its interval, which may be NaN.
+    names : (str, str)
+        Name of the estimate, for the horizontal axis, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -583,6 +598,8 @@ def draw_permutations(
 ) -> Axes:
     """Draw a permutation distribution as bars, with a line at the observed statistic.
 
+    Each of at most `MAX_BARS` distinct values has a bar; more values are counted in as many bins.
+
     Parameters
     ----------
     values : Series
@@ -590,9 +607,9 @@ def draw_permutations(
     observed : float
         Observed statistic.
     note : str
-        Text next to the line, such as the p-value.
-    names : tuple of str
-        Name of the statistic and title.
+        Text next to the line, below the observed statistic, such as the p-value.
+    names : (str, str)
+        Name of the statistic, for the horizontal axis, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -638,10 +655,11 @@ def draw_steps(
     Parameters
     ----------
     table : DataFrame
-        Columns name (term that entered or left), value (criterion), low and high (its interval) and text, by
-        step. Texts are written to the right of a new figure.
-    names : tuple of str
-        Name of the criterion and title.
+        One row per step: columns name (term that entered or left), value (criterion after the step), low and
+        high (its interval, NaN for none) and text. Texts are written to the right of a new figure. Without
+        rows only the title is drawn.
+    names : (str, str)
+        Name of the criterion, for the horizontal axis, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -684,12 +702,12 @@ def draw_candidates(
     Parameters
     ----------
     table : DataFrame
-        Columns difference, se_difference and text by candidate. Infinite differences are not drawn; texts
-        are written to the right of a new figure.
+        Columns difference (loss minus the smallest), se_difference (standard error of the difference) and
+        text by candidate. Infinite differences are not drawn; texts are written to the right of a new figure.
     chosen : str
-        Label of the chosen candidate.
-    names : tuple of str
-        Name of the loss and title.
+        Label of the chosen candidate in the index of `table`.
+    names : (str, str)
+        Name of the loss difference, for the horizontal axis, and title.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
@@ -737,17 +755,18 @@ def draw_learning_curve(
     Parameters
     ----------
     lines : mapping of str to Series
-        Curves by name; the index is the number of observations.
+        Error rates of curves by name; the index is the number of observations. Several curves have a legend.
     levels : mapping of str to float or None
-        Horizontal lines by name.
-    names : tuple of str
+        Error rates of horizontal lines by name, which is written at the line; None for no line.
+    names : (str, str)
         Labels of the horizontal and vertical axis.
     title : str
         Title of the plot.
     points : DataFrame, optional
-        Columns error, low and high by number of observations, drawn as error bars.
+        Columns error, low and high (limits) by number of observations, drawn as error bars. Without them the
+        curves have markers.
     band : DataFrame, optional
-        Columns low and high by number of observations, shaded.
+        Columns low and high by number of observations, shaded in the colour of the first curve.
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs

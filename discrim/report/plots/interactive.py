@@ -41,14 +41,15 @@ Trace = dict[str, Any]
 """Properties of a trace of plotly: a set of points, a line or a heat map."""
 
 MAX_ROWS = 5_000
-"""Largest number of rows that are drawn; files with more are slow to open."""
+"""Approximate largest number of rows that are drawn; files with more are slow to open."""
 
 MAX_LARGE_POINTS = 500
-"""Largest number of rows with large points."""
+"""Largest number of drawn rows with large points."""
 
 MAX_TOOLTIP_CLASSES = 8
 """Largest number of classes for which the tooltip of a location in a plane lists the posteriors."""
 
+# Plotly's names of matplotlib's markers, of axes, and of matplotlib's line styles.
 SYMBOLS = {"o": "circle", "^": "triangle-up", "s": "square", "D": "diamond", "v": "triangle-down"}
 SYMBOLS |= {"P": "cross", "X": "x", "*": "star"}
 AXES = ("xaxis", "yaxis")
@@ -62,15 +63,15 @@ class InteractiveRows:
     Attributes
     ----------
     index : Index (n,)
-        Their labels.
+        Their row labels.
     codes : (n,) int array
-        Their classes, -1 for none.
+        Their actual classes, -1 for none.
     predicted : (n,) int array
         Predicted classes, -1 for none.
     classes : sequence
         Labels (K,).
     posteriors : (n, K) float array or None
-        None for models without posteriors.
+        Posterior probabilities of the classes; None for models without them.
     signs : Signs
         Colours and markers of the classes.
     """
@@ -84,20 +85,23 @@ class InteractiveRows:
 
     @property
     def wrong_mask(self) -> NDArray[np.bool_]:
-        """Mask (n,) of misclassified rows."""
+        """Mask (n,) of misclassified rows, which have an actual and a predicted class."""
         return np.asarray((self.codes >= 0) & (self.predicted >= 0) & (self.codes != self.predicted))
 
     def names(self, rows: Codes) -> list[str]:
-        """Return the names of the rows at some positions, such as "row 7", escaped for plotly."""
+        """Return the names of the rows at the positions `rows`, escaped for plotly and HTML.
+
+        A name is the name of the index, if any, and the label; numbers without a name become "row 7".
+        """
         numbered = self.index.name is None and pd.api.types.is_numeric_dtype(self.index.dtype)
         prefix = "row " if numbered else f"{self.index.name or ''} ".lstrip()
         return [_escape_label(f"{prefix}{label}") for label in self.index[rows]]
 
     def descriptions(self) -> list[str]:
-        """Return a text in HTML for each row: name, class, predicted class if it differs, posteriors."""
+        """Return a text in HTML for each row: name, class, predicted class if it differs, and posteriors."""
 
         def class_text(row: int, k: int) -> str:
-            """Return class k with its posterior for a row; "no class" for a negative k."""
+            """Return class k, escaped, with its posterior for a row; "no class" for a negative k."""
             posterior_text = (
                 "" if self.posteriors is None or k < 0 else f", posterior {self.posteriors[row, k]:.3f}"
             )
@@ -112,10 +116,10 @@ class InteractiveRows:
         ]
 
     def tooltip_fields(self, rows: Codes) -> list[list[Any]]:
-        """Return the tooltip fields of the rows at some positions.
+        """Return the tooltip fields of each of the rows at the positions `rows`.
 
-        They are the name of the row, the predicted class and, if there are any, the posteriors of the
-        predicted and of the actual class.
+        They are the name of the row, the predicted class ("none" if there is none) and, if there are any, the
+        posteriors of the predicted and of the actual class. The posterior of a class -1 is meaningless.
         """
         predicted_labels = [
             _escape_label(self.classes[k]) if k >= 0 else "none" for k in self.predicted[rows].tolist()
@@ -133,7 +137,10 @@ class InteractiveRows:
         ]
 
     def select_drawn(self, mask: NDArray[np.bool_]) -> dict[int, Codes]:
-        """Select at most about `MAX_ROWS` rows of a mask (n,) to draw; return their positions by class."""
+        """Select at most about `MAX_ROWS` rows of a mask (n,) to draw; return their positions by class.
+
+        Evenly spaced rows of each class are selected. The key -1 stands for rows without a class.
+        """
         rows_by_class = {
             k: np.flatnonzero(mask & (self.codes == k)) for k in np.unique(self.codes[mask]).tolist()
         }
@@ -148,7 +155,7 @@ class InteractiveRows:
 
 
 def _escape_label(label: Any, width: int = style.MAX_LABEL_WIDTH) -> str:
-    """Escape a label for plotly: no tags, no mathematics, no template syntax."""
+    """Shorten a label to a display width and escape it for plotly: tags, mathematics, template syntax."""
     text = html.escape(shorten(clean(label), width), quote=False)
     return text.replace("$", "&#36;").replace("%{", "&#37;{")
 
@@ -187,7 +194,7 @@ def _row_traces(
     coordinates : (n, d) float array
         Coordinates; rows with a missing one are not drawn.
     coordinate_template : str
-        Template of the coordinates in a tooltip.
+        Plotly's template of the coordinates in a tooltip, such as "x %{x:.2f}".
     opacity : float
         Opacity of correctly predicted rows.
     make_trace : callable, optional
@@ -196,8 +203,10 @@ def _row_traces(
     Returns
     -------
     traces : list of dict
+        Misclassified rows are last; their traces have the property meta="misclassified", others "rows".
     note : str
-        How many rows are misclassified, and how many are drawn if not all are.
+        How many rows are misclassified, and how many are drawn if not all are; empty if there is nothing to
+        note.
     """
     traces: list[Trace] = []
     # Rows without a class are drawn only if no row has one.
@@ -301,15 +310,20 @@ def _make_figure(
     title : str
         Title of the plot.
     subtitle_lines : sequence of str
-        Lines below the title.
+        Texts below the title, which are wrapped; empty ones are left out.
     names : sequence of str
-        Names of the two axes, if any.
+        Names of the two axes, if any. All texts must be escaped, see `_escape_label`.
     **properties
-        Properties of the layout.
+        Properties of the layout, which replace the shared ones; a dict is merged into the shared one.
 
     Returns
     -------
     plotly.graph_objects.Figure
+
+    Raises
+    ------
+    NotSupportedError
+        plotly is not installed.
     """
     try:
         from plotly.graph_objects import Figure
@@ -361,12 +375,12 @@ def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
 
 
 def replace_title(figure: Figure, title: str) -> None:
-    """Replace the title of a figure by the title that the user chose, and remove the subtitle."""
+    """Replace the title of a figure by the plain text that the user chose, and remove the subtitle."""
     figure.update_layout(title={"text": _escape_label(title, 200), "subtitle": {"text": ""}})
 
 
 def html_element(figure: Figure, name: str) -> str:
-    """Return a figure as an HTML element with a unique id, for a page that includes the script of plotly."""
+    """Return a figure as an HTML element with the id `name`, for a page that includes `plotly_script`."""
     return str(figure.to_html(full_html=False, include_plotlyjs=False, div_id=name))
 
 
@@ -429,7 +443,8 @@ def scores_figure(
     centroids : DataFrame (K, r)
         Scores of the class means; its columns name the axes.
     proportions : Series or None
-        Proportion of each discriminant by its name, written after the names of the axes; None to omit it.
+        Proportion (0 to 1) of each discriminant by its name, written as a percentage after the names of the
+        axes; None to omit it.
     counts : Series (K,)
         Class sizes, for the tooltips of the class means.
     level : float
@@ -437,7 +452,7 @@ def scores_figure(
     within_covariance : (r, r) float array or None
         Covariance of the scores within classes, for the outlines; None for the identity.
     proportion_of : str
-        Total to which the proportions refer, written after the first proportion.
+        Text after the first percentage, which names the total; see `draw_scores`.
 
     Returns
     -------
@@ -472,18 +487,19 @@ def scores_figure(
 def _strips_figure(values: Floats, rows: InteractiveRows, name: str, title: str, means: pd.Series) -> Figure:
     """Make an interactive plot of values with a line for each class, and a mark at the class mean.
 
-    On the line of a class, the heights of the points increase with their rank.
+    The line of the first class is at the top. The points of a class are spread over the height of its line by
+    rank.
 
     Parameters
     ----------
     values : (n,) float array
-        Value of each observation.
+        Value of each observation; missing ones are not drawn.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
     name : str
-        Name of the values.
+        Name of the values, escaped.
     title : str
-        Title of the plot.
+        Title of the plot, escaped.
     means : Series (K,)
         Class means; missing ones are not drawn.
 
@@ -512,12 +528,12 @@ def _strips_figure(values: Floats, rows: InteractiveRows, name: str, title: str,
 
 
 def posteriors_figure(proba: pd.DataFrame, rows: InteractiveRows) -> Figure:
-    """Make an interactive plot of the posterior of each row's own class, by class.
+    """Make an interactive plot of the posterior of each row's actual class, by class.
 
     Parameters
     ----------
     proba : DataFrame (n, K)
-        Posteriors.
+        Posteriors; the columns are the classes.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
 
@@ -549,23 +565,24 @@ def plane_figure(
     Parameters
     ----------
     classify : callable
-        Function from points (m, 2) to codes (m,).
+        Function from points (m, 2) to codes (m,), -1 for none.
     limits : tuple of (float, float)
-        Limits of the axes.
+        Horizontal and vertical limits of the axes.
     names : tuple of str
-        Names of the variables.
+        Names of the variables in plain text.
     points : (n, 2) float array
-        Coordinates of the rows.
+        Coordinates of the rows; rows with missing ones are not drawn.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
     posteriors : callable or None
-        Function from points (m, 2) to posteriors (m, K), for tooltips of locations.
+        Function from points (m, 2) to posteriors (m, K), for tooltips of locations if there are at most
+        `MAX_TOOLTIP_CLASSES` classes; None for no such tooltips.
     title : str
-        Title of the plot.
+        Title of the plot in plain text; lines after the first become the subtitle.
     draw : callable
         Function that draws lines and contours of the model on axes of matplotlib; they become traces.
     is_faint : bool
-        Whether rows are drawn faintly.
+        Whether rows are drawn faintly, because they do not lie in the plane.
 
     Returns
     -------
@@ -602,7 +619,10 @@ def plane_figure(
 
 
 def _traces_from_axes(draw: Callable[[Axes], None], limits: Sequence[tuple[float, float]]) -> list[Trace]:
-    """Convert the lines, markers and contours that `draw` adds to matplotlib axes with `limits` to traces."""
+    """Convert the lines, markers and contours that `draw` adds to matplotlib axes with `limits` to traces.
+
+    A line of one point becomes a marker of a class mean.
+    """
     from matplotlib.colors import to_hex
     from matplotlib.figure import Figure as MatplotlibFigure
 
@@ -635,7 +655,8 @@ def _class_heatmap(
     Parameters
     ----------
     codes : (h, g) int array
-        Classes of cells that fill the plane, or of the points of a grid that ends at its sides.
+        Classes of cells that fill the plane, or of the points of a grid that ends at its sides, -1 for none,
+        which is transparent; the first row is the lowest.
     x_grid, y_grid : float arrays
         Coordinates of the grid, of which only the first and last are used.
     rows : InteractiveRows
@@ -679,20 +700,22 @@ def pairs_figure(
 ) -> Figure:
     """Make a matrix of interactive scatter plots; rows selected in one panel are selected in all.
 
+    There are panels below the diagonal only.
+
     Parameters
     ----------
     means : DataFrame (K, p)
-        Class means.
+        Means of the p variables by class.
     covariances : mapping of label to DataFrame (p, p)
         Class covariances; classes without one have no outline.
     radius : float
-        Mahalanobis distance of the outlines.
+        Mahalanobis distance, not squared, of the outlines in the plane of two variables.
     points : DataFrame (n, p) or None
-        Values of the variables.
+        Values of the variables; None for outlines only, with n = 0 in `rows`.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
     title : str
-        Title of the plot.
+        Title of the plot, which is inserted as it is; the text after the first "; " becomes the subtitle.
 
     Returns
     -------
@@ -738,11 +761,11 @@ def simplex_figure(posteriors: pd.DataFrame, rows: InteractiveRows, note: str) -
     Parameters
     ----------
     posteriors : DataFrame (n, 3)
-        Posteriors.
+        Posteriors; the columns are the classes.
     rows : InteractiveRows
         Labels, classes and predictions of the observations.
     note : str
-        Line below the title.
+        Line below the title, which is inserted as it is; empty for none.
 
     Returns
     -------

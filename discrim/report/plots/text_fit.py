@@ -50,9 +50,9 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     Parameters
     ----------
     axes : Axes
-        Its `child_axes` are included.
+        Axes of the plot; its `child_axes` are included.
     is_new : bool
-        Whether the figure is new.
+        Whether the figure is new, and may grow; that of the user keeps its size.
     """
     all_axes: list[Any] = [axes, *axes.child_axes]
     # Twin axes have the same SubplotSpec and count once.
@@ -85,7 +85,7 @@ def _fit_names(axes: Any, outer: Axes, is_alone: bool) -> bool:
     axes, outer : Axes
         The axes, and those that contain them, which may be the same.
     is_alone : bool
-        Whether the outer axes are alone in their figure.
+        Whether the outer axes are alone in their figure, so that labels may extend outside their sides.
 
     Returns
     -------
@@ -112,14 +112,16 @@ def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines
     Parameters
     ----------
     text : Text
+        Text of the axes, changed in place.
     axes : Axes
-        Axes to draw on.
+        The axes that the text belongs to.
     direction : {0, 1}
         0 for a horizontal text, 1 for a vertical one.
     is_alone : bool
         Whether the text may extend to the edges of the figure.
     max_lines : int, optional
-        Largest number of lines; if it is 1 the text is cut and not wrapped.
+        Largest number of lines; if it is 1, the text is made smaller and cut, not wrapped. By default there
+        is no limit.
 
     Returns
     -------
@@ -187,9 +189,9 @@ class LineNames:
     names : list of str
         Names of lines 0, 1, ...; an empty name belongs to the line above.
     shown_lines : list of int
-        Lines whose names are written.
+        Lines whose names are written; empty before `thin_line_names` has written any.
     size : float
-        Font size of the names in points.
+        Font size of the names in points; 0 before they are written.
     note : Text, optional
         Note of how many names are written, if not all are.
     """
@@ -207,8 +209,8 @@ LINE_NAMES: WeakKeyDictionary[Axes, LineNames] = WeakKeyDictionary()
 def thin_line_names(axes: Any) -> bool:
     """Make the names of `LINE_NAMES` smaller, and leave some out with a note, if they do not fit the axes.
 
-    The last name is always written, because it may be the pooled covariance. Return whether anything has
-    changed.
+    The last name is always written, because it may be the pooled covariance. Names never grow again. Return
+    whether anything has changed; False for axes that are not in `LINE_NAMES`.
     """
     lines = LINE_NAMES.get(axes)
     if lines is None:
@@ -248,7 +250,11 @@ def thin_line_names(axes: Any) -> bool:
 
 
 def _shorten_names(axes: Any) -> bool:
-    """Cut the tick labels of the vertical axis if they are too wide; return whether they were cut."""
+    """Cut the tick labels of the vertical axis if they are wider than a share of the figure.
+
+    The share is `MAX_SIDE_WIDTH`, or less if there are texts to the right of the axes. Return whether labels
+    were cut.
+    """
     names = [label.get_text() for label in axes.get_yticklabels()]
     names_width = max((label.get_window_extent().width for label in axes.get_yticklabels()), default=0.0)
     edge = axes.get_window_extent().x1
@@ -262,7 +268,10 @@ def _shorten_names(axes: Any) -> bool:
 
 
 def _cut_names(names: Sequence[str], width_fraction: float) -> list[str]:
-    """Cut names to a share `width_fraction` of the display width of the longest, at least 8 characters."""
+    """Cut names to a share `width_fraction` of the display width of the longest, at least `MIN_CHARACTERS`.
+
+    Names, given and returned, are as matplotlib shows them; see `shown_name`.
+    """
     width = max(int(0.97 * width_fraction * max(map(display_width, names))), MIN_CHARACTERS)
     return [shown_name(name.replace(r"\$", "$"), width) for name in names]
 
@@ -339,7 +348,10 @@ def _move_legend_below(axes: Any, outer: Axes, is_new: bool) -> bool:
 
 
 def _shrink_legend(axes: Any) -> bool:
-    """Reduce a legend to the size of its axes by smaller text or fewer names; return whether it shrank."""
+    """Reduce a legend within axes to their size by smaller text or fewer names; return whether it shrank.
+
+    A legend next to the axes is not changed.
+    """
     legend = axes.get_legend()
     box = axes.get_window_extent()
     if legend is None or legend.get_window_extent().x0 >= box.x1 - 1:
@@ -357,7 +369,7 @@ def _redraw_legend_within(axes: Any, width: float, height: float, position_optio
     Parameters
     ----------
     axes : Axes
-        Axes to draw on.
+        Axes with a legend, which is replaced.
     width, height : float
         Largest size in pixels.
     position_options : dict
@@ -366,6 +378,7 @@ def _redraw_legend_within(axes: Any, width: float, height: float, position_optio
     Returns
     -------
     Legend
+        The new legend; with a single name it may exceed the size.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.lines import Line2D
@@ -408,7 +421,7 @@ def _redraw_legend_within(axes: Any, width: float, height: float, position_optio
 
 
 def _place_legend_below(legend: Any, outer: Axes) -> None:
-    """Place a legend below axes and their labels, centred in the figure."""
+    """Place a legend below the outer axes, their panels and labels, centred in the figure."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     legend.set_in_layout(False)
@@ -421,7 +434,10 @@ def _place_legend_below(legend: Any, outer: Axes) -> None:
 
 
 def _covers_marks(legend: Any) -> bool:
-    """Return whether a legend covers lines, points, bars, texts or panels of its axes."""
+    """Return whether a legend covers lines, points, bars, texts or panels of its axes.
+
+    Lines of a zorder of 1 or less, such as reference lines, do not count.
+    """
     from matplotlib.collections import LineCollection, PathCollection
     from matplotlib.patches import Rectangle
 
@@ -446,7 +462,10 @@ def _covers_marks(legend: Any) -> bool:
 
 
 def _interpolate_line(vertices: Floats) -> Floats:
-    """Insert 19 points between adjacent vertices (n, 2) of a line; more than 200 vertices are unchanged."""
+    """Insert 19 points between adjacent vertices (n, 2) of a line.
+
+    Lines of a single vertex or of more than 200 vertices are returned unchanged.
+    """
     if not 2 <= len(vertices) <= 200:
         return vertices
     fractions = np.linspace(0.0, 1.0, 20, endpoint=False)[:, None, None]
@@ -461,16 +480,16 @@ def select_separated(points: Floats, order: Sequence[int], min_distances: Floats
     Parameters
     ----------
     points : (n, 2) float array
-        Coordinates.
+        Coordinates, in the units of `min_distances`.
     order : sequence of int
-        Positions of the candidates, the most important first.
+        Positions of the candidates in `points`, the most important first.
     min_distances : (2,) float array
         Horizontal and vertical distance, of which a point must keep at least one from each selected point.
 
     Returns
     -------
     list of int
-        Positions of the selected points.
+        Positions of the selected points, in the order of priority.
 
     Examples
     --------
