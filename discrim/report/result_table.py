@@ -36,6 +36,7 @@ class _ResultTableType(type):
     """
 
     def __instancecheck__(cls, instance: Any) -> bool:
+        """Return whether an object is any DataFrame; subclasses of ResultTable have the usual check."""
         if cls is ResultTable:
             return isinstance(instance, pd.DataFrame)
         return super().__instancecheck__(instance)
@@ -46,7 +47,8 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
 
     Columns that do not fit the line are continued below the others. Long tables are shortened to the first
     and last rows by pandas' option `display.max_rows`. Tables of more than 100 columns are printed by pandas'
-    own rules. Copies, slices, pickles and everything computed from a result table are plain DataFrames.
+    own rules. Slices, pickles, copies (except those of `copy.deepcopy`) and everything computed from a result
+    table are plain DataFrames.
     """
 
     _formatted_html: Callable[[pd.DataFrame], str | None] | None = None
@@ -65,7 +67,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
         return copy, (self.copy(),)
 
     def __deepcopy__(self, memo: Any = None) -> pd.DataFrame:
-        # A copy of results keeps the printed form.
+        """Return a copy that is a ResultTable too, because a deep copy of results keeps the printed form."""
         return as_result_table(self.copy())
 
     def __repr__(self) -> str:

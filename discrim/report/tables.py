@@ -50,6 +50,7 @@ class SectionFunctions(Sections):
     def __init__(
         self, functions: Mapping[str, Callable[..., SummarySection]], shown_only_by_name: Iterable[str] = ()
     ) -> None:
+        """Store the functions of the sections by name, without preparations."""
         super().__init__(functions)
         self.preparations: list[tuple[set[str], Callable[..., object]]] = []
         self.shown_only_by_name = frozenset(shown_only_by_name)

@@ -223,7 +223,7 @@ def column_ranges(grid: Grid, width: int) -> list[tuple[int, int]]:
 def _aligned_lines(headers: list[str], stubs: list[str], cells: list[list[str]]) -> list[str]:
     """Return the lines of a table, first the headers, with labels flush left and cells flush right.
 
-    `cells` are texts row by row; columns are two blanks apart.
+    `stubs` are the row labels, `cells` the texts row by row; columns are two blanks apart.
     """
     rows = [["", *headers], *([stub, *row] for stub, row in zip(stubs, cells, strict=True))]
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]

@@ -460,6 +460,7 @@ def _word_style(name: str, size: int, spacing: str = 'w:after="100"', run: str =
     )
 
 
+# Properties of fonts, rules and headings, and the style sheet of a Word document, in XML.
 _FONTS = '<w:rFonts w:ascii="{0}" w:hAnsi="{0}" w:cs="{0}"/>'
 _RULE = 'w:val="single" w:sz="6" w:space="0" w:color="808080"'
 _HEADING_SPACING = 'w:before="240" w:after="80"'

@@ -547,7 +547,7 @@ def draw_by_fold(
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
-        Colours, markers and line styles of the classes.
+        Its first colour is used.
     has_zero_line : bool
         Whether to draw a line at zero, for example for differences.
 
@@ -613,7 +613,7 @@ def draw_permutations(
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
-        Colours, markers and line styles of the classes.
+        Its first colour is used.
 
     Returns
     -------
@@ -663,7 +663,7 @@ def draw_steps(
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
-        Colours, markers and line styles of the classes.
+        Its first colour is used.
 
     Returns
     -------
@@ -711,7 +711,7 @@ def draw_candidates(
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
-        Colours, markers and line styles of the classes.
+        Its first colour is used.
 
     Returns
     -------
@@ -770,7 +770,7 @@ def draw_learning_curve(
     ax : Axes, optional
         Axes to draw on; a new figure by default.
     signs : Signs
-        Colours, markers and line styles of the classes.
+        Colours, markers and line styles of the curves, by position.
 
     Returns
     -------

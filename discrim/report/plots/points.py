@@ -210,7 +210,7 @@ def _point_style(signs: Signs, k: int, *, is_small: bool) -> dict[str, Any]:
 def misclassified_style(signs: Signs, k: int, size: float) -> dict[str, Any]:
     """Return the keyword arguments of `scatter` for misclassified rows of class k: a hollow marker.
 
-    `size` is the area of the marker in square points.
+    The outline and shape of the marker are the sign of the class; `size` is its area in square points.
     """
     style: dict[str, Any] = {"marker": signs.marker(k), "s": size, "zorder": 2.0}
     return style | {"facecolors": paper(), "edgecolors": signs.colour(k), "linewidths": 0.9}
@@ -623,6 +623,7 @@ class Colours(NamedTuple):
 
 LIGHT = Colours("#fefefe", "#1b1e23", "#4b525c", "#b9c0ca", "#f3f5f8", "#0b57a4")
 DARK = Colours("#15181d", "#e8ebf0", "#b4bcc8", "#4a525e", "#1f242b", "#8fc1ff")
+"""Colours of a page in light and in dark mode."""
 
 
 class Image(NamedTuple):
@@ -1050,6 +1051,7 @@ def _all_have_dark_colours(text: str, figure: Any) -> bool:
 PICTURE_MARGIN = 0.1
 """Margin around a picture in inches."""
 
+# Patterns of the elements and attributes of an SVG of matplotlib that are shortened, removed or replaced.
 PROLOGUE = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
 IMAGE_TAG = re.compile('(<image xlink:href="data:image/png;base64,)([^"]*)("[^>]*>)')
 IMAGE = re.compile('"data:[^"]*"')

@@ -239,7 +239,7 @@ OF_BETWEEN_VARIANCE = " of the variance between classes"
 """Text after the percentage of a discriminant axis."""
 
 CHI2_95 = 5.991464547107979
-"""Quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
+"""The 0.95 quantile of chi-square with two degrees of freedom, -2 ln 0.05."""
 
 
 def draw_scores(
