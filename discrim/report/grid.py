@@ -130,6 +130,8 @@ def column_texts(values: Sequence[Any], number_format: Format, error: float = ma
         trailing zeros; "count" without decimals, if all are integers; "z" with two decimals; "p" for a
         p-value with three decimals, or "<0.001"; "tail" for a p-value that may be tiny, see `format_pvalue`;
         "share" for a proportion with four decimals; "ratio" with four significant digits; "text" for labels.
+        A column of "count" with fractions, or of "z" with numbers of 10 million or more, is formatted as
+        "general".
     error : float
         Largest acceptable absolute rounding error of a number in the format "general"; inf for no limit.
 
@@ -280,7 +282,9 @@ def _row_decimals(row: Sequence[float], error: float) -> int:
 
 
 def _exponent_texts(values: Sequence[float], error: float) -> list[str]:
-    """Format numbers with exponents; the largest one is rounded by at most `error`, if 15 digits suffice.
+    """Format numbers with exponents of the same length, and round the largest one by at most `error`.
+
+    No number has more than 15 digits, even if `error` requires more.
 
     At least one of the values must be finite and not zero. `error` is absolute; inf stands for no limit.
     """
@@ -1118,7 +1122,7 @@ def _texts_across_columns(
     Returns
     -------
     dict of int to list of str
-        Texts by position of the column; columns of which the texts depend on nothing else are left out.
+        Texts by position of the column; columns that can be formatted alone are left out.
     """
     general = [j for j, form in enumerate(forms) if form == "general"]
     ratios = [j for j, form in enumerate(forms) if form == "ratio"]
