@@ -190,6 +190,7 @@ def _rotate_bar_texts(axes: Axes, texts: Sequence[Text], step: float, is_new: bo
         text.set(rotation=90, text=text.get_text().replace("\n", ", "))
 
     def is_large() -> bool:
+        """Return whether the upright texts are wider than a bar, or higher than `MAX_TEXT_SHARE`."""
         is_wide = max(text.get_window_extent().width for text in texts) > 0.94 * step
         return is_wide or _max_relative_height(axes, texts) > MAX_TEXT_SHARE
 
@@ -590,7 +591,7 @@ def draw_errors(
 def write_counts_above(axes: Axes, positions: Floats, counts: Floats, label: str) -> None:
     """Write counts, for example of remaining variables, along the top of axes.
 
-    At most `MAX_COUNTS` ones of evenly spaced positions in the arrays are written.
+    At most `MAX_COUNTS` counts are written, which are evenly spaced in the arrays.
 
     Parameters
     ----------

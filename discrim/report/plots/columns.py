@@ -307,7 +307,8 @@ def draw_quantiles(
 ) -> Axes:
     """Draw quantile-quantile plots of squared Mahalanobis distances by class, with pointwise limits.
 
-    At most `MAX_NAMED_ROWS` rows of a class are named: the farthest ones above the upper limit.
+    At most `MAX_NAMED_ROWS` rows of a class are named, if there is room: those of the largest distances above
+    the upper limit.
 
     Parameters
     ----------

@@ -483,8 +483,8 @@ def draw_along_variable(
         Posteriors or scores of the classes at the values of the grid.
     predicted : (m,) int array
         Predicted classes at the values of the grid, -1 for none.
-    names : tuple of str
-        Names of the variable and of the values.
+    names : (str, str)
+        Name of the variable in plain text, and label of the vertical axis as matplotlib shows it.
     points : (n,) float array
         The variable of the rows, which are drawn as ticks below, on a line for each class. Of more than 300
         rows of a class, 300 quantiles are drawn.

@@ -848,8 +848,9 @@ def _dark_outlines() -> dict[str, str]:
 def _dark_colour(colour: str) -> str | None:
     """Return the dark-mode version of a colour "#rrggbb", or None if it is not a colour of the style.
 
-    Colours of the style are ink, paper, outlines and class colours. A mixture of ink or a class colour with
-    paper becomes the mixture of the dark-mode colours in the same proportions.
+    Colours of the style are ink, paper, lines, outlines, class colours and white, which does not change. The
+    black of numbers in cells becomes white. A mixture of ink or a class colour with paper becomes the mixture
+    of the dark-mode colours in the same proportions.
     """
     if colour in CLASS_COLOURS:
         return visible_colour(DARK.paper, colour)

@@ -497,11 +497,11 @@ def panels(
     Parameters
     ----------
     ax : Axes or None
-        Axes to divide; a new figure by default.
+        Axes to divide; None for a new figure.
     rows, columns : int
         Numbers of rows and columns of panels.
     size : tuple of float, optional
-        Width and height of a new figure in inches.
+        Width and height of a new figure in inches; by default those of the style.
     relative_gaps : (float, float)
         Horizontal and vertical gap between adjacent panels, as a share of 1/columns of the width and of
         1/rows of the height.

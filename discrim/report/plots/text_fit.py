@@ -132,6 +132,7 @@ def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines
     is_cut = max_lines == 1
 
     def text_extent() -> float:
+        """Return the current length of the text in its direction in pixels."""
         return float(text.get_window_extent().size[direction])
 
     figure = axes.figure.bbox
