@@ -93,7 +93,11 @@ class ErrorOptions(NamedTuple):
 
 
 def pop_error_options(options: dict[str, Any]) -> ErrorOptions | None:
-    """Remove the options of error rates from a dictionary, and return them; None without --errors."""
+    """Remove the options of error rates from a dictionary, and return them; None without --errors.
+
+    Folds and seed of the verb itself, if it has any, remain in the dictionary and are used as defaults.
+    Raises a DataError for an unknown method, and for folds or a seed without a method that uses them.
+    """
     methods = options.pop("errors", None)
     folds = options.pop("error_folds", None)
     seed = options.pop("error_seed", None)
@@ -174,6 +178,11 @@ def call_with_table(
     -------
     object
         Result of the function.
+
+    Raises
+    ------
+    FormulaError
+        The formula and the table were typed in the wrong order.
     """
     if "~" not in formulas[0] and "~" in table_argument.data and not os.path.exists(table_argument.data):
         raise FormulaError(
@@ -203,11 +212,12 @@ def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> di
     formula : str
         Formula, whose left side is the response.
     data : table or Source
-        Rows with the response.
+        Rows with the response. A source is read once.
 
     Returns
     -------
     dict
+        `options` itself if no option contains labels, or if the response is not a column of the data.
     """
     response = formula.partition("~")[0].strip().strip("`")
     columns = getattr(data, "columns", None)
@@ -221,7 +231,8 @@ def with_response_labels(options: dict[str, Any], formula: str, data: Any) -> di
 class _FitRequest:
     """Arguments of a verb of the command line that fits a formula to DATA.
 
-    The constructor removes them from a dictionary of options.
+    The constructor removes them from a dictionary of options. Its other arguments are further input files,
+    which must not be overwritten.
 
     Attributes
     ----------
@@ -244,7 +255,10 @@ class _FitRequest:
         self.options = options
 
     def call(self, name: str) -> Any:
-        """Call a public function with the formula, the table and the options."""
+        """Call the public function of this name with the formula, the table and the options.
+
+        Raises a DataError if the function has no parameter for one of the options.
+        """
         check_options_of_verb(name, self.options)
         function = getattr(discrim, name)
         return call_with_table(
@@ -263,9 +277,9 @@ class _FitRequest:
         ----------
         summary : Summary
         draw : callable
-            Function that draws the plot.
+            Function that draws the plot, of the arguments `kind`, `columns` and `axes` that were typed.
         fit : callable, optional
-            Function that returns the fit to save.
+            Function without arguments that returns the fit to save.
         """
 
         def save(path: str) -> None:
@@ -371,7 +385,7 @@ def _pop_term_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_several_factors(formula: str) -> bool:
-    """Return whether the left side of a formula has several factors, and not one classification."""
+    """Return whether the left side of a formula is not a single factor, which is a classification."""
     from discrim.design.linear_model import class_factor
 
     return class_factor(formula) is None
@@ -429,7 +443,7 @@ def _tests_summary(formula: str, title: str, table: Any, source: str) -> Summary
     title : str
         Title of the table.
     table : DataFrame
-        Tests by statistic.
+        Tests by statistic (index), with columns F, df1, df2 and p.
     source : str
         Code that computes the table.
 

@@ -85,11 +85,13 @@ def _compare_formulas(
     output : Output
         Files of the output, which must not belong to the source.
     options : dict
-        Options of the verb.
+        Options of the verb, from which the models and the options of folds are removed; the others are
+        arguments of the fits.
 
     Returns
     -------
     dict of str to Section
+        "fits"; with folds also "errors", and for several fits "pairs".
     """
     from discrim.models.selection.comparison import compare_pairs, cross_validate_fits
 
@@ -139,7 +141,7 @@ def _fit_names(models: list[TypedModel], formulas: list[str]) -> list[str]:
 
 
 def _number_duplicates(names: list[str]) -> list[str]:
-    """Append to each name that occurs more than once its position: a, b, a become "a (1)", "b", "a (3)"."""
+    """Append to each name that occurs more than once its position from 1: "a (1)", "b", "a (3)"."""
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
@@ -163,6 +165,7 @@ def _compare_saved_fits(
     Returns
     -------
     dict of str to Section
+        "fits", and for several fits "pairs".
     """
     from discrim.models.selection.comparison import compare_on_table
 
@@ -198,7 +201,7 @@ def _compare_saved_fits(
 
 
 def _fits_section(table: Any, formula: str) -> Any:
-    """Return the section of the fits and their information criteria."""
+    """Return the section of the table of `discrim.compare`; `formula` is in the title unless it is ""."""
     formats: dict[Any, Any] = {"nobs": "count", "likelihood": "text", "df": "count"}
     formats |= dict.fromkeys(["llf", "aic", "bic", "llf_given_row"], "z")
     formats |= dict.fromkeys(["error_apparent", "error_loo"], "share")
@@ -213,7 +216,7 @@ def _fits_section(table: Any, formula: str) -> Any:
 
 
 def _errors_section(validations: list[Any], names: list[str]) -> Any:
-    """Return the section of the cross-validated errors: a row for each fit, with its name."""
+    """Return the section of the cross-validated errors: the row "error" of each validation, by fit name."""
     rows = [validation.table().loc["error"] for validation in validations]
     table = pd.DataFrame(rows).set_axis(names, axis=0)
     return Section(
@@ -231,7 +234,7 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
     Parameters
     ----------
     table : DataFrame
-        Comparison by pair of fits.
+        Result of `compare_pairs`: a row for each pair of names of fits.
     folds, repeats : int
         Numbers of folds and of repeats, for the note.
     seed : int or None
@@ -297,7 +300,8 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     target : str
         File of the report, which must not belong to the source.
     options : dict
-        Options of the command line with DATA, which is updated.
+        Options of the command line with DATA. The model (by default lda) and the options of DATA are removed;
+        the others are arguments of the fit.
 
     Returns
     -------
@@ -323,7 +327,7 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
 
 
 def _reading_code(table_argument: TableArgument) -> str | None:
-    """Return the Python code that reads a table into memory, or None if it is not a single file."""
+    """Return the Python code that reads a data set or single file into memory; None for any other DATA."""
     if table_argument.data in datasets.names():
         return f"discrim.datasets.load_{table_argument.data}()"
     if not os.path.isfile(table_argument.data):
@@ -443,6 +447,7 @@ def _predict_labels(
     Returns
     -------
     DataFrame, or iterator of DataFrame for a source
+        The predicted labels in the first column, and the posteriors in a column for each class.
     """
     if method is None:
         labels: Any = fit.predict(data, prior=prior, **missing_options)

@@ -24,7 +24,7 @@ class TypedModel(NamedTuple):
     options : dict of str to object
         Its keyword arguments.
     typed : str
-        The model as it was typed.
+        The model as it was typed, with underscores in the name of the verb.
     """
 
     verb: str
@@ -33,7 +33,7 @@ class TypedModel(NamedTuple):
 
 
 def read_models(text: str) -> list[TypedModel]:
-    """Read models that are separated by commas.
+    """Read models that are separated by commas; raise DataError or FormulaError if the text is not valid.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def read_models(text: str) -> list[TypedModel]:
 
 
 def read_model(text: str) -> TypedModel:
-    """Read one model."""
+    """Read one model; raise DataError if there are several, and the errors of `read_models`."""
     models = read_models(text)
     if len(models) > 1:
         raise DataError(f"{text!r} names {len(models)} models.", hint="Write one.")
@@ -89,7 +89,7 @@ def _model_of_call(call: LiteralCall) -> TypedModel:
 
 
 def fit_model(model: TypedModel, formula: str, data: Any, options: dict[str, Any]) -> Any:
-    """Fit a model; an error names the model.
+    """Fit a model; a DiscrimError keeps its class, and its message begins with the model.
 
     Parameters
     ----------
@@ -126,7 +126,10 @@ def check_options_of_verb(verb: str, options: dict[str, Any]) -> None:
 
 
 def read_engine(text: str) -> Any:
-    """Return a regression of scikit-learn from a text such as "Ridge(alpha=2)"."""
+    """Return a regression of scikit-learn from a text such as "Ridge(alpha=2)"; not fitted.
+
+    Raises a DataError if scikit-learn is not installed.
+    """
     try:
         make_engine = resolve("discrim.sklearn.regressions:engine_of")
     except ImportError:

@@ -53,7 +53,8 @@ class Option(NamedTuple):
     syntax : str
         The option and its placeholder in the help; a positional argument has no hyphens.
     kind : callable, str or True
-        Function that converts the text, the allowed words separated by blanks, or True for a flag.
+        Function that converts the text, the allowed words separated by blanks, or True for a flag. "" for
+        --kind, whose words are the plots of the verb.
     help : str
         Text of the help, in which {choices} is replaced by the words.
     verbs : str
@@ -99,7 +100,7 @@ def _method_source(results: str, method: str, *names: str) -> OptionSource:
 
     Returns
     -------
-    Source
+    OptionSource
     """
     return OptionSource(f"{MODULE_BY_NAME[results]}:{results}.{method}", names)
 
@@ -281,7 +282,7 @@ class Parameter(NamedTuple):
 
 
 def sources_of(verb: str) -> tuple[OptionSource, ...]:
-    """Return the functions whose parameters are options of a verb of the command line."""
+    """Return the functions whose parameters are options of a verb of the command line; none for datasets."""
     model = verb.replace("-", "_")
     return (_verb_source(model),) if model in BY_VERB else SOURCES.get(verb, ())
 
@@ -296,7 +297,10 @@ def _function_of(source: OptionSource) -> Any:
 
 
 def parameters_of(source: OptionSource) -> list[Parameter]:
-    """Return the parameters of a source whose values can be typed, in the order of its names."""
+    """Return the parameters of a source whose values can be typed.
+
+    They have the order of the names of the source, or without names that of the signature.
+    """
     function = _function_of(source)
     descriptions = _descriptions(function)
     annotations = annotations_of(function)
@@ -332,7 +336,10 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
 
 
 def specifications_help(verb: str) -> list[str]:
-    """Return the specifications that options of a verb accept, as typed: '--covariance "shrunk(...)"'."""
+    """Return the specifications with parameters that options of a verb accept, as they are typed.
+
+    For example '--covariance "shrunk(shrinkage=None)"'; required parameters have no value.
+    """
     calls = []
     verb_parameters = [parameter for source in sources_of(verb) for parameter in parameters_of(source)]
     for verb_parameter in verb_parameters:

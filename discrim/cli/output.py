@@ -104,7 +104,10 @@ def read_standard_input() -> str:
 
 
 def write_output(text: str) -> None:
-    """Write text to standard output, with control characters escaped for a terminal."""
+    """Write text to standard output, with control characters escaped for a terminal.
+
+    Raises an OSError whose file name is "standard output", such as a BrokenPipeError, if that fails.
+    """
     stream = standard_output()
     try:
         stream.write(escape_controls(text) if stream.isatty() else text)
@@ -152,9 +155,9 @@ def discard_stream(stream: TextIO) -> None:
 
 
 def error_line(message: object) -> str:
-    """Format a message as one line, without the carets below a formula or control characters.
+    """Format a message as one line, without the carets below a formula; other controls are escaped.
 
-    The middle of a long message is omitted.
+    The middle of a message of more than `_MAX_MESSAGE` characters is omitted.
     """
     text = str(message)
     half = _MAX_MESSAGE // 2
@@ -181,17 +184,17 @@ class Output(NamedTuple):
     Attributes
     ----------
     summary_format : str
-        Format of the summary.
+        Format of the summary: one of `FORMATS`, or `EXCEL`.
     width : int or None
-        Width of text in characters.
+        Width of text in characters; None for the width of the terminal, or 100 in a file.
     summary_path : str or None
         File of the summary, None for standard output.
     plot_path : str or None
-        File of the plot.
+        File of the plot; None for no plot.
     plot_arguments : mapping
-        Arguments of the method `plot`.
+        Arguments `kind`, `columns` and `axes` of the method `plot`, if they were typed.
     fit_path : str or None
-        File to which the fit is saved.
+        File to which the fit is saved; None if it is not saved.
     calibrated : bool
         Whether the fit is saved with the calibration of its posteriors.
     """
@@ -274,7 +277,7 @@ def pop_output_options(options: dict[str, Any], *read: str) -> Output:
 
 
 def picture_format(picture: str) -> str:
-    """Return the format of a picture by its extension; raise a DataError for an unknown one."""
+    """Return the format of a picture, its extension without the dot; raise a DataError for an unknown one."""
     from discrim.report.plots.style import FORMATS
 
     extension = PurePath(picture).suffix.lower().lstrip(".")
@@ -288,6 +291,8 @@ def picture_format(picture: str) -> str:
 
 def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> None:
     """Raise an error if a file cannot be written, or does not have one of the allowed extensions.
+
+    The error is a ReadOnlyError if the folder cannot be written to, else that of `validate_output_path`.
 
     Parameters
     ----------
@@ -311,7 +316,8 @@ def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> 
 def _check_fit_target(target: str, force: bool) -> None:
     """Raise an error if a fit cannot be saved to a file.
 
-    A file that exists and is not a saved fit may be replaced only with `force`.
+    A file that exists and is not a saved fit may be replaced only with `force` (otherwise a DataError). A
+    damaged fit may always be replaced.
     """
     check_writable(target)
     try:

@@ -68,7 +68,7 @@ def read_separator(text: str) -> str:
 
 
 def read_names(text: str) -> list[str]:
-    """Split names at commas."""
+    """Split names at commas, and remove blanks around them."""
     return [name.strip() for name in text.split(",")]
 
 
@@ -77,7 +77,7 @@ _MAX_HELP_WIDTH = 100
 
 
 def help_width() -> int:
-    """Return the width of help texts: the width of the terminal, within limits."""
+    """Return the width of help texts: that of the terminal, at least `MIN_WIDTH` and at most 100."""
     return max(MIN_WIDTH, min(_MAX_HELP_WIDTH, shutil.get_terminal_size().columns))
 
 

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 
 def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
-    """Return an object that can be read twice: the path itself, or the contents of a stream.
+    """Return an object that can be read twice: the path itself, or the contents as a buffer.
 
-    Tar archives and zstd files are decompressed here. pandas does not read tar archives to the end, and would
-    miss damage there, and it accepts truncated zstd files. A damaged file raises the error of the
-    decompressor.
+    Standard input ("-") and pipes are read here. Tar archives and zstd files are decompressed here: pandas
+    does not read tar archives to the end, and would miss damage there, and it accepts truncated zstd files. A
+    damaged file raises the error of the decompressor; a device, or an archive of several files, is a
+    DataError.
 
     Examples
     --------
@@ -201,6 +202,12 @@ def read_table(source: str, labels: LabelColumns | None = None, dialect: Dialect
     -------
     DataFrame
         Of polars if a Parquet file is read without pyarrow.
+
+    Raises
+    ------
+    DataError
+        The source does not exist, cannot be read as a table, or is larger than the memory. An OSError with a
+        file name, such as missing permission, is raised unchanged.
 
     Examples
     --------
@@ -467,7 +474,10 @@ def _is_read_in_chunks(data: str) -> bool:
 
 
 def distinct_labels(source: Source, name: str) -> list[Any]:
-    """Return the distinct labels in a column of a source, by a pass over it."""
+    """Return the distinct labels in a column of a source, in order of appearance, by a pass over it.
+
+    They include a missing value, if there is one.
+    """
     from discrim.core.numerics.progress import Progress
     from discrim.design.source_tables import chunk_tables
 
@@ -514,7 +524,10 @@ class TableArgument(NamedTuple):
 
 
 def pop_table_options(options: dict[str, Any]) -> TableArgument:
-    """Remove the options data, sep and decimal from a dictionary, and return them."""
+    """Remove the options data, sep and decimal from a dictionary, and return them.
+
+    Raises a DataError if the separator is the decimal sign.
+    """
     from discrim.data.sources.files import Dialect
 
     data, separator, decimal = (options.pop(name, None) for name in ("data", "sep", "decimal"))
@@ -539,6 +552,11 @@ def pop_output_dialect(options: dict[str, Any], table_argument: TableArgument, o
     -------
     Dialect
         A file named .tsv has tabs unless another separator was requested.
+
+    Raises
+    ------
+    DataError
+        An option was passed for a file that is not CSV, or the separator is the decimal sign.
     """
     from discrim.data.sources.files import Dialect, format_of
 

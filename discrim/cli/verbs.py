@@ -304,7 +304,10 @@ def _format_examples(commands: Sequence[str]) -> str:
 
 
 def show_datasets(verb: str, options: dict[str, Any]) -> None:
-    """List the data sets of the package, or write one as CSV."""
+    """List the data sets of the package, or write one as CSV to standard output or to a file.
+
+    Raises a DataError for an unknown name.
+    """
     name = options.get("name")
     target = options.get("out")
     if name is None:

@@ -65,11 +65,11 @@ class Block(NamedTuple):
     Attributes
     ----------
     x : (m, p) float64 array
-        Rows of the design matrix.
+        Rows of the design matrix. NaN for missing values, if the fit uses incomplete rows.
     codes : (m,) int array
-        Class of each row.
+        Class of each row as a position in `Design.levels`, 0 or more.
     weights : (m,) float64 array or None
-        Frequency weights.
+        Frequency weights, 0 or more; None without weights.
     """
 
     x: NDArray[np.float64]
@@ -129,21 +129,34 @@ class Rows(ABC):
 
     @abstractmethod
     def class_counts(self) -> Codes | None:
-        """Return the number of rows of each class, up to the last class with rows.
+        """Return the number of rows of each class, unweighted and up to the last class with rows.
 
         None if a source has to be read first.
         """
 
     @abstractmethod
     def has_whole_weights(self) -> bool:
-        """Return whether the weights of labelled rows are whole numbers.
+        """Return whether the weights of labelled rows are whole numbers; True without weights.
 
         Only the rows of a source that have been read so far are considered.
         """
 
     @abstractmethod
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
-        """Iterate over chunks with the columns of a design; `with_classes` adds classes and weights."""
+        """Iterate over chunks that have at least the columns of a design.
+
+        Parameters
+        ----------
+        design : Design
+            Its `levels` define the codes of the classes.
+        with_classes : bool
+            Whether the classes and weights of a source are read; otherwise all codes are -1 and the weights
+            None, unless they are in memory.
+
+        Yields
+        ------
+        TableRows
+        """
 
     @abstractmethod
     def weight_column(self, used_columns: Collection[str]) -> str | None:
@@ -182,13 +195,14 @@ class Rows(ABC):
     def check_or_defer_counts(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Validate columns of counts, and return the names of those that could not be validated yet.
 
-        A table is validated now; the columns of a source have to be validated while rows are read.
+        A table is validated now (DataError for a negative value); the columns of a source have to be
+        validated while rows are read.
         """
         check_booleans_or_counts(self.table, names, counts=True)
         return ()
 
     def folds_by_pass(self, folds: int) -> list[range]:
-        """Group the folds of a cross-validation by passes over the rows: for a table one fold per pass."""
+        """Group the fold numbers 0, ..., folds - 1 by passes over the rows: for a table one fold per pass."""
         return [range(fold, fold + 1) for fold in range(folds)]
 
     def require_table(self, before: str, after: str, *, hint: str) -> None:
@@ -202,7 +216,10 @@ class Rows(ABC):
     def map_reduce(
         self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> T:
-        """Apply a task to these rows, or on workers to each chunk, and merge the results."""
+        """Apply a task to all rows at once, or on workers to each chunk, and merge the results.
+
+        `design_rows` is the design with these rows. `merge` combines the results of two chunks.
+        """
         return task(design_rows)
 
     def map_reduce_stored(
@@ -216,7 +233,7 @@ class Rows(ABC):
         return task(design_rows)
 
     def copy_blocks(self, design_rows: DesignRows, max_values: int) -> Iterable[Block]:
-        """Return copies of all blocks if they have at most `max_values` values; otherwise `design_rows`.
+        """Return copies of all blocks if n p is at most `max_values`; otherwise `design_rows` itself.
 
         Iterating over the result several times then does not compute the rows again.
         """
@@ -228,15 +245,15 @@ class Rows(ABC):
         ]
 
     def with_codes(self, codes: Codes) -> Self:
-        """Return the same rows with other classes."""
+        """Return the same rows with other classes (n,); -1 for a row without a class."""
         return self._copy_with(codes=codes)
 
     def with_weights(self, weights: Floats | None) -> Self:
-        """Return the same rows with other weights."""
+        """Return the same rows with other weights (n,), or without weights."""
         return self._copy_with(weights=weights)
 
     def with_excluded(self, excluded: Mask | None) -> Self:
-        """Return the same rows with another mask of excluded rows."""
+        """Return the same rows with another mask (n,) of excluded rows; None excludes none."""
         return self._copy_with(excluded=excluded)
 
     def _copy_with(self, **change: Any) -> Self:
@@ -298,7 +315,7 @@ class TableRows(Rows):
         return int((self.codes >= 0).sum())
 
     def class_counts(self) -> Codes:
-        """Count the rows per class, up to the last nonempty class."""
+        """Count the rows per class, unweighted and up to the last nonempty class."""
         return np.bincount(self.codes[self.codes >= 0])
 
     def has_whole_weights(self) -> bool:
@@ -326,7 +343,7 @@ NO_ROWS = TableRows(Table(pd.DataFrame(index=pd.RangeIndex(0))), np.zeros(0, dty
 
 
 def has_fractional_weights(codes: Codes, weights: Floats | None) -> bool:
-    """Return whether a labelled row has a weight that is not a whole number."""
+    """Return whether a labelled row has a positive weight that is not a whole number."""
     return weights is not None and bool((weights[(codes >= 0) & (weights > 0)] % 1 != 0).any())
 
 
@@ -370,7 +387,7 @@ class DesignRows:
     functions : mapping of str to callable
         The user's functions that the formula calls.
     kept_columns : tuple of int, optional
-        Positions of the columns of the design that x has; by default all.
+        Positions of the columns of the design that x has, p columns; by default all.
     unseen_as_missing : bool
         Whether a level that the fit has not seen is a missing value; otherwise it is an error.
     column_units : (p,) float64 array, optional
@@ -378,8 +395,8 @@ class DesignRows:
     constant_terms, collinear_terms : tuple of str
         Terms that the fit dropped because they are constant or linear combinations of others.
     dropped : int
-        Number of rows with a positive weight that were dropped because of a missing value; set at the end of
-        a pass.
+        Number of rows that the last pass dropped because their class, weight or a value is missing, except
+        rows of weight zero; set at the end of a pass, and 0 before.
     integrates_missing : bool
         Whether a row with a missing value is predicted from its other columns.
     uses_incomplete_rows : bool
@@ -388,7 +405,8 @@ class DesignRows:
     count_columns : tuple of str
         Columns of a source whose values are validated as counts while they are read.
     column_range : ColumnRange, optional
-        Accepted range of each column of x; None for the training rows, which determine it.
+        Accepted range of each column of x; values outside are an OutOfRangeError. None for the training rows,
+        which determine it.
     """
 
     design: Design
@@ -448,7 +466,7 @@ class DesignRows:
         return replace(self, rows=self.rows.with_codes(codes))
 
     def with_weights(self, weights: NDArray[np.float64] | None) -> DesignRows:
-        """Return a copy with other weights (n,); zero drops a row."""
+        """Return a copy with other weights (n,). Blocks include rows of weight zero; NaN drops a row."""
         return replace(self, rows=self.rows.with_weights(weights))
 
     def with_classes(self) -> DesignRows:
@@ -460,7 +478,7 @@ class DesignRows:
         return replace(self, count_columns=self.rows.check_or_defer_counts(names))
 
     def count_dropped(self, used: Mask) -> int:
-        """Count the rows outside the mask `used` (n,), except those of weight zero."""
+        """Count the rows outside the mask `used` (n,), except those of weight zero; NaN weights count."""
         weights = self.weights
         return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
 
@@ -469,7 +487,10 @@ class DesignRows:
         return replace(self, rows=self.rows.unweighted())
 
     def select_classes(self, positions: NDArray[np.intp]) -> DesignRows:
-        """Return a copy with some classes, selected by position; rows of other classes become unlabelled."""
+        """Return a copy with the classes at some positions of the levels, in this order.
+
+        Rows of other classes become unlabelled.
+        """
         levels = self.design.levels
         rows = self.rows
         if rows.codes is not None:
@@ -491,13 +512,20 @@ class DesignRows:
         return len(set(self.design.covariates).intersection(self.terms))
 
     def select_columns(self, keep: Collection[int]) -> DesignRows:
-        """Return a copy with only the columns of x at the positions `keep`."""
+        """Return a copy with only the columns of x at the positions `keep`, in their present order.
+
+        `column_units` and `column_range` are not reduced.
+        """
         used = range(len(self.design.terms)) if self.kept_columns is None else self.kept_columns
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
         return replace(self, design=design, kept_columns=positions)
 
     def __iter__(self) -> Iterator[Block]:
-        """Iterate over the rows that a fit uses; rows with a missing class, weight or value are dropped."""
+        """Iterate over the rows that a fit uses, as blocks.
+
+        Rows with a missing class or weight are dropped, and rows with a missing value unless
+        `uses_incomplete_rows`. Rows with a class and weight zero are included.
+        """
         return self.iter_with_callback(None)
 
     def iter_with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
@@ -565,10 +593,11 @@ class DesignRows:
         Yields
         ------
         rows : slice
-            Positions of the rows in the table.
+            Positions of the rows in the table or source.
         x : (m, p) float64 array
+            Valid until the next block is computed, because the buffer is reused.
         missing : (m,) bool array or None
-            Rows with a missing value; None if there are none.
+            Rows with a missing value; None if there are none, or if plain columns are not checked.
         """
         for start, x, missing, *_ in self._iter_blocks(checked=checked, with_classes=False):
             yield slice(start, start + len(x)), x, missing
@@ -594,7 +623,11 @@ class DesignRows:
         return np.asarray(np.isnan(x).any(axis=1))
 
     def rows_at_positions(self, positions: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return the rows (m, p) of the design matrix at some positions (m,) of the table."""
+        """Return the rows (m, p) of the design matrix at some positions (m,) of the table or source.
+
+        Missing values are NaN. The values are divided by `column_units`, and not compared with
+        `column_range`.
+        """
         rows = np.empty((0, 0))
         for chunk in self.rows.chunks(self.design, with_classes=False):
             in_chunk = (positions >= chunk.start) & (positions < chunk.start + chunk.table.nrows)
@@ -619,11 +652,17 @@ class DesignRows:
         return rows
 
     def raise_if_missing(self) -> None:
-        """Raise a DataError that names the first missing value; do nothing if all values are present."""
+        """Raise a DataError that names the first missing value, class or weight, if there is one.
+
+        All columns of the formula are checked, in all rows except those of weight zero.
+        """
         map_reduce(self, _raise_if_missing, lambda a, b: None)
 
     def without_rows(self) -> DesignRows:
-        """Return a copy with the same design and no rows."""
+        """Return a copy with the same design and no rows, without `column_range` and `count_columns`.
+
+        `unseen_as_missing` is False in the copy.
+        """
         empty_rows = design_without_rows(
             self.design, self.functions, weighted=self.has_weights, kept_columns=self.kept_columns,
             dropped_terms=(self.constant_terms, self.collinear_terms), n_dropped_rows=self.dropped,
@@ -636,11 +675,17 @@ class DesignRows:
         )
 
     def with_table(self, table: Table) -> DesignRows:
-        """Return a copy with the rows of another table, without classes."""
+        """Return a copy with the rows of another table, without classes (all codes are -1) and weights.
+
+        If `unseen_as_missing`, a warning names unseen levels now.
+        """
         return replace(self, rows=self._mark_unseen_levels(TableRows(table, np.full(table.nrows, -1))))
 
     def _mark_unseen_levels(self, chunk: TableRows) -> TableRows:
-        """Determine which rows of a chunk have unseen levels, if these are treated as missing values."""
+        """Determine, with a warning, which rows of a chunk have unseen levels.
+
+        The chunk is returned unchanged if such levels are errors, or if this has been determined already.
+        """
         if not self.unseen_as_missing or chunk.has_unseen is not None:
             return chunk
         unseen_mask = unseen_level_mask(
@@ -843,7 +888,7 @@ def rows_from_arrays(
     ----------
     x : (n, p) float array
     codes : (n,) int array
-        Class of each row.
+        Class of each row as a position in `levels`; -1 if it is missing.
     levels : tuple
         The classes.
     weights : (n,) float array, optional
@@ -958,13 +1003,14 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Returns
     -------
     (n,) float64 array or None
-        NaN for a missing weight, with a warning.
+        A copy; NaN for a missing weight, with a DroppedRowsWarning.
 
     Raises
     ------
     DataError
-        The length is wrong, a weight is negative or infinite, no weight of the full table is positive, or
-        the sum of the weights is out of range.
+        The weights are not numeric, their length or index differs from that of the table, a weight is
+        negative or infinite, no weight of the full table is positive, or the sum of the weights is not in
+        `WEIGHT_SUM_RANGE`. Weights of a chunk may all be zero.
     """
     if weights is None:
         return None
@@ -1024,9 +1070,10 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
 
 
 def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] | None:
-    """Return the mask (n,) of rows with a positive weight in a column; None if the column is not numeric.
+    """Return the mask (n,) of rows with a positive weight in a column; False for a missing weight.
 
-    Invalid weights are reported by `read_weights`.
+    None if there is no column of weights, or if it is not numeric. Invalid weights are reported by
+    `read_weights`.
     """
     if column is None or table.column_type(column) not in ("numeric", "boolean"):
         return None
@@ -1054,7 +1101,10 @@ def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDAr
 
 
 def _weights_as_floats(weights: Any, label: str) -> NDArray[np.float64]:
-    """Convert a vector of weights to float64; raise DataError for text, dates and complex numbers."""
+    """Convert a vector of weights to float64; raise DataError for text, dates and complex numbers.
+
+    An array that is not a vector becomes zeros of its shape, which the caller reports.
+    """
     labelled = isinstance(weights, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
     values = weights if labelled else np.asarray(weights)
     if values.ndim != 1:

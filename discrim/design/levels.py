@@ -30,7 +30,8 @@ from discrim.formula.grammar import expression, quote
 def level_design(design: Design) -> Design:
     """Code each categorical term as one column with the positions of its levels: 0, 1, 2, ...
 
-    Raises a NotSupportedError if the design has products of categorical terms.
+    The column has the name of the term. Numeric and boolean terms are unchanged. Raises a NotSupportedError
+    if a categorical term is multiplied with another.
     """
 
     def positions(name: str, levels: Sequence[Scalar]) -> tuple[Coding, list[str]]:
@@ -45,7 +46,8 @@ def level_design(design: Design) -> Design:
 def indicator_design(design: Design) -> tuple[Design, frozenset[str]]:
     """Return the design with an indicator of every level of each categorical term, and their names.
 
-    Raises NotSupportedError for a categorical term in a product.
+    The names are ``term[level]``. Numeric and boolean terms are unchanged. Raises NotSupportedError for a
+    categorical term in a product.
     """
     indicator_names: set[str] = set()
 
@@ -108,7 +110,7 @@ def _recode_terms(
 
 
 def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
-    """Return the levels of each term of a `level_design`, None for numbers."""
+    """Return for each column of a `level_design` the levels of its term; None for numbers and booleans."""
     if design.spec is None:
         return (None,) * len(design.terms)
     levels_of: list[tuple[Scalar, ...] | None] = []
@@ -119,7 +121,7 @@ def term_levels(design: Design) -> tuple[tuple[Scalar, ...] | None, ...]:
 
 
 def codes_are_positions(design: Design) -> bool:
-    """Return whether a design codes each categorical term as `level_design` does."""
+    """Return whether a design codes each categorical term as `level_design` does; True without such terms."""
     spec = design.spec
     if spec is None:
         return True
@@ -132,7 +134,7 @@ def codes_are_positions(design: Design) -> bool:
 
 
 def boolean_terms(design: Design) -> tuple[str, ...]:
-    """Return the terms that are boolean columns, which the design codes as 0 and 1."""
+    """Return the terms that are boolean columns, which the design codes as 0 and 1, in design order."""
     single_columns = design.columns
     if design.spec is not None:
         names = {quote(name): name for name in design.columns}
@@ -145,7 +147,10 @@ def boolean_terms(design: Design) -> tuple[str, ...]:
 
 
 def level_terms(design: Design) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Return the terms of a `level_design` that are categories or booleans, and their numbers of levels."""
+    """Return the terms of a `level_design` that are categories or booleans, and their numbers of levels.
+
+    A boolean has 2 levels.
+    """
     booleans = set(boolean_terms(design))
     sizes = [
         2 if term in booleans else len(levels or ())
@@ -167,8 +172,9 @@ def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tup
     Returns
     -------
     design : Design
+        Unchanged if a category is multiplied with another factor.
     columns : tuple of int
-        Positions in the design of the columns of categorical and boolean terms; empty if a category is
+        Positions in the design of the columns of level positions and of booleans; empty if a category is
         multiplied with another factor.
     sizes : tuple of int
         Number of levels of each of these columns.
@@ -193,18 +199,21 @@ def append_level_positions(design: Design) -> tuple[Design, tuple[int, ...], tup
 
 
 def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the values of the columns of categorical terms that are constant within a class.
+    """Return the values of the columns of categorical and boolean terms that are constant within a class.
 
     Parameters
     ----------
     design : Design
+        With K classes and p columns.
     tables : sequence of (K, L) float arrays
-        Counts of each categorical term by class and level; empty if the counts are unknown.
+        Counts, or sums of weights, of each of the `level_terms` by class and by its L levels; empty if the
+        counts are unknown.
 
     Returns
     -------
     (K, p) float array
-        Value of the column in the class, NaN if it varies or is not a column of a categorical term.
+        Value of the column in the class. NaN if it varies, the class has no rows, the counts are unknown, or
+        the column is not one of a single categorical or boolean term.
     """
     values = np.full((len(design.levels), len(design.terms)), np.nan)
     for (columns, coded), table in zip(_level_columns(design) if tables else [], tables, strict=True):
@@ -216,7 +225,7 @@ def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64
 
 
 def _level_columns(design: Design) -> list[tuple[list[int], NDArray[np.float64]]]:
-    """Return the columns of each of the `level_terms`, and their values for each level (L, width)."""
+    """Return the columns of each of the `level_terms`, and their coded values for each level (L, width)."""
     booleans = set(boolean_terms(level_design(design)))
     boolean_values = np.array([[0.0], [1.0]])
     spec = design.spec
@@ -247,7 +256,8 @@ def check_booleans_or_counts(table: Table, names: Sequence[str], *, counts: bool
     names : sequence of str
         Columns; those that do not exist or are not numeric are ignored.
     counts : bool
-        Whether values have to be counts instead of booleans.
+        Whether values have to be counts (0 or more, not necessarily whole) instead of booleans (0 or 1).
+        Missing values are accepted.
     """
     if not names:
         return
@@ -298,7 +308,9 @@ class _Category(NamedTuple):
 def unseen_level_mask(
     design: Design, table: Table, functions: Functions | None = None, *, partial: bool = False
 ) -> Mask | None:
-    """Return the mask of rows with a level that is not in the fit, with a warning.
+    """Return the mask of rows with a level that is not in the fit, with an UnseenLevelWarning.
+
+    A missing label is not an unseen level.
 
     Parameters
     ----------
@@ -338,13 +350,16 @@ def unseen_level_mask(
 
 
 def has_absent_level(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> bool:
-    """Return whether some level of a category does not occur in the rows of a mask (n,)."""
+    """Return whether some level of a category does not occur in the rows of the mask `keep` (n,).
+
+    For each factor, only rows that are complete in its own columns count.
+    """
     categories = _iter_categories(design, table, functions)
     return any(values[keep[positions]].nunique() < len(levels) for _, levels, values, positions in categories)
 
 
 def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Functions | None = None) -> Mask:
-    """Return the mask (n,) of rows with a level that no other row of the mask `keep` (n,) has."""
+    """Return the mask (n,) of the rows of `keep` (n,) with a level that no other row of `keep` has."""
     is_unique = np.zeros(table.nrows, dtype=bool)
     for _, _, values, positions in _iter_categories(design, table, functions):
         is_unique[positions[keep[positions]]] |= ~values[keep[positions]].duplicated(keep=False).to_numpy()
@@ -352,7 +367,7 @@ def unique_level_mask(design: Design, table: Table, keep: Mask, functions: Funct
 
 
 def _iter_categories(design: Design, table: Table, functions: Functions | None) -> Iterator[_Category]:
-    """Yield the categorical factors of a design with their values in a table."""
+    """Yield the categorical factors of a design with their values in a table, which may have new levels."""
     if design.spec is None:
         return
     functions = select_functions(design.functions, functions)
@@ -367,14 +382,14 @@ def _iter_categories(design: Design, table: Table, functions: Functions | None) 
 
 
 def has_learnt_transform(design: Design) -> bool:
-    """Return whether a transform of the formula learns from the columns."""
+    """Return whether a numeric factor of the formula has a transform that learns from the rows."""
     return design.spec is not None and any(map(_is_learnt, design.spec.factors))
 
 
 def has_level_in_one_fold(
     design: Design, table: Table, fold_ids: NDArray[np.intp], n_folds: int, functions: Functions | None = None
 ) -> bool:
-    """Return whether all rows of a level are in one fold.
+    """Return whether some level occurs in the used rows of one fold only, or in none.
 
     Parameters
     ----------
@@ -425,7 +440,8 @@ def relearn_design(
 ) -> Design:
     """Return the design with transforms and levels that are learnt from some rows only.
 
-    The boundary knots of splines are kept. Levels without a row among these rows are dropped.
+    The boundary knots of splines are kept. Levels without a row among these rows are dropped. Transforms
+    within categories, such as ``C(center(x))``, are not learnt again. A plain design is returned unchanged.
 
     Parameters
     ----------
@@ -512,7 +528,7 @@ def _drop_absent_levels(
 
 
 def _relearnt_covariates(relearnt: Design, design: Design) -> tuple[str, ...]:
-    """Return the terms of a relearnt design that are made of the covariates of the original one."""
+    """Return the columns of a relearnt design whose factors are all factors of the original covariates."""
     if not design.covariates:
         return ()
     n_covariates = len(design.covariates)

@@ -69,7 +69,7 @@ class Cells:
     Attributes
     ----------
     labels : list of tuple
-        Levels of the factors in each cell.
+        Levels of the factors in each cell. The last factor varies fastest.
     columns : tuple of int
         Positions of the columns of the design that are functions of these factors only.
     values : (cells, columns) float array
@@ -83,6 +83,8 @@ class Cells:
 
 def move_responses_right(formula: str) -> str:
     """Rewrite a formula with the responses on the right and without `cbind()`.
+
+    An argument without a `cbind()`, or that is not text with one ``~``, is returned unchanged.
 
     Examples
     --------
@@ -125,7 +127,7 @@ _DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
 
 
 def exclude_from_dot(formula: str, columns: Sequence[Any]) -> str:
-    """Rewrite a formula such that ``.`` excludes some columns.
+    """Rewrite a formula such that ``.`` excludes some columns; entries that are not text are ignored.
 
     Examples
     --------
@@ -175,8 +177,15 @@ def model_rows(
     Returns
     -------
     design_rows : DesignRows
-        The columns are those of the terms, followed by the responses.
+        The columns are those of the terms, with sum-to-zero contrasts, followed by the responses. The classes
+        are the levels of the first column of a categorical factor.
     terms : list of ModelTerm
+        Without the intercept and the responses, lower orders first.
+
+    Raises
+    ------
+    FormulaError
+        The formula is not valid, the left side has no categorical factor, or a response is categorical.
     """
     text = move_responses_right(formula)
     checked_functions = check_functions(functions)
@@ -268,7 +277,7 @@ def _parse_left_side(
     terms : list of tuple of str
         Codes of the factors of each term, lower orders first.
     factors : dict of str to Expression
-        The factors by code.
+        The factors of these terms by code; categorical ones are calls of ``C()``.
     labels : dict of str to str
         Names of the factors, by code.
     """
@@ -277,7 +286,10 @@ def _parse_left_side(
     is_single_factor = node.type == "PYTHON_EXPR"
 
     def leaf(leaf_node: Node) -> Terms:
-        """Return a factor as a term, coded by ``C()`` if it is categorical, and record it."""
+        """Return a factor as a term, and record it.
+
+        It is coded by ``C()`` if it is not numeric or the only factor of the side.
+        """
         if leaf_node.token.extra == ".":
             raise source.error(
                 "`.` is only allowed on the right side.",
@@ -319,6 +331,9 @@ def _apply_sum_contrasts(
     design_rows: DesignRows, terms: Sequence[tuple[str, ...]], labels: Mapping[str, str], first: Table
 ) -> tuple[DesignRows, list[ModelTerm]]:
     """Code the factors by sum-to-zero contrasts, and find the columns of each term.
+
+    The last level is -1 in each column. Codings with a column for each level are kept. Raises FormulaError if
+    a response is categorical.
 
     Parameters
     ----------
@@ -388,7 +403,9 @@ def _apply_sum_contrasts(
 def _product_column_names(
     spec: Spec, factor_codings: Sequence[tuple[int, int]], labels: Mapping[str, str]
 ) -> list[str]:
-    """Return the names of the columns of a product of factors.
+    """Return the names of the columns of a product of factors, such as ``a[S.low]:x``.
+
+    The columns of the first factor run fastest.
 
     Parameters
     ----------
@@ -425,11 +442,12 @@ def level_cells(design: Design, codes: Sequence[str]) -> Cells:
     ----------
     design : Design
     codes : sequence of str
-        Codes of the factors.
+        Codes of categorical factors.
 
     Returns
     -------
     Cells
+        Without the intercept.
     """
     spec = design.spec or Spec((), (), (), ())
     position = {factor.code: j for j, factor in enumerate(spec.factors)}
@@ -464,7 +482,9 @@ def _contrast_matrix(coding: Coding, levels: int) -> Floats:
 
 
 def parse_within_terms(design: str, table: Table) -> list[tuple[str, ...]]:
-    """Parse the terms of a within-subject design, as tuples of column names.
+    """Parse the terms of a within-subject design, as tuples of column names, lower orders first.
+
+    A ``.`` stands for all columns of the table. Raises FormulaError if the text is not valid.
 
     Examples
     --------
@@ -533,12 +553,13 @@ def parse_equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     Returns
     -------
     matrix : (r, k) float array
+        Left sides of the r equations: ``matrix @ coefficients = right_side``.
     right_side : (r,) float array
 
     Raises
     ------
     FormulaError
-        The text cannot be parsed; the message points to the position.
+        The text cannot be parsed, is longer than `MAX_TEXT`, or contains numbers that are not finite.
 
     Examples
     --------

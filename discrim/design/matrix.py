@@ -59,7 +59,8 @@ def write_rows(
     Raises
     ------
     DataError
-        A factor is of another kind than in the fit, a level is unseen, or a value is not finite.
+        A factor is of another kind than in the fit, a level is unseen and `unseen` is False, or a value is
+        not finite. If the rows are lenient, values that are not finite are kept instead.
     """
     values = {
         factor_index: factor_values(factor, rows, functions, unseen=unseen)
@@ -190,6 +191,12 @@ def factor_values(
     Returns
     -------
     (m, width) float array, or (m,) int array of codes of levels
+
+    Raises
+    ------
+    DataError
+        The factor is not of the type (numeric or categorical) or number of columns of the training data, or a
+        level is unseen and `unseen` is False.
     """
     expr = expression(factor.code, frozenset(functions))
     value = evaluate(expr, rows, CallStates(factor.states), functions)
@@ -306,7 +313,7 @@ class DesignMatrix:
     unseen : bool
         Whether an unseen level counts as a missing value.
     excluded : (n,) bool array, optional
-        Rows that become NaN.
+        Rows that become NaN, if the design is not plain.
     unused : (n,) bool array, optional
         Rows in which unseen levels, and values outside the domain of a factor such as the ends of a
         spline, are missing values.
@@ -522,8 +529,9 @@ class DesignMatrix:
     def missing_mask(self, start: int, x: Floats) -> Mask | None:
         """Return the mask (m,) of rows of a written block with a missing value; None if there is none.
 
-        Such a row becomes NaN in all columns, if only complete rows are used and x is not a view of the
-        table. Raises DataError for an infinite value, an overflow of an interaction, and an unseen level.
+        Such a row becomes NaN in all columns of x, unless the design is plain or `partial` is true. Raises
+        DataError for an infinite value, an overflow of an interaction, and (unless `unseen` is true) an
+        unseen level.
         """
         if self._design.spec is None:
             return missing_row_mask(self._design.terms, self._table, start, x)
@@ -538,7 +546,7 @@ class DesignMatrix:
     def _resolve_nonfinite_rows(
         self, spec: Spec, start: int, row_index: Codes, nonfinite_rows: Floats, x: Floats
     ) -> None:
-        """Check rows that are not finite: raise an error unless a value is missing.
+        """Check rows that are not finite: raise a DataError unless a value is missing.
 
         Parameters
         ----------
@@ -664,7 +672,8 @@ def design_of_columns(design: Design, keep: Collection[int]) -> tuple[Design, tu
     -------
     design : Design
     positions : tuple of int or None
-        Positions of the columns to keep in the reduced design, None if these are all of its columns.
+        Positions of the columns to keep in the reduced design, increasing; None if these are all of its
+        columns.
     """
     spec = design.spec
     if spec is None:

@@ -186,11 +186,18 @@ def require_rows_in_memory(reason: str, source: Source) -> NoReturn:
 
 
 UsedRows = tuple[slice | Codes, Floats, Codes, Floats | None]
-"""The m rows of a block that a fit uses: positions in the table, x (m, p), codes and weights (m,) or None."""
+"""The m rows of a block that a fit uses: positions in the table, x (m, p), codes and weights (m,) or None.
+
+x may be a buffer that the next block overwrites.
+"""
 
 
 def used_rows(design_rows: DesignRows) -> Iterator[UsedRows]:
-    """Iterate over the rows that a fit uses: their positions in the table, x, codes and weights."""
+    """Iterate over the rows that a fit uses, block by block; blocks without such a row are skipped.
+
+    They have a class, a positive weight and (unless `uses_incomplete_rows`) no missing value, and are not
+    excluded. Classes and weights of a source are read into memory first.
+    """
     # The classes of a source are read first, because a second pass may not be possible during the first.
     design_rows = design_rows.with_classes()
     for row_slice, x, missing in design_rows.iter_all_rows():
@@ -236,13 +243,15 @@ def select_used_rows(
 
 
 class GatheredRows(NamedTuple):
-    """The rows that a fit uses, in memory.
+    """The n rows that a fit uses, in memory; see `used_rows`.
 
     Attributes
     ----------
     x : (n, p) float
     codes : (n,) int
+        Class of each row as a position in the levels.
     weights : (n,) float or None
+        Positive weights. None without weights, or if no row is used.
     positions : (n,) int
         Positions of the rows in the table.
     """
@@ -273,13 +282,19 @@ def gather_weighted_rows(design_rows: DesignRows) -> tuple[Floats, Codes, Floats
 
 
 def repeat_rows(x: Floats, codes: Codes, weights: Floats | None) -> tuple[Floats, Codes]:
-    """Repeat rows (m, p) and their codes (m,) by their weights (m,), which are whole numbers."""
+    """Return copies of rows (m, p) and codes (m,), repeated by the weights (m,), which are whole numbers.
+
+    Without weights each row occurs once.
+    """
     repeats = 1 if weights is None else weights.astype(np.intp)
     return np.repeat(x, repeats, axis=0), np.repeat(codes, repeats)
 
 
 def used_codes(design_rows: DesignRows) -> Codes:
-    """Return the class (n,) of each row of the table that a fit uses, and -1 for the others."""
+    """Return the class (n,) of each row of the table that a fit uses, and -1 for the others.
+
+    A pass over the rows has to be made before, because `design_rows.dropped` must be known.
+    """
     if not design_rows.dropped:
         # No row has a missing value.
         weights = design_rows.weights
@@ -298,7 +313,8 @@ def _chunk_used_codes(design_rows: DesignRows) -> Codes:
 def response_codes_of_all_rows(design_rows: DesignRows) -> Codes:
     """Return codes (n,) of the responses of all rows, including classes that the fit excluded.
 
-    If the fit excluded rows, the codes number the classes by first appearance, not by `design.levels`.
+    If a row has no code in the fit, the codes number the classes by first appearance, not by `design.levels`,
+    and are -1 for rows without a response.
     """
     if (design_rows.codes >= 0).all():
         return design_rows.codes
@@ -307,15 +323,18 @@ def response_codes_of_all_rows(design_rows: DesignRows) -> Codes:
 
 
 MAX_SPARSE_DENSITY = 0.1
-"""Largest proportion of stored values for which sparse algorithms are faster than dense blocks."""
+"""Largest proportion of stored values for which sparse algorithms are faster than dense blocks.
+
+Dense columns count as stored completely.
+"""
 
 MAX_MEAN_SD_RATIO = 8.0
-"""Ratio of mean to standard deviation above which a mostly stored column is centred at its mean."""
+"""Ratio of mean to standard deviation above which a column with over half stored values is centred."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
-    """All rows of a table as a base row plus sparse differences.
+    """All n rows of a table with p columns as a base row plus sparse differences: x = base + steps.
 
     Attributes
     ----------
@@ -335,8 +354,14 @@ class StoredRows:
 def stored_rows(design_rows: DesignRows) -> StoredRows | None:
     """Return the rows of a plain design with sparse columns as `StoredRows`.
 
-    None if the design has no such columns, too many values are stored, or a value is infinite, which dense
-    blocks report as an error.
+    They have the columns and units of `design_rows`; excluded rows become missing. The rows of all columns
+    are cached with the table. None if the table is empty or has no sparse columns, the design is not plain,
+    too many values are stored, or a value is infinite, which dense blocks report as an error.
+
+    Raises
+    ------
+    OutOfRangeError
+        A value is outside `design_rows.column_range`.
     """
     design = design_rows.design
     sparse = design_rows.table.sparse
@@ -462,7 +487,9 @@ def _drop_stored_rows(matrix: scipy.sparse.csr_array, missing: NDArray[np.bool_]
 
 
 def _columns_far_from_base(steps: scipy.sparse.csr_array, missing: NDArray[np.bool_]) -> Codes:
-    """Return the mostly stored columns whose mean is far from the base relative to their spread.
+    """Return the columns with over half of their values stored whose mean is far from the base.
+
+    The mean of the differences exceeds `MAX_MEAN_SD_RATIO` standard deviations.
 
     Parameters
     ----------

@@ -67,20 +67,27 @@ def category_levels(design: Design, functions: Functions, name: str) -> tuple[An
 
 
 class ChangedDesign:
-    """Complete rows of a design, with some columns of the table fixed at other values.
+    """Complete rows of a design with p columns, with some columns of the table fixed at other values.
 
     Parameters
     ----------
     design : Design
-        With a spec.
+        With a spec; otherwise a ValueError is raised.
     rows : RowRange
+        The m rows. With `means`, m is 1 in the results.
     functions : mapping of str to callable
         Functions of the user.
     means : mapping of str to float, optional
         If passed, one row represents all: numbers at these means, and categories in the proportions in
         `level_proportions`.
     level_proportions : mapping of int to (levels,) float array, optional
-        Proportions of the levels of each categorical factor.
+        Proportions of the levels of each categorical factor, by its position in `Spec.factors`. Required with
+        `means`.
+
+    Attributes
+    ----------
+    count : int
+        Number m of rows of the results.
     """
 
     def __init__(
@@ -104,15 +111,24 @@ class ChangedDesign:
         self.count = 1 if means is not None else len(rows.index)
 
     def values_at(self, fixed: Mapping[str, Any]) -> Floats:
-        """Return the design matrix (m, p) with columns of the table fixed at values."""
+        """Return the design matrix (m, p) with columns of the table fixed at numbers or levels, by name.
+
+        Raises NotSupportedError if a factor computes categories from a fixed column.
+        """
         return self._values_and_slopes(fixed, None)[0]
 
     def slope(self, name: str) -> Floats:
-        """Return the derivative of the design matrix (m, p) with respect to a numeric column."""
+        """Return the derivative of the design matrix (m, p) with respect to a numeric column, by name.
+
+        Raises NotSupportedError if a factor of the column has no derivative, such as a user's function.
+        """
         return self._values_and_slopes({}, name)[1]
 
     def level_weights(self, weights: Floats) -> dict[int, Floats]:
-        """Sum the weights (m,) of the rows in each level of each categorical factor, by factor."""
+        """Sum the weights (m,) of the rows in each level of each categorical factor.
+
+        The keys are the positions of the factors in `Spec.factors`, the values have shape (levels,).
+        """
         return {
             i: np.bincount(self._codes(factor, expr, {}), weights, len(factor.levels)).astype(np.float64)
             for i, (factor, expr) in enumerate(zip(self._spec.factors, self._expressions, strict=True))
@@ -419,7 +435,8 @@ def _poly_derivative(x: Floats, values: Mapping[str, Any]) -> Floats:
     ----------
     x : (m,) float array
     values : mapping of str to value
-        Learnt values of the transform, as returned by `discrim.formula.transforms._learn_poly`.
+        "raw_degree" for powers of x. Otherwise "middle" and "spread" (centre and half range of x, by which it
+        is scaled), "centres" and "norms" (coefficients and squared norms of the recurrence).
 
     Returns
     -------
@@ -446,16 +463,20 @@ def _poly_derivative(x: Floats, values: Mapping[str, Any]) -> Floats:
 def _spline_derivative(state: State, x: Floats, values: Mapping[str, Any]) -> Floats:
     """Return the derivative of a spline basis, from the Chebyshev interpolation of each piece between knots.
 
+    At a knot it is the derivative from the right, at the upper boundary from the left.
+
     Parameters
     ----------
     state : State
+        State of ``bs()`` or ``cr()``.
     x : (m,) float array
     values : mapping of str to value
-        Values of the state.
+        Values of the state: the inner "knots", "lower_bound", "upper_bound" and, for ``bs()``, "degree".
 
     Returns
     -------
     (m, q) float array
+        For the q columns of the basis. NaN outside the bounds of ``bs()``.
     """
     degree = int(values.get("degree", 3))
     if degree == 0:
@@ -487,7 +508,7 @@ def _spline_derivative(state: State, x: Floats, values: Mapping[str, Any]) -> Fl
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CategoryCounts:
-    """Counts of a categorical predictor by class.
+    """Unweighted counts of a categorical predictor by class.
 
     Attributes
     ----------
@@ -496,7 +517,7 @@ class CategoryCounts:
     levels : tuple
         Its L levels.
     rows : (L, K) int array
-        Number of rows of positive weight by level and class.
+        Number of complete rows of positive weight by level and by the K classes.
     """
 
     label: str
@@ -505,7 +526,10 @@ class CategoryCounts:
 
 
 def count_level_class_cells(design_rows: DesignRows) -> list[CategoryCounts]:
-    """Count the rows of a fit in the cells of each categorical predictor that is a term of its own."""
+    """Count the rows of a fit by level and class, for each categorical predictor that is a term of its own.
+
+    The list is empty without such predictors. Booleans and interactions are not included.
+    """
     return map_reduce(design_rows, _count_chunk_cells, _add_counts)
 
 

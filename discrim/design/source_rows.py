@@ -75,7 +75,12 @@ class SourceReader:
     _codes_by_levels: tuple[tuple[Any, ...], Codes] | None = field(default=None, init=False, repr=False)
 
     def read_chunks(self, design: Design, *, with_labels: bool = True) -> Iterator[TableRows]:
-        """Iterate over the chunks; classes are positions in the levels of the reader's design."""
+        """Iterate over the chunks with rows, as tables with the columns of `design`.
+
+        Classes are positions in the levels of the reader's own design. Without `with_labels` they are all -1
+        and the weights None. The first complete pass issues the warnings; each updates
+        `has_fractional_weights` and the row count of the table.
+        """
         label_columns = (
             (*self.design.response_columns, *([self.weight_name] if self.weight_name else ()))
             if with_labels
@@ -236,7 +241,10 @@ class SourceRows(Rows):
 
 
 class RowOverrides(NamedTuple):
-    """Classes, weights and mask of excluded rows that replace those of the source; None keeps those."""
+    """Classes, weights and mask (n,) of excluded rows that replace those of a source or chunk.
+
+    None keeps the values of the source.
+    """
 
     codes: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
@@ -248,7 +256,10 @@ NO_OVERRIDES = RowOverrides()
 
 
 class ChunkResult(NamedTuple, Generic[T]):
-    """Merged result of a task for some chunks, whether a weight is fractional, and the warnings."""
+    """Merged result of a task for some chunks, whether a weight is fractional, and the warnings.
+
+    Each of `messages` is the text and the category of a warning.
+    """
 
     value: T
     has_fractional_weights: bool
@@ -334,11 +345,12 @@ class DistributedReader(SourceReader):
         merge : callable
             Function of two results.
         overrides : RowOverrides
-            Replacements for properties of the rows.
+            Replacements for properties of all rows.
 
         Returns
         -------
         object
+            The merged results. The pass is recorded, see `record_pass`.
 
         Raises
         ------
@@ -391,7 +403,10 @@ class DistributedReader(SourceReader):
         )
 
     def record_pass(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
-        """Store the number of rows and fractional weights found by a pass; issue its warnings once."""
+        """Store the number of rows and fractional weights found by a pass; issue the first pass's warnings.
+
+        Raises DataError if `merged` is None, because the source has no rows.
+        """
         source: Any = self.table.source
         if merged is None:
             raise no_rows_error(source)
@@ -426,7 +441,10 @@ class DistributedRows(SourceRows):
     def map_reduce(
         self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> T:
-        """Apply a task to blocks of each chunk on the workers, and merge the results."""
+        """Apply a task to the rows of each chunk on the workers, and merge the results.
+
+        `design_rows.dropped` is set if the task has iterated over the blocks of each chunk.
+        """
         value_and_dropped: tuple[T, int | None] = self.reader.map_reduce_rows(
             design_rows.design, *self._task_and_merge(design_rows, task, merge)
         )
@@ -464,7 +482,10 @@ class DistributedRows(SourceRows):
     def _task_and_merge(
         self, design_rows: DesignRows, task: Any, merge: Any
     ) -> tuple[Any, Any, RowOverrides]:
-        """Return the task for each chunk, its merge function, and the replacements for all rows."""
+        """Return the task for each chunk, its merge function, and the replacements for all rows.
+
+        The results of the task are those of `_apply_to_chunk`: pairs of a value and a number of dropped rows.
+        """
         empty_blocks = replace(design_rows, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
         overrides = RowOverrides(codes, self.weights, self.excluded)
@@ -517,7 +538,7 @@ def rows_of_source(
 
 
 def response_design(design: Design) -> Design:
-    """Return a copy of a design that computes only the response."""
+    """Return a copy of a design that has no columns and computes only the response."""
     return replace(design, columns=(), terms=(), spec=None, is_plain=True)
 
 
@@ -541,7 +562,10 @@ def _split_overrides(overrides: RowOverrides, source: DistributedSource) -> list
 def _apply_to_chunk(
     empty_blocks: DesignRows, task: Callable[[DesignRows], T], rows: TableRows
 ) -> tuple[T, int | None]:
-    """Apply a task to the rows of a chunk; return its value and the number of dropped rows, or None."""
+    """Apply a task to the rows of a chunk; return its value and the number of dropped rows.
+
+    The number is None if the task has not iterated over all blocks.
+    """
     chunk_blocks = replace(empty_blocks, rows=rows, dropped=-1)
     value: T = task(chunk_blocks)
     return value, chunk_blocks.dropped if chunk_blocks.dropped >= 0 else None
@@ -550,7 +574,7 @@ def _apply_to_chunk(
 def _merge_values_and_counts(
     merge: Callable[[T, T], T], a: tuple[T, int | None], b: tuple[T, int | None]
 ) -> Any:
-    """Merge two results of `_apply_to_chunk`."""
+    """Merge two results of `_apply_to_chunk`; the number of dropped rows is None if one of them is."""
     return merge(a[0], b[0]), None if a[1] is None or b[1] is None else a[1] + b[1]
 
 
@@ -565,5 +589,5 @@ def _concatenate_pairs(a: tuple[NDArray[Any], NDArray[Any]], b: tuple[NDArray[An
 
 
 def _smallest_dtype(codes: NDArray[Any]) -> NDArray[Any]:
-    """Convert codes to the smallest dtype, for transfer."""
+    """Convert codes of -1 or more to the smallest signed integer dtype, for transfer."""
     return codes.astype(np.min_scalar_type(-1 - int(codes.max(initial=0))))

@@ -65,7 +65,8 @@ def chunk_tables(
 def table_chunks(source: Source, columns: Sequence[str] | None = None) -> Iterator[tuple[Any, str | None]]:
     """Iterate over the chunks and the paths of their files, like `chunk_tables`.
 
-    A table in memory is one chunk, which is returned as it is.
+    A table in memory is one chunk: the user's own object instead of a `Table`, with all columns and path
+    None.
     """
     if isinstance(source, TableSource):
         return iter([(source.data, None)])
@@ -97,6 +98,7 @@ def apply_to_source(
     Returns
     -------
     Series or DataFrame, iterator of DataFrame, or lazy frame of Dask
+        For a table in memory (of polars if the table is), a source in chunks, or a distributed source.
     """
     if isinstance(source, TableSource):
         return to_library_of(compute(source.data), source.data)
@@ -110,10 +112,10 @@ def apply_to_source(
 
 
 def to_library_of(values: Any, data: Any) -> Any:
-    """Convert a Series or DataFrame to polars if the table is a DataFrame of polars; else return it.
+    """Convert a Series or DataFrame to polars if `data` is a DataFrame of polars; else return it.
 
-    Columns of the table itself are unchanged. Missing values become null, and class labels text as column
-    names.
+    If the first columns of `values` are those of `data`, they are taken from `data` unchanged. The index is
+    dropped, missing values become null, and column names that are not text become text.
     """
     # If the table is from polars, its library has been imported.
     pl = sys.modules.get("polars")
@@ -127,7 +129,7 @@ def to_library_of(values: Any, data: Any) -> Any:
 
 
 def _to_polars_series(column: pd.Series, pl: Any) -> Any:
-    """Convert a column to a Series of polars."""
+    """Convert a column to a Series of polars; categories of text become an Enum, others plain values."""
     name = "" if column.name is None else str(column.name)
     if column.dtype.kind == "f" and isinstance(column.dtype, np.dtype):
         return pl.Series(name, column.to_numpy(), nan_to_null=True)
@@ -139,7 +141,7 @@ def _to_polars_series(column: pd.Series, pl: Any) -> Any:
 def apply_to_chunks(
     source: Source, columns: Sequence[str] | None, compute: Callable[[Any], Any]
 ) -> Iterator[pd.DataFrame]:
-    """Apply a function to each chunk, and yield its results as frames.
+    """Apply a function to each chunk, and yield its results as frames; a Series becomes one column.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ def chunk_table(
     n_rows_before: int = 0,
     coded_columns: Sequence[str] = (),
 ) -> Table | None:
-    """Return a chunk of the rows as a table.
+    """Return a chunk of the rows as a table; numeric columns without values in it become NaN.
 
     Parameters
     ----------
@@ -699,7 +701,10 @@ class _CollectedRows:
         return np.array([int(np.argmax(codes == label)) for label in new_codes], dtype=np.intp)
 
     def table(self) -> Table:
-        """Return the collected rows, which contain every level."""
+        """Return the collected rows, which contain every level, in the order of their chunks.
+
+        Raises DataError if no row was collected.
+        """
         if not self._frames:
             names = ", ".join(map(repr, self._columns))
             raise DataError(
@@ -772,6 +777,7 @@ def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
     Returns
     -------
     Series (m,)
+        int64 or bool; Int64 or object if a value is missing, and object for integers outside int64.
     """
     values = chunk.native(name)[positions.tolist()].to_list()
     present_values = [value for value in values if value is not None]

@@ -26,11 +26,11 @@ MAX_LISTED_NAMES = 3
 
 
 def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] | None = None) -> DesignRows:
-    """Read a table as deviations from the means of its groups.
+    """Read a table as deviations from the unweighted means of its groups.
 
     The mean of a group includes all rows that are complete in the predictors, with or without a class: the
     fit and its predictions of the same table then use the same deviations. The `.` of the formula excludes
-    the column of the groups.
+    the column of the groups. Rows without a group, or alone in it, become missing.
 
     Parameters
     ----------
@@ -44,6 +44,14 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     Returns
     -------
     DesignRows
+
+    Raises
+    ------
+    DataError
+        `column` is not a column or is in the formula, a complete row with a class has no group or is alone in
+        it, or every group has a single class.
+    NotSupportedError
+        The rows are not in memory, or the predictors are not plain numeric columns.
     """
     table = _require_table(data, column)
     # Report an unknown column of groups before errors of the formula.
@@ -95,14 +103,18 @@ def _check_design(design_rows: DesignRows, column: str) -> None:
 
 
 def _join_labels(labels: Sequence[Any]) -> str:
-    """Return the first labels as text for a message."""
+    """Return the first `MAX_LISTED_NAMES` labels as text for a message."""
     return ", ".join(map(repr, labels[:MAX_LISTED_NAMES])) + (
         " and more" if len(labels) > MAX_LISTED_NAMES else ""
     )
 
 
 def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> Table:
-    """Return a new table as deviations from the means of its own groups, for a fit to other rows."""
+    """Return a new table as deviations from the means of its own groups, for a fit to other rows.
+
+    Only the predictors of the fit are changed. Raises DataError if a complete row has no group or is alone in
+    it, and NotSupportedError if the rows are not in memory.
+    """
     table = _require_table(data, column)
     new_rows = rows_of_new_data(design_rows, table)
     complete = _complete_row_mask(new_rows)
@@ -139,7 +151,10 @@ def _complete_row_mask(design_rows: DesignRows) -> Mask:
 
 
 def _require_table(data: Any, column: str) -> Table:
-    """Return data as a table; raise an error if the rows are not in memory."""
+    """Return data as a table; raise NotSupportedError if the rows are not in memory.
+
+    Raises DataError if `column` is not text.
+    """
     if not isinstance(column, str):
         raise DataError(
             "within= must be the name of a column.", hint="Pass the name of the column that groups the rows."
@@ -176,7 +191,7 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     Raises
     ------
     DataError
-        A row in `required` has no group.
+        A row in `required` has no group or is the only complete row of its group.
     """
     codes, unique_labels = pd.factorize(table.column(column), use_na_sentinel=True)
     labels = unique_labels.tolist()
@@ -203,7 +218,7 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
 
 
 def _subtract_group_means(design_rows: DesignRows, table: Table, groups: Codes) -> Table:
-    """Subtract group means from the columns of the design.
+    """Subtract unweighted group means from the columns of the design, which are plain columns of the table.
 
     Parameters
     ----------

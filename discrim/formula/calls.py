@@ -1,8 +1,9 @@
 """Read calls with literal arguments, such as ``shrunk(shrinkage=0.1)``, from text.
 
 The command line writes specifications and models so. The text is parsed into a Python syntax tree and walked,
-as a factor of a formula is: a name, and arguments that are numbers, strings, None, True, False, or lists,
-tuples and dicts of these. Everything else is an error that points to its position. Nothing is evaluated.
+as a factor of a formula is: a name, and arguments that are numbers (also quotients such as 1/2), strings,
+None, True, False, or lists, tuples and dicts of these. Everything else is an error that points to its
+position. Nothing is evaluated as Python.
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ def read_call(text: str, example: str = "shrunk(shrinkage=0.1)") -> LiteralCall:
 
 def read_calls(text: str) -> list[LiteralCall]:
     """Read names and calls that are separated by commas, whose arguments may be calls too.
+
+    Raises the errors of `read_call`.
 
     Examples
     --------

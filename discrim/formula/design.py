@@ -176,7 +176,10 @@ class Design:
 
     @property
     def kinds(self) -> dict[str, ColumnType]:
-        """Type of each column when the design was created; "numeric" for all columns of a plain design."""
+        """Type of each column when the design was created; "numeric" for all columns of a plain design.
+
+        For the booleans of a plain design see `plain_booleans`.
+        """
         if self.spec is None:
             return dict.fromkeys(self.columns, "numeric")
         return dict(zip(self.columns, self.spec.kinds, strict=True))
@@ -203,7 +206,7 @@ class Design:
         return grammar.quote(self.response) if (self.response,) == self.response_columns else self.response
 
     def design_terms(self) -> tuple[DesignTerm, ...]:
-        """Return the terms of the right side, each with its columns."""
+        """Return the terms of the right side, each with its columns; products of the same factors are one."""
         names = {grammar.quote(name): name for name in self.columns}
         if self.spec is None:
             return tuple(DesignTerm(name, grammar.quote(name), (j,)) for j, name in enumerate(self.terms))
@@ -257,7 +260,10 @@ def _field_names(record_class: type) -> tuple[str, ...]:
 
 
 def _read_fields(values: Any, record_class: type) -> list[Any]:
-    """Return the values of a saved mapping in the order of the fields of a dataclass."""
+    """Return the values of a saved mapping in the order of the fields of a dataclass.
+
+    Raises FormulaError if its keys are not exactly the fields.
+    """
     names = _field_names(record_class)
     is_valid = isinstance(values, Mapping) and set(values) == set(names)
     _check_saved(is_valid, f"{record_class.__name__} does not have the parts {list(names)}")
@@ -265,7 +271,7 @@ def _read_fields(values: Any, record_class: type) -> list[Any]:
 
 
 def _read_texts(values: Any, description: str) -> tuple[str, ...]:
-    """Return a saved list of text as a tuple; `description` names it in the error message."""
+    """Return a saved list of text as a tuple; the FormulaError for other values begins with `description`."""
     is_valid = isinstance(values, list | tuple) and all(isinstance(text, str) for text in values)
     _check_saved(is_valid, f"{description} is not a list of text")
     return tuple(values)
@@ -428,7 +434,7 @@ def _read_product(
     factors : tuple of Factor
     codings : tuple of Coding
     last : list of int
-        Largest level that each coding refers to.
+        Largest position of a level in `picks` of each coding; -1 for a matrix.
 
     Returns
     -------

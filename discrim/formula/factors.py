@@ -163,6 +163,11 @@ class RowRange:
     lenient : bool
         Whether an infinite value, and one that a factor cannot be computed from, counts as missing.
         Otherwise it is an error.
+
+    Attributes
+    ----------
+    size : int
+        Number m of the included rows.
     """
 
     def __init__(
@@ -242,7 +247,7 @@ class RowRange:
         return rows
 
     def first_rows(self, count: int) -> RowRange:
-        """Return the first `count` rows of this range, without those that the range excludes."""
+        """Return the included rows among the first `count` rows of this range; they are not lenient."""
         keep = None if self.keep is None else self.keep[:count]
         rows = RowRange(self.table, self.start, self.start + count, keep, self._kinds, self._used_mask)
         rows._codes = self._codes
@@ -251,7 +256,8 @@ class RowRange:
     def codes_and_labels(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
         """Return the codes (m,) and labels of a categorical or text column, None for other columns.
 
-        See `Table.factorized`. Labels of text that occur only in unused rows are left out.
+        A code is a position in the labels, -1 for a missing value; see `Table.factorized`. Labels of text
+        that occur only in unused rows are left out.
         """
         if name not in self._codes:
             codes_and_labels = self.table.factorized(name)
@@ -269,7 +275,11 @@ class RowRange:
         return codes if self.keep is None else codes[self.keep], codes_and_labels[1]
 
     def numbers(self, name: str) -> Floats:
-        """Return a numeric or boolean column (m,) as float64; raise a DataError for any other column."""
+        """Return a numeric or boolean column (m,) as float64, with NaN for missing values.
+
+        Raises a DataError for any other column, for numbers that float64 does not represent, and for infinite
+        values unless the rows are lenient.
+        """
         column_type = self.column_type(name)
         if column_type not in {"numeric", "boolean"}:
             description = (
@@ -295,7 +305,12 @@ class RowRange:
         return values
 
     def series(self, name: str) -> pd.Series:
-        """Return a column (m,) to be read as categories; integers and booleans keep their type."""
+        """Return a column (m,) to be read as categories.
+
+        Integers keep their type, and so do booleans without missing values.
+        Raises a DataError for values that are neither numbers nor categories, and for numbers too large to be
+        told apart.
+        """
         column_type = self.column_type(name)
         if column_type == "other" and self.table.has_values(name):
             raise DataError(
@@ -367,7 +382,11 @@ class CallStates:
         return tuple(self.states[self._next - count : self._next])
 
     def transform(self, call: Call, x: Floats) -> Floats:
-        """Apply a stateful call to x (m,), and learn its state first while the memory is learning."""
+        """Apply a stateful call to x, (m,) or (m, k); if `learning`, learn its state from x first.
+
+        The result has the shape (m,), (m, k) or (m, q) for the q columns of a basis. The calls of a factor
+        have to be made in the order of evaluation.
+        """
         if self.learning:
             options = {name: grammar.plain_value(value) for name, value in call.options}
             if self._before:
@@ -388,8 +407,8 @@ def evaluate(
     expression : Expression
     rows : RowRange
         m rows.
-    memory : Memory
-        States of the stateful calls of the factor.
+    memory : CallStates
+        States of the stateful calls of the factor; learnt states are added to it.
     functions : mapping of str to callable
         Functions of the user.
 
@@ -455,7 +474,7 @@ class _Evaluation:
     code : str
         The factor, for messages.
     rows : RowRange
-    memory : Memory
+    memory : CallStates
         States of the stateful calls of the factor.
     functions : mapping of str to callable
         Functions of the user.
@@ -486,7 +505,7 @@ class _Evaluation:
         return self.numbers(node)
 
     def categories(self, node: Node) -> pd.Series:
-        """Return the argument of a ``C()`` as a Series (m,)."""
+        """Return the argument of a ``C()`` as a Series (m,); raise a FormulaError for a matrix."""
         if isinstance(node, Column):
             return self.rows.series(node.name)
         value = self.value(node)
@@ -562,7 +581,10 @@ class _Evaluation:
         return Categories(result) if isinstance(result, pd.Series) else result
 
     def call_user_function(self, rows: RowRange, node: Call) -> FunctionResult:
-        """Evaluate the arguments of a call on rows, and call the user's function on them."""
+        """Evaluate the arguments of a call, and call the user's function on them.
+
+        `rows` must be the rows of this evaluation. The result is empty without rows.
+        """
         arguments = [
             self.rows.series(argument.name) if isinstance(argument, Column) else self.numbers(argument)
             for argument in node.arguments
@@ -630,7 +652,7 @@ def _called_functions(node: Node) -> Iterator[str]:
 
 
 def _describe_types(table: Table, name: str) -> str:
-    """Describe the types of the values in a column, with an example of the rarest, for a message."""
+    """Describe the types of the values in a column, with an example of the rarest, as part of a message."""
     values = table.column(name).dropna()
     if values.dtype.kind != "O":
         return f"values of type {values.dtype}"
@@ -767,7 +789,7 @@ def _drop_uncategorized_rows(
         c complete rows.
     keep : (m,) array of bool
         Which of m rows they are.
-    factor_memories : iterable of (Expression, Memory)
+    factor_memories : iterable of (Expression, CallStates)
         Categorical factors and their states.
     functions : mapping of str to callable
         Functions of the user.
@@ -890,7 +912,11 @@ class UserFunctionCall:
         return f"{self.code}: {self.name}() of functions="
 
     def _align_to_rows(self, result: Any, index: pd.Index) -> Any:
-        """Reorder a Series or DataFrame to the order of the rows, if its index has their labels."""
+        """Reorder a Series or DataFrame to the order of the rows, if its index has their labels.
+
+        Results with a default index or another length are returned unchanged. Raises a FormulaError for any
+        other index.
+        """
         if not isinstance(result, (pd.Series, pd.DataFrame)) or result.index.equals(index):
             return result
         n = len(index)
@@ -907,7 +933,10 @@ class UserFunctionCall:
         return result.reindex(index)
 
     def _validate_result(self, result: Any, index: pd.Index) -> FunctionResult:
-        """Convert the result for rows (m,) to numbers or categories; raise a FormulaError for any other."""
+        """Convert the result for rows (m,) to numbers or categories; raise a FormulaError for any other.
+
+        Values that are all missing become NaN.
+        """
         if isinstance(result, np.ma.MaskedArray):
             unmasked = np.array(result.data, dtype=object)
             unmasked[np.ma.getmaskarray(result)] = None
@@ -1013,7 +1042,7 @@ _ROWWISE_HINT = (
 
 
 def check_functions(functions: Functions | None) -> Functions:
-    """Return the user's functions as a mapping; raise a FormulaError if one cannot be called by its name."""
+    """Return the user's functions, {} for None; raise a FormulaError if one cannot be called by its name."""
     if functions is not None and not isinstance(functions, Mapping):
         raise FormulaError(
             f"functions= is a {type(functions).__name__}.",
@@ -1074,7 +1103,7 @@ def _rows_to_check(full_result: FunctionResult) -> list[NDArray[np.intp]]:
     -------
     list of (r,) arrays of int
         Evenly spaced rows in reverse order; then the last row and those with the largest and the smallest
-        result, each alone.
+        result (in the first column), each alone. Empty for fewer than two rows.
     """
     n = len(full_result)
     if n < 2:

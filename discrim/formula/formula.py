@@ -151,7 +151,10 @@ class Expansion:
                 return TermSum(self.expand_factor(node))
 
     def _apply_operator(self, node: Node, operands: list[TermSum]) -> TermSum:
-        """Return the terms of an operator node from the terms of its operands, in order."""
+        """Return the terms of an operator node from the terms of its operands, in order.
+
+        For ``+`` and ``-`` the first operand is changed in place.
+        """
         if len(operands) == 1 and node.type in {"+", "-"}:
             return self._apply_sign(node, operands[0])
         first_operand = operands[0]
@@ -333,6 +336,11 @@ def read_response(source: ScannedFormula, node: Node, table: Table, functions: F
     Returns
     -------
     Expression
+
+    Raises
+    ------
+    FormulaError
+        The side is a ``.``, has several terms, or is not allowed as a factor.
     """
     start = node.origin.start
     end = node.origin.end
@@ -380,6 +388,16 @@ def expand_right_side(
         The factors by text.
     terms : list of tuple of str
         Texts of the factors of each term, in order.
+
+    Raises
+    ------
+    FormulaError
+        There is no term, a term is not allowed, or a column of the response is a predictor.
+
+    Warns
+    -----
+    FormulaWarning
+        A part of the side has no effect, or removes the intercept.
     """
     excluded_columns = {*response.columns, *exclude}
     factor_by_code: dict[str, Expression] = {}
@@ -481,7 +499,7 @@ class ParsedFormula(NamedTuple):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the right side, in order."""
+        """Columns of the table that the right side reads, in order."""
         return tuple(dict.fromkeys(name for expr in self.expressions.values() for name in expr.columns))
 
     @property
@@ -490,7 +508,7 @@ class ParsedFormula(NamedTuple):
         return (*self.response.columns, *self.exclude)
 
     def is_plain(self, table: Table) -> bool:
-        """Return whether every term is a numeric column."""
+        """Return whether every term is a numeric or boolean column."""
         return all(len(term) == 1 for term in self.terms) and all(
             isinstance(expr.root, Column) and table.column_type(expr.root.name) in {"numeric", "boolean"}
             for expr in self.expressions.values()
@@ -550,6 +568,12 @@ def parse_adjusted_formula(
     Returns
     -------
     ParsedFormula
+        The terms of the covariates come first.
+
+    Raises
+    ------
+    FormulaError
+        The formula cannot be parsed, or a column is a predictor and a covariate.
     """
     source = grammar.scan(formula)
     if source.bar < 0:
@@ -698,7 +722,10 @@ def _covariate_columns(parsed: ParsedFormula, names: tuple[str, ...], spec: Spec
 
 
 def parse_sides(source: ScannedFormula) -> tuple[Node, Node]:
-    """Return the left and right side of the tree of patsy; raise FormulaError if there are covariates."""
+    """Return the left and right side of the tree of patsy.
+
+    Raises FormulaError if there are covariates, or the formula is not of the form ``response ~ terms``.
+    """
     if source.bar >= 0:
         raise source.error(
             "Covariates after a `|` are only supported by lda() and moments().",
@@ -710,7 +737,10 @@ def parse_sides(source: ScannedFormula) -> tuple[Node, Node]:
 
 
 def parse_sides_and_covariates(source: ScannedFormula) -> tuple[Node, Node, Node]:
-    """Return the left side, the predictors and the covariates of a formula with covariates."""
+    """Return the left side, the predictors and the covariates of a formula with a ``|``.
+
+    Raises FormulaError if one of them is missing or cannot be parsed.
+    """
     tilde = source.code.index("~") + 1
     bar = source.bar
     for begin, end in ((tilde, bar), (bar + 1, len(source.code))):
@@ -730,7 +760,7 @@ def parse_sides_and_covariates(source: ScannedFormula) -> tuple[Node, Node, Node
 
 
 def _parse_by_patsy(source: ScannedFormula, code: str) -> tuple[Node, Node]:
-    """Parse code with patsy; return the left and the right side."""
+    """Parse code with patsy; return the left and the right side, or raise FormulaError."""
     from patsy import PatsyError
     from patsy.parse_formula import parse_formula as parse_by_patsy
 
@@ -797,6 +827,13 @@ def learn_spec(
     names : tuple of str
         Names of the columns of the design.
     spec : Spec
+
+    Raises
+    ------
+    FormulaError
+        Two columns would have the same name, or there are more than `MAX_COLUMNS`.
+    DataError
+        No row is complete, or a column has values that the formula cannot use.
     """
     all_rows = RowRange(table, 0, table.nrows, used=used)
     for name in columns:
@@ -858,7 +895,7 @@ def learn_spec(
 
 
 def _is_number(expr: Expression, rows: RowRange) -> bool:
-    """Return whether a factor is a numeric column."""
+    """Return whether a factor is a numeric or boolean column itself."""
     return isinstance(expr.root, Column) and rows.column_type(expr.root.name) in {"numeric", "boolean"}
 
 
@@ -978,7 +1015,12 @@ def _code_categories(
     -------
     coding : Coding
     suffixes : list of str
-        Suffixes of the names of its columns.
+        Suffixes of the names of its columns, such as "[T.b]", or "[b]" if all levels get columns.
+
+    Raises
+    ------
+    FormulaError
+        The reference is not a level, or the contrast cannot be applied to the levels.
     """
     options = dict(contrast.options) if contrast is not None else {}
     if contrast is None or contrast.name == "Treatment":
@@ -1010,7 +1052,11 @@ def _code_categories(
 
 
 def _reference_position(levels: tuple[Scalar, ...], requested: Any, code: str) -> int:
-    """Return the position of the reference level, passed as level or as position; the first by default."""
+    """Return the position of the reference level; the first if `requested` is None.
+
+    `requested` is a level or else a position, which is counted from the end if it is negative. Raises
+    FormulaError for any other value.
+    """
     if requested is None:
         return 0
     if requested in levels:

@@ -125,6 +125,9 @@ class ScannedFormula:
 def update_formula(formula: str, earlier: str) -> str:
     """Replace each ``.`` of a formula by the same side of an earlier formula, like R's `update`.
 
+    The covariates of the earlier formula are kept unless `formula` has its own; a missing left side is that
+    of the earlier formula. Raises FormulaError if `formula` is not valid.
+
     Examples
     --------
     >>> update_formula(". ~ . - x", "log(y) ~ x + z"), update_formula("~ x:(.)", "y ~ a + b")
@@ -475,7 +478,10 @@ def function_hint(name: str, known_functions: Sequence[str]) -> str:
 
 
 def syntax_hint(text: str) -> str:
-    """Suggest a valid spelling for a factor that cannot be parsed: R functions, names that end in a dot."""
+    """Suggest a valid spelling for a factor that cannot be parsed, as a sentence.
+
+    The suggestion is specific to functions of R and names with dots, and general otherwise.
+    """
     dotted_call = _CALLED.search(text)
     if dotted_call is not None and dotted_call[1] in R_FUNCTION_HINTS:
         return function_hint(dotted_call[1], ()).strip()
@@ -702,7 +708,10 @@ def read_one_factor(
 
 @lru_cache(maxsize=4096)
 def expression(code: str, functions: frozenset[str]) -> Expression:
-    """Parse a factor from the code of an `Expression`."""
+    """Parse a factor from the code of an `Expression`; cached.
+
+    `functions` are the names of the user's functions. Raises FormulaError if the code is not a factor.
+    """
     name = plain_name(code)
     if name is not None:
         return Expression(code, Column(name), (name,))

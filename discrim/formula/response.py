@@ -176,6 +176,12 @@ def classes_and_codes(
         Class of each row as a position in `classes`; -1 if it is missing.
     label_type : LabelType or None
         Type in which predicted labels are returned; None if it is unknown.
+
+    Raises
+    ------
+    DataError
+        The response has no values, is a measurement with many different numbers, or has a label that is not
+        in `levels`.
     """
     column = response.root.name if isinstance(response.root, Column) else None
     factorized = None if column is None or levels is not None else table.factorized(column)
@@ -318,7 +324,7 @@ def _validate_levels(levels: Any) -> list[Any]:
 
 
 def _warn_of_unweighted(labels: Sequence[Any], table: Table, response: Expression) -> None:
-    """Warn of labels whose rows all have a weight of zero, unless the table is a chunk."""
+    """Warn of labels without a row of positive weight (EmptyClassWarning), unless the table is a chunk."""
     if labels and not table.is_chunk:
         listed = ", ".join(map(format_value, labels[:8])) + (
             f" and {len(labels) - 8} more" if labels[8:] else ""
@@ -351,7 +357,7 @@ def _warn_of_similar_labels(classes: Sequence[Scalar], response: Expression) -> 
 
 
 def _format_groups(groups: Sequence[Sequence[str]], show: Callable[[str], str]) -> str:
-    """Format groups of similar labels for a message; `show` formats one label."""
+    """Format the first three groups of similar labels for a message; `show` formats one label."""
     group_text = " and ".join(", ".join(map(show, labels)) for labels in groups[:3])
     return f"{group_text} (and {len(groups) - 3} more such groups)" if len(groups) > 3 else group_text
 
@@ -430,7 +436,7 @@ def _expand_codes(codes: Codes, row_mask: NDArray[np.bool_]) -> Codes:
 def used_labels(
     response: Expression, table: Table, functions: Functions, used: Mask | None
 ) -> tuple[Categories, NDArray[np.bool_]]:
-    """Return the result of `response_labels` for the rows of the mask `used` (n,), by default all rows."""
+    """Return the result of `response_labels` for the rows of the mask `used` (n,); None for all rows."""
     values, keep = response_labels(response, table, functions)
     if used is None or used[keep].all():
         return values, keep
@@ -452,8 +458,14 @@ def response_labels(
     Returns
     -------
     labels : Categories (m,)
+        Labels of the m rows that have a response, with the levels that a ``C()`` lists.
     keep : (n,) bool array
         Which rows have a response.
+
+    Raises
+    ------
+    FormulaError
+        The response learns from the rows, has a contrast, or has several columns.
     """
     if isinstance(response.root, Column) and table.column_type(response.root.name) == "text":
         values = table.labels(response.root.name, 0, table.nrows)

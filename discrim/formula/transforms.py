@@ -56,9 +56,9 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
     Parameters
     ----------
     function : str
-        Name of the function.
+        Name of the function, one of `grammar.STATEFUL_FUNCTIONS`.
     x : (n,) or (n, k) float array
-        Values of the argument of the call.
+        Values of the argument of the call. Only center, scale and standardize accept k > 1 columns.
     options : mapping of str to value
         Literal options of the call.
 
@@ -76,7 +76,11 @@ def learn(function: str, x: Floats, options: Mapping[str, Value]) -> State:
 
 
 def apply(state: State, x: Floats) -> Floats:
-    """Apply a learnt call to rows x, (m,) or (m, k); NaN outside the boundary knots of a B-spline."""
+    """Apply a learnt call to rows x, (m,) or (m, k), of complete values.
+
+    The result of center, scale and standardize has the shape of x, any other (m, q) with the q columns of
+    `state_width`. It is NaN outside the boundary knots of a B-spline.
+    """
     return _TRANSFORMS[state.function].apply(x, dict(state.values))
 
 
@@ -143,7 +147,7 @@ def _integer_option(
 
 
 def _float_option(function: str, options: Mapping[str, Value], name: str, default: float) -> float:
-    """Return a numeric option as a float, or the default if it is None."""
+    """Return a numeric option as a float, or the default if it is None; raise a FormulaError for others."""
     value = options.get(name)
     if value is None:
         return default
@@ -167,7 +171,7 @@ def _as_vector(function: str, x: Floats) -> Floats:
 
 
 def _learn_center(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Learn the means of x, (n,) or (n, k)."""
+    """Learn the means of x, (n,) or (n, k), under the key "mean"."""
     return {"mean": np.atleast_1d(_mean(x))}
 
 
@@ -197,7 +201,11 @@ def _mean(x: Floats) -> Floats:
 
 
 def _learn_standardize(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Learn means and standard deviations of x, (n,) or (n, k), unless options replace them by 0 and 1."""
+    """Learn means and standard deviations of x, (n,) or (n, k), under the keys "mean" and "sd".
+
+    The divisor of the variance is n - ddof, by default n. ``center=False`` replaces the means by 0, and
+    ``rescale=False`` the standard deviations by 1. Raises a FormulaError for a constant column.
+    """
     ddof = _integer_option("standardize", options, "ddof", 0, 0)
     if len(x) <= ddof:
         raise FormulaError(
@@ -265,7 +273,9 @@ def _learn_poly(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _check_orthogonality(x: Floats, learnt: dict[str, Any]) -> None:
-    """Warn, or raise a FormulaError, if rounding has destroyed the orthogonality of the columns.
+    """Warn (PrecisionWarning), or raise a FormulaError, if rounding has destroyed the orthogonality.
+
+    The limits are `MAX_ORTHOGONALITY_ERROR` and `MAX_USABLE_ORTHOGONALITY_ERROR`, for columns of norm 1.
 
     The recurrence amplifies rounding errors if a few values are far from the others, for example in a skewed
     column.
@@ -404,7 +414,10 @@ def _inner_knots(
 
 
 def _learn_bs(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Learn the knots of a B-spline of x (n,)."""
+    """Learn the knots of a B-spline of x (n,).
+
+    The keys are "knots" (inner knots), "lower_bound", "upper_bound", "degree" and "include_intercept".
+    """
     x = _as_vector("bs", x)
     degree = _integer_option("bs", options, "degree", 3, 0, MAX_DEGREE)
     intercept = _boolean_option("bs", options, "include_intercept", False)
@@ -426,7 +439,10 @@ def _apply_bs(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
-    """Learn the knots of a cubic regression spline of x (n,), and the means of its basis if it is centred."""
+    """Learn the knots of a cubic regression spline of x (n,), and the means of its basis if it is centred.
+
+    The keys are "knots" (inner knots), "lower_bound", "upper_bound" and, for the means, "centre".
+    """
     x = _as_vector("cr", x)
     constraint = options.get("constraints")
     if constraint not in (None, "center"):
@@ -452,7 +468,7 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
-    """Evaluate a cubic regression spline basis at x (m,)."""
+    """Evaluate a cubic regression spline basis at x (m,); "centre" is removed from `values`."""
     x = _as_vector("cr", x)
     centre = values.pop("centre", None)
     basis = _spline_basis("cr", x, values)
@@ -468,7 +484,7 @@ def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _spline_basis(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """Evaluate a basis of patsy at x (m,) with all knots specified."""
+    """Evaluate the basis (m, q) of patsy's `bs` or `cr` at x (m,), with the values of a state as options."""
     import patsy
 
     options = {
