@@ -86,7 +86,7 @@ class CovarianceSpecification(Specification):
     """Verbs that support the covariance."""
 
     def model(self) -> CovarianceModel:
-        """Return the covariance model that estimates the covariance."""
+        """Return the covariance model that estimates the covariance, not yet fitted."""
         raise NotImplementedError
 
 
@@ -94,8 +94,8 @@ class CovarianceSpecification(Specification):
 class Full(CovarianceSpecification):
     """The full covariance: pooled over the classes in `lda`, one for each class in `qda`.
 
-    It is the default. It needs more observations than columns: N - K or more within classes for `lda`, and
-    more than p in each class for `qda`.
+    It is the default. With N observations, n_k of them in class k, of K classes and p columns, it requires
+    N - K >= p for `lda`, and n_k > p in each class for `qda`.
 
     Examples
     --------
@@ -169,6 +169,7 @@ class Diagonal(CovarianceSpecification):
 class Shrunk(CovarianceSpecification):
     """The covariance shrunk towards a sphere: (1 - shrinkage) S + shrinkage (tr S / p) I.
 
+    S is the covariance of p columns: pooled over the classes in `lda`, of each class in `qda`.
     Use it if there are about as many columns as observations, or more, and for collinear columns.
     `leave_one_out()` computes a shrinkage by a rule again without each observation. It keeps a shrinkage that
     the user specified, or that "loo" chose, whose error is then the smallest of the candidates and
@@ -238,9 +239,10 @@ class NonlinearShrinkage(CovarianceSpecification):
 
     Use it for dozens of columns or more if the eigenvalues differ greatly, for example if a few are large.
     Prefer `Shrunk` if they are about equal, or if there are about as many columns as degrees of freedom: the
-    theory excludes equal numbers, and the smallest eigenvalues remain too small. Degrees of freedom are N - K
-    in `lda` and n_k - 1 for a class in `qda`, and there have to be 12 or more. There may be more columns than
-    degrees of freedom. Otherwise columns that are linear combinations of others are refused, as by `Full`.
+    theory excludes equal numbers, and the smallest eigenvalues remain too small. Degrees of freedom are the
+    number of observations minus the number of classes in `lda`, and the number in the class minus one in
+    `qda`; there have to be 12 or more. There may be more columns than degrees of freedom. Otherwise columns
+    that are linear combinations of others are refused, as by `Full`.
 
     `leave_one_out()` shrinks again without each observation. It keeps the standard deviations of the fit if
     columns are standardized.
@@ -439,10 +441,10 @@ class StudentT(CovarianceSpecification):
 class MCD(CovarianceSpecification):
     """The minimum covariance determinant of the deviations from the class means, robust to outliers.
 
-    Means and covariances are computed from the observations whose distance by the minimum covariance
-    determinant (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is below its .975 quantile, like
-    in R's rrcov (Linda, "mcd", and QdaCov). Weights have to be integers. A likelihood and leave-one-out are
-    not available.
+    Means and covariances are computed from the observations whose squared distance by the minimum covariance
+    determinant (Rousseeuw & Van Driessen, 1999, Technometrics 41, 212-223) is at most the .975 quantile of
+    chi-square with as many degrees of freedom as columns, like in R's rrcov (Linda, "mcd", and QdaCov).
+    Weights have to be integers. A likelihood and leave-one-out are not available.
 
     Parameters
     ----------
@@ -487,9 +489,10 @@ class Separable(CovarianceSpecification):
     """The Kronecker product of a covariance of rows and one of columns, for observations that are matrices.
 
     The columns of the formula are the entries of a matrix, row by row, such as the channels by times of a
-    recording. The covariance of the entries (j, l) and (k, m) is U_jk V_lm. The estimate is the maximum
-    likelihood estimate (Dutilleul, 1999, Journal of Statistical Computation and Simulation 64, 105-123; R's
-    MixMatrix), times N (or n_k) over the divisor. It follows from the moments, also for more columns than
+    recording. The covariance of the entries (j, l) and (k, m), each in (row, column), is U_jk V_lm. The
+    estimate is the maximum likelihood estimate (Dutilleul, 1999, Journal of Statistical Computation and
+    Simulation 64, 105-123; R's MixMatrix), times the number of observations (of the class in `qda`) over the
+    divisor that `method` determines. It follows from the moments, also for more columns than
     observations. `row_cov` of the fit is U, whose trace is the number of rows, and `column_cov` is V times
     that factor; `separability_test()` compares with the full covariance. `leave_one_out()` fits it again
     without each observation.
@@ -651,7 +654,10 @@ class Regularized(Specification):
 
 
 def read_regularized(value: Any) -> Regularized:
-    """Return the specification that `parametrization=` of `rda` stands for: a word, or a `Regularized`."""
+    """Return the specification that `parametrization=` of `rda` stands for: a word, or a `Regularized`.
+
+    Any other value is a DataError.
+    """
     specification_by_word = {word: partial(Regularized, word) for word in get_args(Parametrization)}
     regularized: Regularized = read_specification(
         "parametrization", value, specification_by_word, (Regularized,)
@@ -668,6 +674,8 @@ COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
 
 def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
     """Return the words for `covariance=` of a verb, with the class of the specification of each.
+
+    Specifications with required parameters, such as `Separable`, have no word.
 
     Examples
     --------
@@ -695,7 +703,7 @@ def _shrinkage_model(value: Any, grid: Sequence[float] | None = None) -> Shrinka
 
 
 def _check_shrinkage(name: str, value: Any, rules: tuple[str, ...]) -> float | str:
-    """Validate a shrinkage, a number from 0 to 1 or one of `rules`, and return it.
+    """Return a shrinkage that is a number from 0 to 1 or one of `rules`; raise a DataError for any other.
 
     `name` is the name of the parameter, for messages.
     """
@@ -721,7 +729,12 @@ def _check_shrinkage_grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None
     Returns
     -------
     tuple of float or None
-        The candidates in increasing order.
+        The candidates in increasing order; None for the default candidates.
+
+    Raises
+    ------
+    DataError
+        There is a grid, but the shrinkage is not "loo", or a candidate is not from 0 to 1.
     """
     if grid is None:
         return None
@@ -732,7 +745,7 @@ def _check_shrinkage_grid(grid: Any, shrinkage: Any) -> tuple[float, ...] | None
 
 
 def _check_dimensions(value: Any) -> Any:
-    """Validate `dimensions`: an integer, a dict of integers by class, or the name of a rule."""
+    """Validate and return `dimensions`: an integer, a dict of integers by class, or the name of a rule."""
     if isinstance(value, str):
         check_word("dimensions", value, ("cattell", "bic"))
         return value

@@ -400,7 +400,10 @@ class WeightsWarning(DiscrimWarning):
 
 
 def sentence(text: str) -> str:
-    """Convert a clause to a sentence: with a full stop, and a capital unless its first word is code."""
+    """Convert a clause to a sentence: with a full stop, and a capital unless its first word is code.
+
+    A first word that does not consist of letters only, such as ``predict()``, is code.
+    """
     stop = "" if text.endswith((".", "?")) else "."
     if text.partition(" ")[0].rstrip(",.").isalpha():
         text = text[:1].upper() + text[1:]
@@ -412,7 +415,7 @@ MAX_FLOAT = 10**308
 
 
 def format_argument(value: Any) -> str:
-    """Format the value of an option for a message: a scalar as it is, any other value by its type."""
+    """Format the value of an option for a message: the `repr` of a scalar, else the type as ``<list>``."""
     # Imported here because `import discrim` does not import numpy.
     import numpy as np
 
@@ -443,9 +446,10 @@ def collect_warnings() -> Iterator[list[tuple[str, type[DiscrimWarning]]]]:
 
 @contextmanager
 def add_path_to_errors(path: str | None) -> Iterator[None]:
-    """Append the path of the file that is being read to the message of any error in the block.
+    """Append the path of the file that is being read to the message of any DiscrimError in the block.
 
-    Nothing is appended if the path is None or is already in the message.
+    The error is changed in place and raised again. Nothing is appended if the path is None or is already in
+    the message.
     """
     try:
         yield

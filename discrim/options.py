@@ -18,7 +18,7 @@ from discrim.errors import MAX_FLOAT, DataError, format_argument
 
 
 def join_labels(labels: Any, max_labels: int = 6) -> str:
-    """Join labels in quotes for a message: the first `max_labels`, and the number of the others."""
+    """Join labels for a message, text in quotes: the first `max_labels`, and the number of the others."""
     listed = list(labels)
     text = ", ".join(format_value(label) for label in listed[:max_labels])
     return text if len(listed) <= max_labels else f"{text} and {len(listed) - max_labels} more"
@@ -53,14 +53,17 @@ def check_word(name: str, value: Any, allowed_words: Any, *, optional: bool = Fa
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a number in the range of float64; booleans are not."""
+    """Return whether a value is a number, including NaN and infinity.
+
+    Booleans, and integers whose absolute value exceeds `MAX_FLOAT`, are not numbers.
+    """
     number = (int, float, np.integer, np.floating)
     large = isinstance(value, int) and abs(value) > MAX_FLOAT
     return isinstance(value, number) and not (isinstance(value, bool) or large)
 
 
 def check_flag(name: str, value: Any) -> None:
-    """Raise a DataError if an option is neither True nor False."""
+    """Raise a DataError if an option is neither True nor False, also of NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise DataError(f"{name}={format_argument(value)} is not valid.", hint="Pass True or False.")
 
@@ -85,7 +88,7 @@ def check_number(
     description: str = "a number",
     also: str = "",
 ) -> float:
-    """Return an option as a float, or raise a DataError if it is not a number in a range.
+    """Return an option as a float, or raise a DataError if it is not a finite number in a range.
 
     Parameters
     ----------
@@ -130,8 +133,9 @@ def check_integer(
         Name of the option.
     value : object
     low : int
+        Smallest allowed value.
     high : int or None
-        None for no upper limit.
+        Largest allowed value; None for no upper limit.
     description, also : str
         See `check_number`.
 

@@ -77,7 +77,7 @@ class PenaltySpecification(Specification):
         return self if self.seed is not None else replace(self, seed=seed)
 
     def _check_strength(self, strength: float | None) -> None:
-        """Validate and store the strength."""
+        """Store the strength as a float if it is positive, or leave None; raise a DataError otherwise."""
         if strength is not None:
             also = ", or None to choose it by cross-validation"
             self._set("strength", check_number("strength", strength, 0.0, ends="()", also=also))
@@ -185,7 +185,7 @@ class ElasticNet(PenaltySpecification):
 
 
 def _convert_to_tuples(value: Any) -> Any:
-    """Convert nested sequences and arrays to nested tuples, which can be compared by value."""
+    """Convert nested iterables and arrays to nested tuples of Python numbers, which are equal by value."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return (

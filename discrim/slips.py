@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn
 from discrim.errors import sentence
 
 MIN_SIMILARITY = 0.7
-"""Smallest similarity (of difflib) of a misspelled name to the suggested one."""
+"""Smallest similarity (of difflib, from 0 to 1) of a misspelled name to the suggested one."""
 
 MIN_SIMILARITY_OF_FOREIGN = 0.92
 """Smallest similarity for a name that is in a table of foreign names, whose meaning is known."""
@@ -277,7 +277,10 @@ OPTION_BY_KEYWORD: dict[str, dict[str, str]] = {
         "options": 'verb=functools.partial(discrim.qda, prior="equal"), for example',
     },
 }
-"""Keywords that belong to another option here, by verb, with the text to write for their value."""
+"""Keywords that belong to another option here, by verb, with the text to write instead.
+
+Verbs and keywords are without case, dots and underscores; ``{}`` and ``{0}`` stand for the typed value.
+"""
 
 
 PENALTY_PARAMETERS = {
@@ -301,7 +304,10 @@ PENALTY_WORDS = {
     "l1": "Lasso",
     "elasticnet": "ElasticNet",
 }
-"""Values of `penalty=`, also in scikit-learn, and the specifications that they stand for."""
+"""Values of `penalty=`, also in scikit-learn, and the specifications that they stand for.
+
+The values are without case, dots and underscores.
+"""
 
 LIMIT_KEYWORDS = {
     **dict.fromkeys(("fenter", "fin", "ftoenter", "fentry"), ("F", "enter")),
@@ -310,7 +316,10 @@ LIMIT_KEYWORDS = {
     **dict.fromkeys(("r2stay", "pr2stay"), ("r2", "stay")),
     **dict.fromkeys(("venter", "vin"), ("v", "enter")),
 }
-"""Limits of `stepwise` in other systems and in earlier interfaces, with `by=` and the keyword here."""
+"""Limits of `stepwise` in other systems and in earlier interfaces, with `by=` and the keyword here.
+
+The limits are without case, dots and underscores.
+"""
 
 
 class Respelling(NamedTuple):
@@ -334,6 +343,7 @@ class Respelling(NamedTuple):
 def respell_penalty(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are parameters of a penalty of `logistic`.
 
+    `keywords` are the unknown keywords of a call, and `penalty`. scikit-learn's C counts as a parameter, too.
     The keyword of the result is the first such keyword; the result is empty if there is none.
 
     Examples
@@ -482,7 +492,10 @@ SPECIFICATIONS = {
     "Spherical": ("standardize",),
     "Shrunk": ("shrinkage", "grid", "standardize"),
 }
-"""Parameters of specifications, which are keywords in other packages and in earlier interfaces."""
+"""Parameters of specifications, which are keywords in other packages and in earlier interfaces.
+
+"shape" stands for the parameters `rows` and `columns` of `Separable`.
+"""
 
 SPECIFICATION_WORDS = {
     "t": "StudentT",
@@ -505,7 +518,7 @@ OTHER_NAMES = {
     "matrixshape": "shape",
     "standardise": "standardize",
 }
-"""Other names of these keywords, without case, dots and underscores."""
+"""Other names of the keywords in `SPECIFICATIONS`, without case, dots and underscores."""
 
 _OWN_KEYWORDS = (
     "nu", "scatter", "support_fraction", "shape", "dimensions", "form", "threshold", "variance_shrinkage"
@@ -523,12 +536,13 @@ def respell_specification(keywords: Mapping[str, Any]) -> Respelling:
     Parameters
     ----------
     keywords : dict of str to object
-        All keywords of the call.
+        The unknown keywords of the call, and those of `_WITH_SPECIFICATIONS`.
 
     Returns
     -------
     Respelling
-        Correct spelling of the first such keyword; empty if there is none.
+        Correct spelling of the first such keyword; empty if there is none. The hint is "Leave it out." if the
+        values are the defaults.
 
     Examples
     --------
@@ -658,7 +672,7 @@ def _function_name(function: Callable[..., Any]) -> str:
 
 
 def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
-    """Raise a TypeError with a suggestion if a keyword is unknown to a function."""
+    """Raise a TypeError with a suggestion if a keyword is unknown to a function without ``**`` keywords."""
     parameters = inspect.signature(function).parameters
     accepted = [name for name in parameters if name not in ("self", "cls")]
     unknown = [name for name in keywords if name not in parameters]
@@ -678,7 +692,7 @@ def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str
 
 
 def _value_text(value: Any) -> str:
-    """Return the code of a value, or "..." if the code is long or the value has none."""
+    """Return the code of a value, or "..." if the code exceeds 40 characters or the value has none."""
     text = repr(_plain_value(value))
     return text if len(text) <= 40 and not text.startswith("<") else "..."
 
@@ -689,7 +703,7 @@ def _plain_value(value: Any) -> Any:
 
 
 def attribute_hint(name: str, names: Iterable[Iterable[str]], table: str) -> str:
-    """Return a sentence that suggests an existing attribute for an unknown one.
+    """Return a sentence that suggests an existing attribute for an unknown one, or `dir()` if none fits.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class Specification:
         return changed
 
     def with_chosen(self, **parameters: Any) -> Self:
-        """Return a copy with values that a fit has chosen for some of the parameters."""
+        """Return a validated copy with values that a fit has chosen for some of the parameters, by name."""
         return replace(self, **parameters)
 
     def _set(self, name: str, value: Any) -> None:
@@ -93,7 +93,8 @@ def read_specification(
     Raises
     ------
     DataError
-        The word is unknown, or the value is a specification of another option, or of another verb.
+        The word is unknown, or the value is a class, a specification of another option or verb, or any other
+        object.
     """
     if isinstance(value, str):
         check_word(option, value, tuple(words))

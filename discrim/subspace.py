@@ -35,7 +35,7 @@ MAX_FEATURES = 100_000
 
 @dataclass(frozen=True, repr=False)
 class SubspaceSpecification(Specification):
-    """Base class of the specifications of a subspace of `n` axes."""
+    """Base class of the specifications of a subspace of `n` axes; see `PrincipalComponents` for `n`."""
 
     n: int | float | Choice
 
@@ -283,7 +283,10 @@ PLS: tuple[type[PLSSpecification], ...] = (OrthogonalPLS, SparsePLS)
 
 
 def _check_n_axes(value: Any, name: str = "n") -> int | float | Choice:
-    """Validate a number of axes: an integer, a share of the variance, "cv" or "loo"."""
+    """Return a number of axes: an integer from 1, a share of the variance as a float, "cv" or "loo".
+
+    Any other value is a DataError, in which `name` is the name of the option.
+    """
     choices: dict[Any, Choice] = {"cv": "cv", "loo": "loo"}
     if isinstance(value, str) and value in choices:
         return choices[value]

@@ -338,7 +338,8 @@ def _descriptions(function: Callable[..., Any]) -> dict[str, str]:
 def specifications_help(verb: str) -> list[str]:
     """Return the specifications with parameters that options of a verb accept, as they are typed.
 
-    For example '--covariance "shrunk(shrinkage=None)"'; required parameters have no value.
+    For example ``--covariance "shrunk(shrinkage='oas', grid=None, standardize=False)"``; required parameters
+    have no value.
     """
     calls = []
     verb_parameters = [parameter for source in sources_of(verb) for parameter in parameters_of(source)]

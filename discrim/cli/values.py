@@ -148,7 +148,12 @@ class ValueKind:
         return "|".join(names) or "NAME"
 
     def read(self, text: str) -> Any:
-        """Convert the text of a value; raise an ArgumentTypeError if no accepted kind has this form."""
+        """Convert the text of a value; raise an ArgumentTypeError if no accepted kind has this form.
+
+        The accepted kinds are tried in the order words, True or False, None, specifications, values by name,
+        lists with a comma, numbers (integers before floats), any text, and lists of one item. The errors of
+        `specification_of` are raised unchanged.
+        """
         typed = text.strip()
         if typed in self.words:
             return typed

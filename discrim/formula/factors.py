@@ -307,7 +307,7 @@ class RowRange:
     def series(self, name: str) -> pd.Series:
         """Return a column (m,) to be read as categories.
 
-        Integers keep their type, and so do booleans without missing values.
+        Integers and booleans keep their type if no value is missing.
         Raises a DataError for values that are neither numbers nor categories, and for numbers too large to be
         told apart.
         """

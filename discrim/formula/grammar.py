@@ -506,6 +506,7 @@ MAX_BASIS = 1_000
 """Largest number of columns of one ``poly``, ``bs`` or ``cr``, and of levels of a non-treatment contrast."""
 
 NUMPY_FUNCTIONS = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
+"""Functions of NumPy, which are applied to each value and have no options."""
 STATEFUL_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "center": (),
     "scale": ("center", "rescale", "ddof"),
@@ -514,6 +515,7 @@ STATEFUL_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "bs": ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound"),
     "cr": ("df", "knots", "lower_bound", "upper_bound", "constraints"),
 }
+"""Functions that learn from the rows, with their options in the order of positional arguments."""
 CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "Treatment": ("reference",),
     "Poly": ("scores",),
@@ -521,6 +523,7 @@ CONTRASTS: Mapping[str, tuple[str, ...]] = {
     "Diff": (),
     "Helmert": (),
 }
+"""Contrasts of patsy that ``C()`` accepts, with their arguments in the order of positional arguments."""
 FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(NUMPY_FUNCTIONS, ()),
     **STATEFUL_FUNCTIONS,
@@ -541,6 +544,7 @@ _OPERATORS: Mapping[type[ast.operator], str] = {
 }
 
 Value = float | int | bool | str | None | tuple[float | int | bool | str | None, ...]
+"""Value of a literal option; a list is a tuple."""
 
 
 @dataclass(frozen=True, slots=True)

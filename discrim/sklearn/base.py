@@ -59,7 +59,15 @@ from discrim.specification import Specification
 
 
 class SetMethods:
-    """Conformal prediction sets."""
+    """Mixin with conformal prediction sets, for estimators that are fitted by a verb.
+
+    Attributes
+    ----------
+    results_ : ClassifierResults
+        Results of the fit.
+    _order : (K,) int array
+        Position of each of `classes_` among the classes of the results; -1 for a class without rows.
+    """
 
     results_: ClassifierResults
     _order: NDArray[np.intp]
@@ -159,7 +167,10 @@ class SetMethods:
         return set_mask
 
     def _calibration_table(self, calibration: Any) -> Any:
-        """Convert the tuple (X, y) of `calibration=` to a table with the columns and response of the fit."""
+        """Convert the tuple (X, y) of `calibration=` to a table with the columns and response of the fit.
+
+        Raises a DataError for unknown classes, and if the response of the fit is not a single column.
+        """
         if not (isinstance(calibration, (tuple, list)) and len(calibration) == 2):
             raise DataError("calibration= must be rows and their classes.", hint="Pass a tuple (X, y).")
         design = self.results_._fit.design_rows.design
@@ -224,7 +235,7 @@ def available_only_if(has: Callable[[Any], bool]) -> Callable[[Method], Method]:
 
 
 def validate_labels(y: Any) -> Array:
-    """Return the labels (n,) of rows; raise an error if one is missing."""
+    """Return the labels (n,) of rows; raise a DataError for None, and a ValueError for a missing label."""
     if y is None:
         raise DataError(
             "The estimator requires y to be passed, but the target y is None.", hint="Pass the classes."
@@ -251,7 +262,14 @@ def encode_classes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.i
     classes : (K,) array
         Sorted labels.
     codes : (n,) array of int
-        Position of each label.
+        Position of each label in `classes`.
+
+    Raises
+    ------
+    DataError
+        Only one class has rows of positive weight.
+    ValueError
+        Labels are missing or are measurements, or the lengths differ.
     """
     labels = validate_labels(y)
     if labels.dtype.kind not in "biuU":
@@ -280,13 +298,16 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
     def _store_results(self, results: ClassifierResults, classes: Array, *, keep_all: bool = False) -> None:
         """Store the results of a fit and its classes, from which new rows are predicted.
 
+        Sets `results_`, `classes_` (read-only) and `_order`.
+
         Parameters
         ----------
         results : ClassifierResults
         classes : (K,) array
             Sorted labels, with the dtype of y.
         keep_all : bool
-            Whether `classes_` includes classes without rows, which the results do not have.
+            Whether `classes_` includes classes without rows, which the results do not have; otherwise they
+            are left out.
         """
         position = {label: k for k, label in enumerate(results.classes)}
         is_kept = [keep_all or label in position for label in classes.tolist()]
@@ -298,6 +319,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Array:
         """Return the predicted class of each row.
+
+        A row with an unseen level, if such levels are missing values, has the class of largest prior.
 
         Parameters
         ----------
@@ -336,7 +359,8 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         """Return scores (n, K), largest for the predicted class, or (n,) for two, positive for the second.
 
         Nearest neighbours do not have this method: if all neighbours are of one class the log odds are
-        infinite, which ROC curves and calibration do not accept. Those use `predict_proba` instead.
+        infinite, which ROC curves and calibration do not accept. Those use `predict_proba` instead. If
+        `classes_` includes classes without rows, the scores are the log posteriors (n, K).
 
         Parameters
         ----------
@@ -383,7 +407,10 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return AS_FITTED
 
     def _posteriors(self, X: Any, *, logs: bool) -> Floats:
-        """Return posteriors (n, K) or their logarithms, in the order of `classes_`."""
+        """Return posteriors (n, K) or their logarithms, in the order of `classes_`.
+
+        They are 0 (or -inf) for a class without rows, and the prior for a row with an unseen level.
+        """
         results, blocks = self._fit_and_rows(X)
         results._fit.require_posteriors("predict_log_proba()" if logs else "predict_proba()")
         finish = log_posteriors if logs else posteriors
@@ -600,6 +627,12 @@ class VerbClassifier(FittedClassifier):
         Returns
         -------
         self
+
+        Raises
+        ------
+        DiscrimError
+            A value is missing, `classes_` are not accepted, or the verb refuses the rows and there is no
+            fallback.
         """
         data = self._validate_rows(X, reset=True)
         classes, codes = encode_classes(y, data, extra_options.get("weights"))
@@ -693,7 +726,9 @@ class VerbClassifier(FittedClassifier):
         )
 
     def _validate_rows(self, X: Any, *, reset: bool) -> Any:
-        """Validate X and return it as a table with the columns of the fit; a frame is returned as it is.
+        """Validate X and return it as a table with the columns of the fit.
+
+        A frame whose column names are text is returned as it is. Missing values are not checked.
 
         Parameters
         ----------
@@ -773,6 +808,11 @@ def write_onnx_nodes(fitted: VerbClassifier, scope: Any, operator: Any, containe
         Operator of the estimator, whose inputs and outputs exist.
     container : skl2onnx container
         Receives nodes and constants.
+
+    Raises
+    ------
+    NotSupportedError
+        A class has no rows, the rule cannot be exported, or there are neither one input nor one per column.
     """
     from skl2onnx.proto import TensorProto
 
@@ -888,7 +928,7 @@ def class_sizes(data: Any, options: Mapping[str, Any]) -> Any:
     Returns
     -------
     Series (K,)
-        Sizes of the classes that have rows.
+        Sizes of the classes that have rows, by label; infinite if the weights have the wrong length.
     """
     if data is None:
         sizes = options["moments"].counts
@@ -925,6 +965,11 @@ def fit_with_warning(
     Returns
     -------
     ClassifierResults
+
+    Raises
+    ------
+    DiscrimError
+        The error of `verb`, without a warning, if it refuses the rows too.
     """
     with warnings.catch_warnings():
         # The refused fit has issued these warnings.
@@ -1030,7 +1075,7 @@ class LinearCoefficients:
 
     @property
     def coef_(self) -> Floats:
-        """Coefficients (K, p) by class and feature, or (1, p) for two classes.
+        """Coefficients (K, p) by class and feature; for two classes (1, p), of the second minus the first.
 
         `X @ coef_.T + intercept_` is the decision function for two classes, and for models without
         posteriors. Otherwise the two differ by a number for each row, the same for all classes, because the

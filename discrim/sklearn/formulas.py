@@ -25,8 +25,10 @@ VERBS = tuple(sorted({model.verb for model in MODELS if model.estimator is not N
 """Verbs that `FormulaClassifier` can fit."""
 
 WITHOUT_POSTERIORS = tuple(model.verb for model in MODELS if not model.posteriors)
+"""Verbs whose fits never have posteriors."""
 
 WITHOUT_WEIGHTS = tuple(model.verb for model in MODELS if not model.weights)
+"""Verbs that do not accept weights."""
 
 _FORMULA_SIDES = re.compile(r"(?P<left>(?:[^`~]|`(?:[^`]|``)*`)*)~(?P<right>.*)", re.DOTALL)
 """The two sides of a formula; a name in backticks may contain a ~."""

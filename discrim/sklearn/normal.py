@@ -152,6 +152,11 @@ class PartialClassifier(WeightedClassifier):
         Returns
         -------
         (K,) array
+
+        Raises
+        ------
+        DataError
+            The first call names fewer than two classes, or labels are partly numbers and partly text.
         """
         if classes is None and are_fixed:
             return self.classes_
@@ -173,7 +178,10 @@ class PartialClassifier(WeightedClassifier):
         return np.union1d(self.classes_, batch_classes)
 
     def _moments_so_far(self) -> Moments:
-        """Return the moments of all batches so far, or of the rows of `fit`."""
+        """Return the moments of all batches so far, or of the rows of `fit`.
+
+        Raises NotSupportedError if `fit` stored no moments, or moments of another type than is required now.
+        """
         if hasattr(self, "moments_"):
             return self.moments_
         if self._moments_of_fit is None or self._moments_of_fit._scatters != self._required_scatter_type():
@@ -277,7 +285,10 @@ class PartialClassifier(WeightedClassifier):
         return super()._fit_and_rows(X)
 
     def _store_row_statistics(self, results: ClassifierResults) -> None:
-        """Store the moments of the rows of a fit, to which `partial_fit` can add batches."""
+        """Store the moments of the rows of a fit, to which `partial_fit` can add batches.
+
+        None is stored if the model requires the rows, or the moments cannot be computed.
+        """
         fit = results._fit
         self._moments_of_fit = None
         if not self._can_use_moments():
@@ -445,7 +456,9 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         )
 
     def transform(self, X: Any) -> Floats:
-        """Return discriminant scores (n, r), with unit variance within classes and centred at the mean.
+        """Return scores (n, r) on the r discriminants, centred at the prior-weighted mean of the class means.
+
+        Their variance within classes is one.
 
         Parameters
         ----------
@@ -638,7 +651,7 @@ class NaiveBayesClassifier(PartialClassifier):
         return base.fit_with_warning(refused, description, discrim.naive_bayes, **options)
 
     def _has_only_numeric_columns(self, data: Any, options: Mapping[str, Any]) -> bool:
-        """Return whether all columns are numeric."""
+        """Return whether all columns of the data, or of the moments if `data` is None, are numeric."""
         if data is None:
             design = options["moments"]._design
             return design.is_plain and not design.boolean_columns
@@ -793,7 +806,8 @@ def _prior_of_present_classes(prior: Any, classes: Sequence[Any], kept_mask: NDA
     Returns
     -------
     object
-        The prior unchanged if it is a word or None, or all classes are kept; else a list.
+        The prior unchanged if it is a word or None, or all classes are kept; else a list, or "equal" if the
+        prior of all kept classes is zero.
     """
     if prior is None or isinstance(prior, str) or kept_mask.all():
         return prior
