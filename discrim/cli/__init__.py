@@ -117,12 +117,15 @@ def _parser_with_completers() -> argparse.ArgumentParser:
     files = FilesCompleter()
 
     def tables(prefix: str, **about: Any) -> list[str]:
+        """Return the names of data sets that begin with a prefix."""
         return [name for name in datasets.names() if name.startswith(prefix)]
 
     def tables_and_files(prefix: str, **about: Any) -> list[str]:
+        """Return the names of data sets, and of files and folders, that begin with a prefix."""
         return [*tables(prefix), *files(prefix, **about)]
 
     def nothing(prefix: str, **about: Any) -> list[str]:
+        """Return no completions; otherwise the shell would suggest files."""
         return []
 
     completer_by_argument: dict[str, Any] = {

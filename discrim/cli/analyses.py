@@ -70,7 +70,7 @@ def load_fit(file: str, hint: str = "Name a file of a fit.") -> Any:
 
 
 def _assess_on_table(fit: Any, table_argument: TableArgument, options: dict[str, Any]) -> Any:
-    """Assess a fit on the rows of DATA, with arguments of its method `assess`."""
+    """Return the assessment of a fit on the rows of DATA; `options` are arguments of its method `assess`."""
     return fit.assess(table_argument.rows(label_columns_of_fit(fit, keeps_unread=False)), **options)
 
 
@@ -283,6 +283,7 @@ class _FitRequest:
         """
 
         def save(path: str) -> None:
+            """Save the fit, with its calibration if requested; do nothing if there is no fit to save."""
             if fit is not None:
                 if self.output.calibrated:
                     # The calibration is computed now, because the file will not contain the rows.

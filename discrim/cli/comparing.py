@@ -319,6 +319,7 @@ def _fit_of_formula(formula: str, target: str, options: dict[str, Any]) -> tuple
     table_argument = pop_table_options(options)
 
     def fit(data: Any) -> Any:
+        """Fit the model to a table or source."""
         return fit_model(model, formula, data, with_response_labels(options, formula, data))
 
     return call_with_table(

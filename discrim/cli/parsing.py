@@ -42,6 +42,7 @@ def integer_reader(minimum: int, description: str, hint: str) -> Callable[[str],
     """
 
     def read(text: str) -> int:
+        """Return the integer; raise an ArgumentTypeError for any other text or a smaller integer."""
         try:
             number = int(text)
         except ValueError:

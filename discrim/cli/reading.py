@@ -260,7 +260,10 @@ def read_table(source: str, labels: LabelColumns | None = None, dialect: Dialect
 
 
 def check_no_csv_options(source: str, description: str, dialect: Dialect | None) -> None:
-    """Raise a DataError if CSV options were passed for data that are not CSV."""
+    """Raise a DataError if a dialect other than the default was passed for data that are not CSV.
+
+    `description` says what `source` is instead, such as "Parquet".
+    """
     if dialect is not None and dialect != type(dialect)():
         raise DataError(
             f"--sep and --decimal are for CSV, and {source!r} is {description}.", hint="Leave them out."
@@ -583,7 +586,7 @@ def pop_output_dialect(options: dict[str, Any], table_argument: TableArgument, o
 
 
 def _raise_if_decimal_as_separator(dialect: Dialect, path: str, hint: str) -> None:
-    """Raise a DataError if the decimal sign of a file is its separator."""
+    """Raise a DataError if the decimal sign of a file is its separator; the hint is "Use {hint}."."""
     if dialect.separator_of(path) == dialect.decimal:
         raise DataError(
             f"Numbers of {path!r} cannot have the decimal sign {dialect.decimal!r}, which separates "

@@ -206,7 +206,7 @@ class Rows(ABC):
         return [range(fold, fold + 1) for fold in range(folds)]
 
     def require_table(self, before: str, after: str, *, hint: str) -> None:
-        """Raise NotSupportedError if rows are read in chunks.
+        """Raise NotSupportedError, with this hint, if rows are read in chunks; do nothing for a table.
 
         The message is `before`, the description of the source, and `after`.
         """
@@ -225,7 +225,7 @@ class Rows(ABC):
     def map_reduce_stored(
         self, design_rows: DesignRows, task: Callable[[DesignRows], T], merge: Callable[[T, T], T]
     ) -> StoredValue[T]:
-        """Return the result of `map_reduce`, stored on the worker that computed it."""
+        """Return the result of `map_reduce`, stored on the worker that computed it, here for local rows."""
         return StoredValue(task(design_rows))
 
     def map_rows(self, design_rows: DesignRows, task: Callable[[DesignRows], NDArray[Any]]) -> NDArray[Any]:
@@ -892,10 +892,12 @@ def rows_from_arrays(
     levels : tuple
         The classes.
     weights : (n,) float array, optional
+        Frequency weights, which are not validated.
 
     Returns
     -------
     DesignRows
+        With a plain design.
     """
     table = Table(pd.DataFrame(x))
     design = Design(
@@ -1088,6 +1090,7 @@ def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDAr
     Parameters
     ----------
     weights : (n,) float array or None
+        Weights of the rows of the table, as `read_weights` returns them.
     table : Table
 
     Returns

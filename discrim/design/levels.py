@@ -416,7 +416,8 @@ def rows_with_dropped_levels(
 ) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a level that the design lacks, without a warning.
 
-    None if there is no such row. `design` was relearnt from some rows, for example outside a fold.
+    None if there is no such row. `design` was relearnt from some rows of `table`, for example outside a fold.
+    `functions` are the user's functions that the formula calls.
     """
     with warnings.catch_warnings():
         # The warning for all folds together is issued by the caller.

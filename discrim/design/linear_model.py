@@ -167,6 +167,7 @@ def model_rows(
     formula : str
     data : table or source
     weights : (n,) array or str, optional
+        Frequency weights, or the column that contains them.
     functions : mapping of str to callable, optional
         Functions of the user.
     responses : bool
@@ -547,6 +548,7 @@ def parse_equations(text: str, names: Sequence[str]) -> tuple[Floats, Floats]:
     Parameters
     ----------
     text : str
+        Equations that are separated by commas.
     names : sequence of str
         Names of the k coefficients.
 

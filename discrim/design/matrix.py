@@ -52,7 +52,8 @@ def write_rows(
     rows : RowRange
     functions : mapping of str to callable
         Functions of the user that the formula calls.
-    out : (m, p) float
+    out : (m, p) float array
+        Is overwritten.
     unseen : bool
         Whether the columns of an unseen level become NaN.
 
@@ -102,8 +103,9 @@ def write_complete_rows(
     functions : mapping of str to callable
         Functions of the user that the formula calls.
     out : (m, p) float array
+        Is overwritten.
     unseen : bool
-        Whether the columns of an unseen level become NaN.
+        Whether the columns of an unseen level become NaN; otherwise such a level is a DataError.
     partial : bool
         Whether only the columns whose own factors have a missing value become NaN.
     """
@@ -129,7 +131,7 @@ def write_complete_rows(
 
 
 def _columns_of(design: Design, spec: Spec, products: list[Product]) -> set[str]:
-    """Return the columns that the factors of some products read."""
+    """Return the columns of the table that the factors of some products read."""
     names = frozenset(design.functions)
     codes = {spec.factors[factor].code for factor_codings in products for factor, _ in factor_codings}
     return {name for code in codes for name in expression(code, names).columns}
@@ -453,7 +455,10 @@ class DesignMatrix:
             out[excluded] = np.nan
 
     def _factor_values(self, factor: int, start: int, stop: int) -> Floats | Codes:
-        """Return a column of numbers (m, 1), or codes (m,) of categories."""
+        """Return a factor in rows start to stop: a column of numbers (m, 1), or codes (m,) of its levels.
+
+        A code is `_MISSING_LEVEL` or `_UNSEEN_LEVEL` if there is no level.
+        """
         if factor in self._coded_columns:
             codes, positions = self._coded_columns[factor]
             return positions[codes[start:stop]]

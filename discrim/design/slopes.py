@@ -407,6 +407,7 @@ def _state_derivative(state: State, x: Floats, result: Floats) -> Floats:
     Parameters
     ----------
     state : State
+        Learnt state of center(), scale(), standardize(), poly(), bs() or cr().
     x : (m,) or (m, k) float array
         Argument.
     result : (m,) or (m, q) float array

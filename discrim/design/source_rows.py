@@ -543,7 +543,10 @@ def response_design(design: Design) -> Design:
 
 
 def _recode_levels(codes: Codes, current_levels: tuple[Any, ...], new_levels: tuple[Any, ...]) -> Codes:
-    """Convert codes of levels to codes of other levels; -1 for a level that these do not contain."""
+    """Convert codes (n,) of levels to codes of other levels; -1 for a level that these do not contain.
+
+    A code of -1 remains -1. If the levels are equal, the same array is returned.
+    """
     if current_levels == new_levels:
         return codes
     position = {label: k for k, label in enumerate(new_levels)}

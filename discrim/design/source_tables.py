@@ -175,6 +175,7 @@ def chunk_table(
     Parameters
     ----------
     data : table
+        The chunk, in any form that `Table` accepts.
     column_types : mapping of str to ColumnType, optional
         Kinds of the columns in other chunks, for columns without values.
     n_rows_before : int
@@ -487,7 +488,10 @@ def _collect_labels(
 
 
 def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _CollectedRows | None:
-    """Collect rows from a chunk of a distributed source; return None if the chunk is empty."""
+    """Collect rows from a chunk of a distributed source, without warnings; None if the chunk is empty.
+
+    `overrides` is not used; `ChunkWork` requires the parameter.
+    """
     chunk = chunk_table(data)
     if chunk is None:
         return None
@@ -663,7 +667,10 @@ class _CollectedRows:
         return new_positions
 
     def _new_factor_level_rows(self, code: str, expr: Expression, rows: RowRange) -> Codes:
-        """Return the positions among `rows` of the first occurrence of each new level of a factor."""
+        """Return the positions among `rows` of the first occurrence of each new level of a factor.
+
+        `code` is the key under which the levels are recorded. The result is empty for a numeric factor.
+        """
         factorized = rows.codes_and_labels(expr.root.name) if isinstance(expr.root, Column) else None
         if factorized is not None:
             return self._new_label_rows(code, *factorized)
@@ -689,10 +696,12 @@ class _CollectedRows:
         codes : (m,) int array
             Position of the label of each row, -1 if missing.
         labels : sequence
+            Labels to which the codes refer.
 
         Returns
         -------
         int array
+            A position in `codes` for each new label, in the order of `labels`.
         """
         seen_labels = self._labels_by_code.setdefault(code, set())
         used_codes = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()

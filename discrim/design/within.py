@@ -58,6 +58,7 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     table.column(column)
 
     def parse_without_groups(text: str, rows: Table, functions: Any, exclude: Sequence[str]) -> ParsedFormula:
+        """Parse the formula with a `.` that also excludes the column of the groups."""
         return parse_formula(text, rows, functions, (*exclude, column))
 
     options: dict[str, Any] = {"levels": levels, "parser": parse_without_groups}

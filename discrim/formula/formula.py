@@ -212,7 +212,10 @@ class Expansion:
         return TermSum(intercept=not operand.intercept)
 
     def _products(self, node: Node, left_terms: Terms, right_terms: Terms) -> Terms:
-        """Return the interactions of all pairs of a left and a right term; raise an error above a limit."""
+        """Return the interactions of all pairs of a left and a right term, the left term varying slowest.
+
+        Raises a FormulaError at `node` for more than `MAX_TERMS` terms.
+        """
         if len(left_terms) * len(right_terms) > grammar.MAX_TERMS:
             raise self._error(
                 f"This has more than {grammar.MAX_TERMS:,} terms.", node, hint="Remove some terms."
@@ -628,6 +631,7 @@ def learn_design(
     ----------
     parsed : ParsedFormula
     table : Table
+        The n rows, or the rows of a chunk.
     functions : mapping of str to callable
     levels : sequence, optional
         The classes in order; by default the order of the categories, or sorted.

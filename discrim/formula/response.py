@@ -301,6 +301,7 @@ def with_new_classes(design: Design, table: Table, functions: Functions, used: M
 def codes_by_first_appearance(code: str, table: Table, functions: Functions) -> Codes:
     """Return the class (n,) of each row, numbered by first appearance; -1 if the response is missing.
 
+    `code` is the response as text, see `Design.response_code`.
     The numbers do not depend on the order of the levels, nor on classes that a model drops.
     """
     response = expression(code, frozenset(functions))

@@ -122,11 +122,13 @@ def _integer_option(
     function : str
         Name of the function, for messages.
     options : mapping of str to value
+        Options of the call.
     name : str
         Name of the option.
     default : int or None
+        Value if the call does not have the option; None makes the option required.
     minimum, maximum : int
-        Range.
+        Smallest and largest allowed value.
 
     Returns
     -------
@@ -182,7 +184,7 @@ def _apply_center(x: Floats, values: dict[str, Any]) -> Floats:
 
 
 def _learnt_means(function: str, x: Floats, values: Mapping[str, Any]) -> Floats:
-    """Return the learnt means (k,); raise a FormulaError if x has another number of columns."""
+    """Return the learnt means (k,); raise a FormulaError if x, (m,) or (m, k), has other than k columns."""
     mean = np.asarray(values["mean"], dtype=np.float64)
     columns = x.shape[1] if x.ndim == 2 else 1
     if len(mean) != columns:
@@ -337,6 +339,7 @@ def _boundary_knots(function: str, x: Floats, options: Mapping[str, Value]) -> t
     Returns
     -------
     tuple of float
+        The lower and the upper boundary knot.
 
     Raises
     ------
@@ -555,12 +558,12 @@ def _read_float(value: Any) -> float:
 
 
 def _is_integer_between(value: Any, minimum: int, maximum: int) -> bool:
-    """Return whether a value is an integer in a range."""
+    """Return whether a value is an integer in a range, including its ends; booleans are not integers."""
     return isinstance(value, int) and not isinstance(value, bool) and minimum <= value <= maximum
 
 
 def _is_tuple_of_length(value: Any, min_length: int, max_length: int = MAX_BASIS + 2) -> bool:
-    """Return whether a value is a tuple with a length in a range."""
+    """Return whether a value is a tuple with a length in a range, including its ends."""
     return isinstance(value, tuple) and min_length <= len(value) <= max_length
 
 

@@ -54,6 +54,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
         return choice.fit
 
     def _rule_of(self, results: ClassifierResults, design_rows: DesignRows) -> Rule:
+        """Return the rule of the chosen fit, with calibrated posteriors if the choice was for these."""
         if self._method == "plugin":
             return super()._rule_of(results, design_rows)
         return posterior_rule(results._fit, "predict_proba()", None, self._method, None)
