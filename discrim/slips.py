@@ -595,7 +595,11 @@ def respell_specification(keywords: Mapping[str, Any]) -> Respelling:
 
 
 def _specification_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the specification whose parameters are among some keywords; "Shrunk" by default."""
+    """Return the name of the specification that keywords with these values mean; "Shrunk" by default.
+
+    A word of `method` or `covariance` decides first, then shrinkage="strimmer" (`ShrunkCorrelation`), then a
+    parameter that only one specification has.
+    """
     for option in ("method", "covariance"):
         word = values.get(option)
         if isinstance(word, str) and word in SPECIFICATION_WORDS:

@@ -25,7 +25,11 @@ __all__ = ["main"]
 
 
 def _run_verb(argv: Sequence[str] | None) -> int:
-    """Parse the arguments (by default of the process) and run the verb; return the exit status."""
+    """Parse the arguments (by default of the process) and run the verb; return the exit status.
+
+    A DiscrimError is written as one line with status 2, except an OSError, which is raised. Each warning is
+    written once. Syntax errors end the process with status 2.
+    """
     typed = sys.argv[1:] if argv is None else list(argv)
     # Building the options of a verb takes time, and only the typed verb needs them.
     parser = build_parser(only=typed[:1])

@@ -294,7 +294,7 @@ class _FitRequest:
 
 
 def summarize(verb: str, options: dict[str, Any]) -> None:
-    """Fit a model and show its summary."""
+    """Fit a model and show its summary, with error rates and the assessment on a test table if requested."""
     request = _FitRequest(options, *([options["test"]] if "test" in options else []))
     errors = pop_error_options(options)
     test = TableArgument(options.pop("test"), request.table_argument.dialect) if "test" in options else None
@@ -350,7 +350,10 @@ def plan_rows(verb: str, options: dict[str, Any]) -> None:
 
 
 def canonical(verb: str, options: dict[str, Any]) -> None:
-    """Show the canonical variates of an LDA, or of a term of a model with several factors."""
+    """Show the canonical variates of an LDA, or of a term of a model with several factors.
+
+    The model with several factors (`mlm`) is fitted if the left side is not a single factor, or with --term.
+    """
     request = _FitRequest(options)
     convention = options.pop("convention", None)
     terms = _pop_term_options(options)
@@ -399,7 +402,11 @@ def manova(verb: str, options: dict[str, Any]) -> None:
 
 
 def _manova_summary(request: _FitRequest) -> Summary:
-    """Return the summary of the tests that the options select: of classes, terms, distances, permutations."""
+    """Return the summary of the tests that the options select.
+
+    With `distance` it is that of `permanova`; with `permutations` or `method` the tests of equal class means
+    of `manova`; otherwise the four tests, of the classes or, for several factors, of all terms or one.
+    """
     formula = request.formula
     options = request.options
     if "distance" in options:

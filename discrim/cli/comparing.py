@@ -47,7 +47,10 @@ from discrim.report.tables import summarize
 
 
 def compare(verb: str, options: dict[str, Any]) -> None:
-    """Show a comparison of models fitted to DATA, or of saved fits."""
+    """Show a comparison of models fitted to DATA, or of saved fits; raise a DataError for both together.
+
+    An argument with a ``~`` that is not a file is a formula.
+    """
     compared = options.pop("compared")
     table_argument = pop_table_options(options)
     formulas = [item for item in compared if "~" in item and not os.path.isfile(item)]
@@ -264,7 +267,10 @@ def _pairs_section(table: Any, folds: int, repeats: int, seed: int | None) -> An
 
 
 def report(verb: str, options: dict[str, Any]) -> None:
-    """Write a report on a fit, in the format that the extension of the file determines."""
+    """Write a report on a formula that is fitted to DATA, or on a saved fit.
+
+    The extension of the file determines the format.
+    """
     from discrim.report.page.page import PAGE_EXTENSIONS
 
     subject = options.pop("reported")

@@ -57,7 +57,11 @@ def read_model(text: str) -> TypedModel:
 
 
 def _model_of_call(call: LiteralCall) -> TypedModel:
-    """Convert a parsed call to a model; raise an error for unknown verbs and keywords, but not for values."""
+    """Convert a parsed call to a model.
+
+    Raises a FormulaError for an unknown verb or keyword, and for positional arguments; values are validated
+    by the verb, except specifications, which are built here.
+    """
     known_verbs = [verb for verb, row in BY_VERB.items() if row.command is not None and row.can_be_saved]
     if call.name not in known_verbs:
         raise call.error(

@@ -59,7 +59,10 @@ def open_rereadable(source: str) -> str | io.StringIO | io.BytesIO:
 
 
 def _extract_only_file(source: str, suffix: str) -> bytes:
-    """Return the contents of the only file of an archive; raise a DataError if there are several."""
+    """Return the contents of the only file of a tar archive; raise a DataError if there are several or none.
+
+    `suffix` is the extension in lower case, such as ".gz" of a compressed archive.
+    """
     import tarfile
 
     archive_bytes = io.BytesIO(_decompress(source, suffix))
@@ -396,7 +399,10 @@ def _read_parquet(source: str) -> Any:
 
 
 def _restore_integers(table: pd.DataFrame, file: Any) -> pd.DataFrame:
-    """Read integer columns with missing values again as nullable integers; pandas makes them float64."""
+    """Read integer columns with missing values again as nullable integers; pandas makes them float64.
+
+    `file` is the path or buffer from which `table` was read.
+    """
     import pandas as pd
 
     floating = [str(name) for name, dtype in table.dtypes.items() if dtype == "float64"]
@@ -459,7 +465,11 @@ def chunked_source(data: str, labels: LabelColumns, dialect: Dialect | None = No
 
 
 def _is_read_in_chunks(data: str) -> bool:
-    """Return whether DATA is a folder, a pattern or a large file."""
+    """Return whether DATA is a folder, a pattern or a file of at least `MIN_CHUNKED_BYTES`.
+
+    The limit of compressed and Parquet files is `MIN_CHUNKED_COMPRESSED_BYTES`. Other extensions than those
+    of CSV and Parquet are never read in chunks.
+    """
     if data == "-" or data in datasets.names() or "://" in data:
         return False
     from glob import has_magic

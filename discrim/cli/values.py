@@ -198,7 +198,10 @@ class ValueKind:
         return " or ".join(filter(None, [", ".join(alternatives[:-1]), alternatives[-1]]))
 
     def _read_dictionary(self, text: str, value_kind: ValueKind) -> dict[str, Any]:
-        """Read a list NAME=VALUE,... as a dictionary of values of `value_kind`."""
+        """Read a list NAME=VALUE,... as a dictionary, or `ValuesByClass`, of values of `value_kind`.
+
+        Raises an ArgumentTypeError for an item without ``=`` and for a repeated name.
+        """
         entries: dict[str, Any] = ValuesByClass() if self.by_class else {}
         for item in _split_list(text, value_kind):
             label, equals, value = item.rpartition("=")

@@ -221,7 +221,10 @@ def model_rows(
     left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
-        """Parse the formula as a design of the terms of the left side and the responses."""
+        """Parse the formula as a design of the terms of the left side and the responses.
+
+        It has the signature of a `FormulaParser`. The response of the result is the first categorical column.
+        """
         source = scan(text)
         _, right_node = parse_sides(source)
         left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))

@@ -355,7 +355,11 @@ class DesignMatrix:
             table.check_float_precision(design.columns)
 
     def _find_columns(self, spec: Spec, functions: Functions) -> None:
-        """Determine how each factor is read: as a column of numbers, as codes of a column, or computed."""
+        """Determine how each factor is read: as a column of numbers, as codes of a column, or computed.
+
+        Sets `_numeric_columns` and `_coded_columns` by position of the factor, and `_copied_columns`,
+        `_products` and `_computed`, which together make all columns of the design.
+        """
         design = self._design
         table = self._table
         self._kinds = design.label_kinds

@@ -263,7 +263,7 @@ class GatheredRows(NamedTuple):
 
 
 def gather_used_rows(design_rows: DesignRows) -> GatheredRows:
-    """Copy the rows that a fit uses into memory."""
+    """Copy the rows that a fit uses into memory; the arrays are empty if there are none."""
     # `used_rows` yields a slice or an array of positions.
     copies = [
         (x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(design_rows)
@@ -399,7 +399,12 @@ def _select_stored(stored: StoredRows, design_rows: DesignRows) -> StoredRows:
 
 
 def _compute_stored_rows(design_rows: DesignRows, sparse: SparseColumns) -> StoredRows | None:
-    """Compute the `StoredRows` of a plain design; None if dense blocks are faster or a value is infinite."""
+    """Compute the `StoredRows` of all columns of a plain design, in their own units.
+
+    Columns that are stored mostly and far from their fill value get their mean as base, and so do dense
+    columns whose mean is large relative to their standard deviation. None if dense blocks are faster or a
+    value is infinite.
+    """
     design = design_rows.design
     table = design_rows.table
     check_booleans_or_counts(table, design.boolean_columns, counts=False)

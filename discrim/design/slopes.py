@@ -280,7 +280,7 @@ class _DualEvaluator:
         self._count = changed_design.count
 
     def dual(self, node: Node) -> _Dual:
-        """Return the value and derivative of a node."""
+        """Return the value of a node, () for a constant, (m,) or (m, k), and its derivative or None."""
         match node:
             case Column(name):
                 return self._column_dual(name)
@@ -350,7 +350,10 @@ class _DualEvaluator:
         return value, derivative
 
     def _call_dual(self, node: Call) -> _Dual:
-        """Return the value and derivative of a call, by the chain rule."""
+        """Return the value and derivative of a call, by the chain rule.
+
+        Raises NotSupportedError for a function of the user, and for a step function.
+        """
         if node.function in self._functions:
             if self._name is None and not self._fixed:
                 raise NotSupportedError(

@@ -114,7 +114,10 @@ class SourceReader:
         return self._classes_and_weights
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
-        """Read classes and weights (n,) of all rows by a pass; raise an error if the memory is too small."""
+        """Read classes and weights (n,) of all rows by a pass; weights are None if there is no such column.
+
+        Raises an error before the pass if the memory is too small.
+        """
         check_memory(
             2.0 * self.table.nrows,
             f"The classes of {self.table.nrows:,} rows at once",
@@ -205,7 +208,11 @@ class SourceRows(Rows):
         return replace(self, reader=replace(self.reader, design=design))
 
     def chunks(self, design: Design, *, with_classes: bool = True) -> Iterator[TableRows]:
-        """Iterate over the chunks of the source, with the classes, weights and mask of these rows."""
+        """Iterate over the chunks of the source, with the classes, weights and mask of these rows.
+
+        Codes are positions in `design.levels`, unless `codes` replaces them. Without `with_classes` only
+        codes and weights in memory are set; otherwise codes are -1 and weights None.
+        """
         is_labelled = self.codes is not None and (self.weights is not None or not self.has_weights)
         for chunk in self.reader.read_chunks(design, with_labels=with_classes and not is_labelled):
             row_slice = slice(chunk.start, chunk.start + chunk.table.nrows)

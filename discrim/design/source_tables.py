@@ -276,7 +276,10 @@ class SourceTable(Table):
         return None
 
     def native(self, name: str, *, as_codes: bool = False) -> pd.Series:
-        """Return a column of all rows, if the memory suffices."""
+        """Return a column of all rows, read by a pass; raise an error if the memory does not suffice.
+
+        `as_codes` is ignored.
+        """
         self.position(name)
         check_memory(
             4.0 * self.nrows,
@@ -502,7 +505,10 @@ def _collect_chunk(settings: _PassSettings, data: Any, overrides: None) -> _Coll
 
 
 def _add_unread_columns(table: Table, meta: pd.DataFrame) -> Table:
-    """Return rows from workers together with columns without values, of which only the types are needed."""
+    """Return rows from workers with all columns of `meta`, an empty frame with the types of the source.
+
+    Columns that the pass has not read are zeros if numeric, and missing otherwise; only their types are used.
+    """
     columns = {}
     for label in meta.columns:
         name = str(label)
@@ -566,7 +572,10 @@ class _CollectedRows:
         self.n_rows = 0
 
     def merge(self, other: _CollectedRows) -> _CollectedRows:
-        """Return the rows collected here and, after them, those of `other`, which come from later chunks."""
+        """Return a new object with the rows collected here and, after them, those of `other` with new labels.
+
+        `other` has to come from later chunks. Neither of the two is changed.
+        """
         merged = _CollectedRows(replace(self._settings, levels=None))
         merged._labels_by_code = {code: set(labels) for code, labels in self._labels_by_code.items()}
         merged._frames = list(self._frames)
@@ -587,7 +596,10 @@ class _CollectedRows:
         )
 
     def collect(self, chunk: Table) -> None:
-        """Add the rows of a chunk that contain a new class or level, and the columns of transforms."""
+        """Add the rows of a chunk that contain a new class or level, and the columns of transforms.
+
+        All rows are added to `n_rows`. Raises a DataError for a label that is not among `levels` of the user.
+        """
         self.n_rows += chunk.nrows
         used = positive_weight_mask(self._settings.weights, chunk)
         new_positions = [self._new_class_rows(chunk, used)]

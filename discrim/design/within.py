@@ -78,7 +78,10 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
 
 
 def _check_design(design_rows: DesignRows, column: str) -> None:
-    """Raise an error if the formula reads the group column, or predictors that are not numeric columns."""
+    """Raise an error if the formula reads the group column, or predictors that are not numeric columns.
+
+    The former is a DataError, the latter a NotSupportedError.
+    """
     design = design_rows.design
     if column in (*design.response_columns, *design.columns):
         raise DataError(
@@ -220,6 +223,8 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
 
 def _subtract_group_means(design_rows: DesignRows, table: Table, groups: Codes) -> Table:
     """Subtract unweighted group means from the columns of the design, which are plain columns of the table.
+
+    The other columns of the table are unchanged.
 
     Parameters
     ----------

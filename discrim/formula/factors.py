@@ -232,7 +232,10 @@ class RowRange:
         return self.select(keep), keep
 
     def select(self, keep: NDArray[np.bool_]) -> RowRange:
-        """Return the rows of this range that are in a mask (m,), as a range of the same table."""
+        """Return the rows of this range that are in a mask (m,), as a range of the same table.
+
+        If the mask has all rows, this range itself is returned.
+        """
         if keep.all():
             return self
         table_mask = keep if self.keep is None else self.keep.copy()
@@ -761,7 +764,11 @@ def learning_rows(
 
 
 def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
-    """Return whether these rows contain every label of a factor, so further rows have nothing to add."""
+    """Return whether these rows surely contain every label of a factor, so further rows have nothing to add.
+
+    True for a numeric column. False for a factor that is not a column, for labels that occur less than twice
+    on average, and for text with numbers, which is checked in all rows.
+    """
     root = expr.root
     if not isinstance(root, Column) or rows.column_type(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)

@@ -111,7 +111,11 @@ class Expansion:
     ineffective_parts: list[str] = field(default_factory=list)
 
     def expand(self, root: Node) -> TermSum:
-        """Expand a tree to its terms; raise FormulaError for an invalid operator and above a limit."""
+        """Expand a tree to its terms, without recursion; append parts without effect to `ineffective_parts`.
+
+        Raises FormulaError for an invalid operator, and for more terms or factors than the limits in
+        `grammar`.
+        """
         values: list[TermSum] = []
         # The flag marks nodes whose operands have been expanded.
         stack: list[tuple[Node, bool]] = [(root, False)]
@@ -249,7 +253,11 @@ class Expansion:
         return terms
 
     def _power(self, node: Node, base: TermSum) -> TermSum:
-        """Return the terms of ``base ** power`` (all interactions up to a degree); the power is in `node`."""
+        """Return the terms of ``base ** power``: all interactions of up to `power` terms of the base.
+
+        The power is the second operand of `node`. Raises FormulaError if it is not an integer from 1 to
+        `MAX_EXPONENT`.
+        """
         text = str(node.args[1].token.extra) if node.args[1].token is not None else ""
         power = int(text) if text.isdecimal() and len(text) < 9 else 0
         if not 1 <= power <= grammar.MAX_EXPONENT:

@@ -597,7 +597,7 @@ Node = Column | Number | Negative | Operation | Call
 
 
 def iter_nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all nodes within it."""
+    """Yield a node and all nodes within it, each before its operands; options are not nodes."""
     yield node
     inner: tuple[Node, ...] = ()
     match node:
@@ -847,7 +847,11 @@ class _Reader:
                 )
 
     def call(self, tree: ast.Call, depth: int) -> Call:
-        """Convert a call, with its arguments and options."""
+        """Convert a call, with its arguments and options, and record its function.
+
+        Calls of the user's functions are recorded in `called`, stateful ones in `stateful`. ``C()`` is only
+        allowed at `depth` 0.
+        """
         function = self.function_name(tree.func)
         self.check_arguments(tree)
         if function in self.functions:

@@ -471,7 +471,10 @@ def _learn_cr(x: Floats, options: dict[str, Value]) -> dict[str, Any]:
 
 
 def _apply_cr(x: Floats, values: dict[str, Any]) -> Floats:
-    """Evaluate a cubic regression spline basis at x (m,); "centre" is removed from `values`."""
+    """Evaluate a cubic regression spline basis at x (m,), as columns (m, q); extrapolate outside its bounds.
+
+    A centred basis has one column less. The key "centre" is removed from `values`.
+    """
     x = _as_vector("cr", x)
     centre = values.pop("centre", None)
     basis = _spline_basis("cr", x, values)

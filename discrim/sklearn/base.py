@@ -887,7 +887,7 @@ class WeightedClassifier(PosteriorMethods, FrequencyClassifier):
 
 
 def check_no_constant_columns(data: Any, names: Sequence[str]) -> None:
-    """Raise a CollinearError with the names of constant numeric columns, if there are any."""
+    """Raise a CollinearError with the names of constant numeric columns among `names`, if there are any."""
     numeric_columns = {
         name: data[name].to_numpy() for name in names if data[name].dtype.kind in NUMERIC_KINDS
     }

@@ -198,7 +198,10 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         return response, predictors, f"{quote(response)} ~{sides['right']}"
 
     def _table(self, X: Any) -> Table:
-        """Return new rows as a `Table` of the columns of the fit; raise a DataError if a value is missing."""
+        """Return new rows as a `Table`; raise a DataError if a value that the fit reads is missing.
+
+        An array has exactly the columns `feature_names_in_`, in this order.
+        """
         check_is_fitted(self)
         names = self.feature_names_in_.tolist()
         if not hasattr(X, "columns"):

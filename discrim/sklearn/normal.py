@@ -431,7 +431,10 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
         return super()._call_verb(formula, data, {k: v for k, v in options.items() if k != "covariates"})
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit LDA with a shrunk covariance if the covariance is singular, unless there are covariates."""
+        """Fit LDA with a shrunk covariance if a full or robust covariance is singular.
+
+        Return None with covariates, with collinear="raise", and for other covariances and errors.
+        """
         options = dict(refused.options)
         requested_covariance = self._specification("covariance")
         has_fallback = options["collinear"] != "raise" and isinstance(
@@ -530,7 +533,10 @@ class QDAClassifier(PartialClassifier):
         return None if covariance_model.needs_rows else "class"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit QDA with shrunk covariances if a covariance is singular, or LDA if that fails too."""
+        """Fit QDA with shrunk covariances if a covariance is singular, or LDA if that fails too.
+
+        The option `ncomp` is not kept, because it requires full covariances.
+        """
         options = dict(refused.options)
         requested_covariance = self._specification("covariance")
         if not isinstance(refused.error, CollinearError) or requested_covariance is None:
@@ -712,7 +718,10 @@ class RDAClassifier(LinearCoefficients, PartialClassifier):
         return None if is_chosen_by_data else "class"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit QDA with shrunk covariances if alpha is 1, else LDA with a shrunk covariance."""
+        """Fit QDA with shrunk covariances if alpha is 1 and no class is small, else LDA with a shrunk one.
+
+        Return None unless the covariance is singular or a class has at most `base.MAX_SMALL_CLASS` rows.
+        """
         options = dict(refused.options)
         has_small_class = base.class_sizes(refused.data, options).min() <= base.MAX_SMALL_CLASS
         if not (has_small_class or isinstance(refused.error, CollinearError)):
