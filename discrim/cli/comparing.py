@@ -349,7 +349,10 @@ def _reading_code(table_argument: TableArgument) -> str | None:
 
 
 def predict(verb: str, options: dict[str, Any]) -> None:
-    """Predict the rows of a table by a saved fit, and write them to standard output as CSV or to a file."""
+    """Predict the rows of a table by a saved fit, and write them to standard output as CSV or to a file.
+
+    The output is the labels, with --proba also the posteriors, or with --augment the table with both.
+    """
     file = options["fit"]
     out = options.get("out")
     augment = "augment" in options

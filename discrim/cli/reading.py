@@ -159,7 +159,9 @@ def label_columns_to_fit(*formulas: str) -> LabelColumns:
 
 
 def label_columns_of_fit(fit: Any, *, keeps_unread: bool) -> LabelColumns:
-    """Return the columns that contain labels in a table that is to be predicted by a fit.
+    """Return the columns that contain labels (classes or levels) in a table that is to be predicted by a fit.
+
+    Columns whose levels in the fit are text remain text, others are converted.
 
     Parameters
     ----------

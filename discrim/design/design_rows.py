@@ -123,8 +123,9 @@ class Rows(ABC):
     def n_labelled(self, n_columns: int) -> int:
         """Return the number of labelled rows.
 
-        For a source it is an upper bound, because its rows are counted while they are read. `n_columns`, the
-        number of columns of the design, determines whether a rough bound suffices.
+        For a source it is the number of all rows, because labels are counted while rows are read. If that is
+        unknown, too, it is a rough number that suffices for a comparison with `n_columns`, the number of
+        columns of the design.
         """
 
     @abstractmethod
@@ -445,7 +446,7 @@ class DesignRows:
 
     @property
     def n_labelled(self) -> int:
-        """Number of labelled rows; for a source an upper bound, because a pass counts them."""
+        """Number of labelled rows; for a source only a rough number, see `Rows.n_labelled`."""
         return self.rows.n_labelled(len(self.design.terms))
 
     @property
@@ -728,8 +729,11 @@ class DesignRows:
             self.dropped = sum(dropped_counts)
 
     def _iter_chunk_blocks(self, chunk: TableRows, checked: bool = True) -> Iterator[_UnfilteredBlock]:
-        """Iterate over the blocks of one chunk; errors name its file."""
-        with nullcontext() if chunk.path is None else add_path_to_errors(chunk.path):
+        """Iterate over the blocks of one chunk with all its rows; errors name its file.
+
+        With `checked`, plain values are checked to be finite and in range; computed columns always are.
+        """
+        with add_path_to_errors(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table

@@ -557,6 +557,9 @@ class DesignMatrix:
     ) -> None:
         """Check rows that are not finite: raise a DataError unless a value is missing.
 
+        Rows whose values do not show a missing value or category are computed again with all checks, and the
+        result is written to x.
+
         Parameters
         ----------
         spec : Spec
@@ -567,7 +570,7 @@ class DesignMatrix:
         nonfinite_rows : (r, p) float array
             Their values.
         x : (m, p) float array
-            The block, in which incomplete rows become NaN.
+            The block, in which incomplete rows become NaN, unless `partial` is true.
         """
         codes_by_factor = [
             positions[all_codes[start + row_index]] for all_codes, positions in self._coded_columns.values()
@@ -643,7 +646,7 @@ def _nonfinite_rows(x: Floats) -> tuple[Codes, Floats]:
 
 
 def check_finite(terms: Sequence[str], table: Table, x: Floats, rows: Codes) -> None:
-    """Raise a DataError if a value is infinite.
+    """Raise a DataError that names the first infinite value, if there is one; NaN is accepted.
 
     Parameters
     ----------

@@ -105,13 +105,18 @@ def rows_of_new_data(design_rows: DesignRows, data: Any, *, is_stored: bool = Fa
     design_rows : DesignRows
         Rows of the fit, for the design and its options.
     data : table or source of tables
-        Classes of a source are read only when needed.
+        Classes of a source are read only when needed; the rows of a table have no classes.
     is_stored : bool
         See `Table`.
 
     Returns
     -------
     DesignRows
+
+    Raises
+    ------
+    DataError
+        A source has no rows.
     """
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:

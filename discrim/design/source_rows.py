@@ -179,10 +179,10 @@ class SourceRows(Rows):
         return replace(self, codes=self.codes_for_levels(levels), weights=self.all_weights())
 
     def n_labelled(self, n_columns: int) -> int:
-        """Number of labelled rows, or an upper bound before the classes have been read.
+        """Return the number of labelled rows if `codes` is set, else the number of all rows.
 
-        The bound is the number of all rows. If that is unknown, it is `ASSUMED_ROWS`, unless `n_columns` is
-        larger; then the rows are counted.
+        If the source does not state that number, return `ASSUMED_ROWS`, which a long source may exceed. If
+        `n_columns` is as large, count the rows instead.
         """
         if self.codes is not None:
             return int((self.codes >= 0).sum())
