@@ -733,7 +733,7 @@ class DesignRows:
 
         With `checked`, plain values are checked to be finite and in range; computed columns always are.
         """
-        with add_path_to_errors(chunk.path):
+        with nullcontext() if chunk.path is None else add_path_to_errors(chunk.path):
             chunk = self._mark_unseen_levels(chunk)
             design = self.design
             table = chunk.table
