@@ -24,15 +24,16 @@ MAX_DEVIATIONS = 1e100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnRange:
-    """The least and the largest accepted value, low (p,) and high (p,), of each column."""
+    """The least and the largest accepted value, low (p,) and high (p,), of p columns, both inclusive."""
 
     low: Floats
     high: Floats
 
     def contains(self, x: Floats) -> bool:
-        """Return whether all values of x, of any shape, are finite and in the range common to all columns.
+        """Return whether 0 and all values of x, of any shape, are in the range common to all columns.
 
-        The check allocates no memory. If it is false, single columns may still be within their own range.
+        NaN and infinity are not. The check allocates no memory. If it is false, each column may still be
+        within its own range.
         """
         return bool(x.min(initial=0.0) >= self.low.max() and x.max(initial=0.0) <= self.high.min())
 
@@ -42,10 +43,11 @@ class ColumnRange:
         Parameters
         ----------
         x : (m, p) float array
+            Some rows of the table.
         first : int
-            Position of the first row in the table.
+            Position in the table of the first row of x.
         terms : sequence of str
-            Names of the columns.
+            Names (p,) of the columns.
         table : Table
             Table that labels the rows.
         """
@@ -62,12 +64,13 @@ class ColumnRange:
         Parameters
         ----------
         base : (p,) float
+            Values of the entries that `steps` does not store.
         steps : (n, p) csr_array
             The rows are base + steps.
         missing : (n,) bool
-            Rows that are not used, because they have a missing value.
+            Rows with a missing value, which are not used. Only their stored values are checked.
         terms : sequence of str
-            Names of the columns.
+            Names (p,) of the columns.
         table : Table
             Table that labels the rows.
         """
@@ -104,7 +107,7 @@ def raise_out_of_range(column: str, value: float, row: object, measure: str = WI
     row : object
         Label of its row.
     measure : str
-        Unit and centre of its distance.
+        Unit and centre of its distance, which completes "more than 1e+100 ...".
     """
     raise OutOfRangeError(
         f"Column {column!r} has the value {value:.6g} at row {row!r}, more than {MAX_DEVIATIONS:g} "

@@ -30,19 +30,24 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 RESULTS_PER_MERGE = 8
-"""Number of results that one task merges."""
+"""Largest number of results that one task merges."""
 
 MIN_RUNS = 16
 RUNS_PER_THREAD = 4
 """Number of runs of consecutive partitions, each of which is one task: the larger of `MIN_RUNS` and
-`RUNS_PER_THREAD` times the number of threads.
+`RUNS_PER_THREAD` times the number of threads, but not more than the number of partitions.
 
 A task costs the scheduler about a millisecond, hence not one per partition.
 """
 
 
 class DaskSource(DistributedSource):
-    """Dask DataFrame as a source of rows."""
+    """Dask DataFrame as a source of rows, whose chunks are the partitions.
+
+    Parameters
+    ----------
+    frame : dask.dataframe.DataFrame
+    """
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
@@ -82,6 +87,8 @@ class DaskSource(DistributedSource):
     def map_reduce(self, work: ChunkWork[T]) -> T | None:
         """Apply a function to each partition, and merge the results as a tree; errors name the partition.
 
+        The numbers of rows are counted, and compared with those of earlier passes.
+
         Parameters
         ----------
         work : ChunkWork
@@ -89,7 +96,12 @@ class DaskSource(DistributedSource):
 
         Returns
         -------
-        Merged result, or None if there is none
+        Merged result, or None if the function has returned None for all partitions
+
+        Raises
+        ------
+        DataError
+            A partition cannot be computed, or has another number of rows than in an earlier pass.
         """
         root, runs = self._build_task_tree(work)
         value, row_counts = _compute(root, runs)
@@ -105,7 +117,8 @@ class DaskSource(DistributedSource):
     ) -> tuple[V, StoredValue[U]]:
         """Apply a function to each partition, merge the results, and compute two values from the result.
 
-        One value is returned. The other stays on the worker that has computed it, if there is a client.
+        One value is returned. The other stays on the worker that has computed it, or in this process if there
+        is no client of a cluster.
 
         Parameters
         ----------
@@ -153,7 +166,7 @@ class DaskSource(DistributedSource):
         Returns
         -------
         root : Delayed
-            Its value is the merged result, and the numbers of rows of the partitions.
+            Its value is a `CountedResult` of all partitions.
         runs : list of _PartitionRun
             The runs of partitions that it merges.
         """
@@ -223,7 +236,8 @@ class DaskSource(DistributedSource):
         columns : sequence of str
             Columns to read.
         function : callable
-            Function of the DataFrame of a partition that returns a Series or a DataFrame with its rows.
+            Function of the DataFrame of a partition that returns a Series or a DataFrame with its index. It
+            is first called with an empty frame, to determine the dtypes.
         allows_unknown_labels : bool
             Whether the function may return missing labels, in which case its result has the dtype object.
 
@@ -249,16 +263,16 @@ class DaskSource(DistributedSource):
         Parameters
         ----------
         names : tuple of str
-            Columns to read.
+            Existing columns to read.
 
         Returns
         -------
         keys : list
-            Key of each partition in the graph.
+            Key of each partition in its graph.
         graphs : list of dict
-            Graph of each partition, empty if partitions share tasks.
+            Graph of each partition; empty if the partitions cannot be separated, see `_split_graph`.
         partition_tasks : list of Delayed or None
-            The partitions as tasks if they share any.
+            The partitions as tasks if they cannot be separated, else None.
         """
         if names not in self._cached_partitions:
             frame = self._select_columns(names).optimize()
@@ -343,7 +357,7 @@ class _PartitionRun(NamedTuple):
     partition_numbers : range
         Numbers of the partitions.
     partitions : sequence of Delayed
-        The partitions, if they are separate tasks.
+        The partitions if they are separate tasks, else empty.
     """
 
     task: Any
@@ -418,11 +432,11 @@ def _process_partitions(
 ) -> CountedResult:
     """Compute partitions one after another, apply the work to each, and merge the results.
 
-    Small partitions are concatenated first.
+    Consecutive small partitions with equal dtypes are concatenated first.
 
     Parameters
     ----------
-    partitions : _Partitions
+    partitions : _PartitionGraphs
     work : callable
         Function of the rows of a partition and their metadata.
     merge : callable
@@ -533,7 +547,10 @@ def _process_partition(
 
 
 def _merge_results(values: Sequence[CountedResult], merge: Callable[[Any, Any], Any]) -> CountedResult:
-    """Merge the results of several runs of partitions, and concatenate their numbers of rows."""
+    """Merge the results of several runs of partitions, and concatenate their numbers of rows.
+
+    Results that are None are ignored; the merged result is None if all are.
+    """
     merged_values = [value for value, _ in values if value is not None]
     row_counts = [rows for _, counts in values for rows in counts]
     return reduce(merge, merged_values) if merged_values else None, row_counts
@@ -541,7 +558,10 @@ def _merge_results(values: Sequence[CountedResult], merge: Callable[[Any, Any], 
 
 @contextmanager
 def _add_partition_to_errors(number: int) -> Iterator[None]:
-    """Add the number of the partition to the message of any error that is raised in the block."""
+    """Add the number of the partition to the message of any error that is raised in the block.
+
+    Errors of this package keep their class; any other exception becomes a DataError.
+    """
     try:
         yield
     except DiscrimError as error:
@@ -577,7 +597,10 @@ class _RemoteValue(StoredValue[T]):
         self._client, self._future, self._recompute = client, future, cache(recompute)
 
     def apply(self, function: Callable[..., V], *others: StoredValue[Any]) -> V:
-        """Return the result of a function of this value and other stored values, computed on a worker."""
+        """Return the result of a function of this value and other stored values.
+
+        It is computed on a worker if all values are on workers of an open client, else in this process.
+        """
         if self._are_on_workers(others):
             with suppress(CancelledError):
                 result: V = self._submit(function, others).result()
@@ -585,7 +608,7 @@ class _RemoteValue(StoredValue[T]):
         return super().apply(function, *others)
 
     def map(self, function: Callable[..., V], *others: StoredValue[Any]) -> StoredValue[V]:
-        """Store the result of a function of this value and other stored values on a worker."""
+        """Store the result of a function of this value and other stored values, where `apply` computes it."""
         if not self._are_on_workers(others):
             return super().map(function, *others)
         # The function may contain rows, which should not be sent through the scheduler.
@@ -604,7 +627,7 @@ class _RemoteValue(StoredValue[T]):
         return self._client.submit(_call_function, function, *values, pure=False)
 
     def value(self) -> T:
-        """Return the value, transferred to this process."""
+        """Return the value, transferred to this process, or computed again if it is lost."""
         with suppress(CancelledError):
             value: T = self._future.result()
             return value
@@ -672,6 +695,8 @@ def _compute_on_cluster(
 ) -> list[Any]:
     """Compute trees of tasks on a cluster, and wait for them.
 
+    The error of a run is raised as a DataError that names the partition if this can be determined.
+
     Parameters
     ----------
     client : distributed.Client
@@ -710,6 +735,8 @@ def _compute_on_cluster(
 
 def _compute_locally(root: Any, runs: list[_PartitionRun], progress: Callable[[int], None]) -> Any:
     """Compute a tree of tasks with threads of this machine, and return its value.
+
+    An error is raised as a DataError that names the partition if this can be determined.
 
     Parameters
     ----------
@@ -757,7 +784,7 @@ def _find_failing_partition(runs: list[_PartitionRun], error_class: type[Excepti
     Parameters
     ----------
     runs : list of _PartitionRun
-        Runs among which the error occurred.
+        Runs among which the error occurred. Only partitions that are separate tasks are computed.
     error_class : type
         Class of the error.
 

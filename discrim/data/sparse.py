@@ -37,6 +37,17 @@ class SparseFrame:
         Names of its columns.
     extra_columns : DataFrame, optional
         Additional columns, of n rows.
+
+    Attributes
+    ----------
+    matrix : (n, p) csr_array
+        The matrix without duplicate entries. It shares the memory of the caller's matrix if possible.
+    columns : list
+        Names of all columns, those of the matrix first.
+    dtypes : list
+        Dtypes of all columns; a sparse dtype with the fill value 0 for those of the matrix.
+    index : pandas.Index
+        Index of `extra_columns`, by default 0, 1, ...
     """
 
     __slots__ = ("_position_by_name", "columns", "dtypes", "extra_columns", "index", "matrix")
@@ -75,9 +86,10 @@ class SparseFrame:
         )
 
     def with_column(self, name: str, values: Any) -> SparseFrame:
-        """Return a copy with an additional column of n values, which shares the matrix.
+        """Return a new frame with an additional column of n values, which shares the matrix.
 
-        A column of the same name in `extra_columns` is replaced.
+        A column of the same name in `extra_columns` is replaced at its position. The name must not be that of
+        a column of the matrix, which would be returned in its place.
         """
         extra_columns = self.extra_columns.copy(deep=False)
         extra_columns[name] = values
@@ -85,7 +97,7 @@ class SparseFrame:
 
 
 class SparseColumns:
-    """Sparse columns of a table, stored as one matrix.
+    """The q sparse columns of a table of n rows, stored as one matrix.
 
     Attributes
     ----------
@@ -96,9 +108,9 @@ class SparseColumns:
     column_types : dict of str to str
         Column type of each column, "numeric" or "boolean", by name.
     fill : (q,) float array
-        Value of entries that are not stored; NaN if they are missing.
+        Value of the entries of each column that are not stored; NaN if they are missing.
     rows : dict
-        Cache of `discrim.design.rows`, by the names of columns.
+        Cache of `discrim.design.rows.stored_rows`; other modules do not read it.
     """
 
     __slots__ = ("_by_column", "column_types", "fill", "matrix", "matrix_positions", "rows")
@@ -118,7 +130,10 @@ class SparseColumns:
         self._by_column: scipy.sparse.csc_array | None = None
 
     def column(self, position: int, start: int, stop: int) -> Floats:
-        """Return rows start to stop of the column at a position in the table, as a dense array."""
+        """Return rows start to stop (exclusive) of the column at a position in the table, as a dense array.
+
+        The first call converts the matrix to CSC format, and stores the copy.
+        """
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()
         columns = self._by_column
@@ -129,24 +144,25 @@ class SparseColumns:
         return values[start:stop]
 
     def has_value_outside(self, low: float, high: float) -> bool:
-        """Return whether some value is below `low` or above `high`."""
+        """Return whether a stored or fill value is below `low` or above `high`; NaN is not."""
         return any(bool(((values < low) | (values > high)).any()) for values in (self.matrix.data, self.fill))
 
     def has_missing(self) -> bool:
-        """Return whether some value is missing."""
+        """Return whether a stored or fill value is NaN."""
         return bool(np.isnan(self.matrix.data).any() or np.isnan(self.fill).any())
 
     def write(self, matrix_columns: Codes, out_columns: Codes, start: int, stop: int, out: Floats) -> None:
-        """Write rows start to stop of some columns into a dense array.
+        """Write rows start to stop (exclusive) of m of the columns into a dense array.
 
         Parameters
         ----------
         matrix_columns : (m,) int array
-            Columns of the matrix.
+            Positions of the columns in the matrix.
         out_columns : (m,) int array
-            Columns of `out`.
+            Positions in `out` to which they are written.
         start, stop : int
         out : (stop - start, p) float array
+            Overwritten in the columns `out_columns`.
         """
         rows_of_matrix = self.matrix[start:stop]
         out[:, out_columns] = self.fill[matrix_columns]
@@ -167,11 +183,13 @@ def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) 
     dtypes : sequence of dtype
         Dtypes of all columns.
     names : sequence of str
-        Names of all columns.
+        Names of all columns as text.
 
     Returns
     -------
     SparseColumns or None
+        All columns of the matrix of a SparseFrame, or the sparse columns of numbers or booleans of a
+        DataFrame. None for a matrix of other values.
     """
     if isinstance(data, SparseFrame):
         width = data.matrix.shape[1]
@@ -198,12 +216,12 @@ def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) 
 
 
 def _numeric_column_type(dtype: Any) -> ColumnType:
-    """Return the column type of a NumPy dtype of numbers or booleans."""
+    """Return the column type of a NumPy dtype of numbers or booleans, "numeric" or "boolean"."""
     return "boolean" if dtype.kind == "b" else "numeric"
 
 
 def _column_arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
-    """Return the pandas arrays of the columns at some positions."""
+    """Return the pandas arrays of the columns at some positions, in the order of the table."""
     # Creating a Series for each of 50,000 columns takes longer than a fit; pandas has no public alternative.
     quick = getattr(data, "_iter_column_arrays", None)
     all_arrays = (series.array for _, series in data.items()) if quick is None else quick()

@@ -70,10 +70,10 @@ class Fingerprint:
     Attributes
     ----------
     step : int
-        Distance of the rows whose values are stored.
+        Distance of the rows whose values are stored: rows 0, step, 2 step, ...
     values : dict of tuple of str to array
         For a group of columns, the stored values: (rows,) of one column, or (columns, rows) of several
-        columns that are equidistant in memory.
+        columns that are equidistant in memory. Of a categorical column the codes are stored.
     """
 
     step: int
@@ -82,7 +82,7 @@ class Fingerprint:
     def raise_if_changes(
         self, current_values: Mapping[tuple[str, ...], NDArray[Any]], label: Callable[[int], Any]
     ) -> None:
-        """Raise a DataError that names the first value that has changed, and its row.
+        """Raise a DataError that names a value that has changed, and its row, if there is one.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ def _are_equal(one: Any, other: Any) -> bool:
 
 
 def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
-    """Copy every `step`-th value of a column (codes of categories), for a fingerprint.
+    """Copy every `step`-th value of a column, for a fingerprint.
 
     Parameters
     ----------
@@ -145,6 +145,7 @@ def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
     Returns
     -------
     array or None
+        Values in their NumPy dtype, the codes of categories (-1 if missing), or objects for other dtypes.
         None for columns of other libraries that are not numeric, whose memory cannot be modified.
     """
     if not isinstance(series, pd.Series):
@@ -166,7 +167,8 @@ def copy_column_values(series: Any, step: int) -> NDArray[Any] | None:
 def as_frame(data: Any) -> Any:
     """Return a table as a DataFrame of pandas or narwhals, or a SparseFrame; else raise a DataError.
 
-    The table is a data frame of any library, a dict of columns, or the name of a data set of the package.
+    The table is an eager data frame of any library, an Arrow record batch, a dict of columns, or the name of
+    a data set of the package, which is loaded. The values of data frames are not copied.
     """
     if isinstance(data, dict):
         data = _frame_of_dict(data)
@@ -176,7 +178,7 @@ def as_frame(data: Any) -> Any:
 
 
 def frame_to_store(frame: Any) -> Any:
-    """Return the frame that a fit stores, without a copy of its values.
+    """Return the frame that a fit stores for the result of `as_frame`, without a copy of its values.
 
     Later changes of the caller's frame by its library do not affect it: columns that are added, renamed or
     dropped, rows that are sorted or dropped, and with pandas 3.0 or later values that are set.
@@ -241,7 +243,7 @@ def _narwhals_frame(data: Any) -> Any:
 
 
 def _describe_argument(data: Any) -> str:
-    """Describe an argument that is not a table, for a message: "an Index"."""
+    """Describe an argument that is not a table, for a message: "an Index"; text is quoted and explained."""
     if isinstance(data, str):
         explanation = (
             "a formula, which must be the first argument"
@@ -254,21 +256,23 @@ def _describe_argument(data: Any) -> str:
 
 
 def select_rows(data: Any, positions: NDArray[np.intp]) -> Any:
-    """Select rows of a table by position, as a table of the same library; for a dict, as a pandas DataFrame.
+    """Select rows of a table by position, as a table of the same library.
 
     Parameters
     ----------
     data : table
+        See `as_frame`.
     positions : (m,) int array
 
     Returns
     -------
-    table
+    table of m rows
+        A pandas DataFrame, which keeps the labels of the rows, if `data` is a dict or names a data set.
 
     Raises
     ------
     NotSupportedError
-        The data are not a table from which rows can be selected by position, for example a stream.
+        The data are not a table, for example a stream, or are a SparseFrame.
     """
     try:
         frame = as_frame(data)
@@ -307,16 +311,16 @@ class Table:
         Whether it is stored after the call; the caller may then change the table later, see
         `take_fingerprint`.
     n_rows_before : int
-        Number of rows before the chunk, for the labels of rows without an index.
+        Number of rows before the chunk, at which the labels of rows without an index begin.
     coded_columns : sequence of str
-        Text columns that the data store as codes of a dictionary, although their dtype does not show it.
+        Text columns that the data store as codes of a dictionary; `column` returns their text.
 
     Attributes
     ----------
+    data : DataFrame of pandas or narwhals, or SparseFrame
+        The table without a copy of its values.
     names : tuple of str
         Column names, each as text.
-    index : pandas.Index
-        The index of the table, or 0, 1, ... if it has none.
     function_cache : dict
         Cached results of the user's functions of its columns.
 
@@ -426,11 +430,18 @@ class Table:
 
     @property
     def index(self) -> pd.Index:
-        """Labels of the rows."""
+        """Labels of the rows.
+
+        Of a table without an index, and of one with a RangeIndex if `n_rows_before` was passed, they are
+        consecutive integers from `n_rows_before`.
+        """
         return self._index
 
     def take_fingerprint(self, names: Sequence[str]) -> None:
-        """Store the values of columns, with which `raise_if_changes` detects changes."""
+        """Store the values of columns, with which `raise_if_changes` detects changes.
+
+        They replace the values of an earlier call, unless that included all of these columns.
+        """
         if self.nrows and not self._fingerprint_names.issuperset(names):
             count = self.nrows * max(len(names), 1)
             step = 1 if count <= MAX_FULL_FINGERPRINT_VALUES else -(-count // FINGERPRINT_SAMPLE_VALUES)
@@ -438,7 +449,10 @@ class Table:
             self._fingerprint_names = frozenset(names)
 
     def raise_if_changes(self) -> None:
-        """Raise a DataError that names a value if values of the fingerprint have changed."""
+        """Raise a DataError that names a value if values of the fingerprint have changed.
+
+        Without a fingerprint nothing is checked.
+        """
         fingerprint = self._fingerprint
         if fingerprint is not None:
             # The columns are grouped as they were, although a view of several columns may exist by now.
@@ -513,7 +527,7 @@ class Table:
             return list(map(self.position, names))
 
     def column_type(self, name: str) -> ColumnType:
-        """Return the type of a column: numeric, boolean, categorical, text or other."""
+        """Return the type of a column, see `ColumnType`; raise DataError if there is no such column."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
         if name in self._column_types:
@@ -545,7 +559,7 @@ class Table:
         return self.sparse is not None and name in self.sparse.column_types
 
     def sparse_positions(self, names: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp], list[int]]:
-        """Return which of some columns are sparse, and where they are stored.
+        """Return which of some columns are sparse, and where they are stored. The result is cached.
 
         Parameters
         ----------
@@ -554,7 +568,7 @@ class Table:
         Returns
         -------
         matrix_positions : (m,) int array
-            Positions of the sparse columns in the matrix of `sparse`.
+            Positions of the m sparse columns in the matrix of `sparse`.
         name_positions : (m,) int array
             Positions of the sparse columns among `names`.
         dense_positions : list of int
@@ -574,22 +588,27 @@ class Table:
         return self._sparse_positions[key]
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
-        """Return rows start to stop of a column as a pandas Series on the table's index.
+        """Return rows start to stop (exclusive) of a column as a pandas Series on the table's index.
 
-        Numbers and booleans without missing values keep their NumPy dtype. Nullable and Arrow numbers become
-        float64 with NaN, except integers without missing values that float64 would round. Categories stay
-        categorical, and text is object.
+        Numbers and booleans of NumPy keep their dtype. Sparse, nullable and Arrow numbers, and booleans with
+        missing values, become dense float64 with NaN; integers without missing values that float64 would
+        round stay integers. Categories stay categorical. Text is object, with None or NaN if missing.
 
         Parameters
         ----------
         name : str
         start : int
         stop : int, optional
-            Number of rows by default.
+            Number of rows by default; a larger number is reduced to it.
 
         Returns
         -------
         Series
+
+        Raises
+        ------
+        DataError
+            There is no such column, or an integer is outside the range of float64.
         """
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
@@ -627,7 +646,7 @@ class Table:
         return pd.Series(values, index=series.index, name=name)
 
     def labels(self, name: str, start: int, stop: int) -> pd.Series:
-        """Return rows start to stop of a column like `column`, except that text of pandas keeps its dtype."""
+        """Return rows start to stop of a column like `column`, but text of pandas keeps its StringDtype."""
         dtype = self._dtypes[self.position(name)] if self._dtypes else None
         if isinstance(dtype, pd.StringDtype):
             return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
@@ -644,7 +663,7 @@ class Table:
         Returns
         -------
         (stop - start,) bool array or None
-            None if the values have to be converted, which `column` does.
+            None if this cannot be read without a conversion of the values; then use `column`.
         """
         text = self.column_type(name) == "text"
         array = None if text else self._plain_array(name)
@@ -663,11 +682,15 @@ class Table:
         return np.asarray(~series[start:stop].is_null().to_numpy().astype(bool))
 
     def has_values(self, name: str) -> bool:
-        """Return whether a column has a value. A column without values can be read as any kind."""
+        """Return whether a column has a value that is not missing; without values it fits any column type."""
         return has_values(self.native(name))
 
     def has_integer_dtype(self, name: str) -> bool:
-        """Return whether the dtype of a column is integer, although missing values make it floating."""
+        """Return whether a column stores integers, also if `column` returns float64 for its missing values.
+
+        The dtype is integer (of NumPy, nullable, Arrow or another library), or all present objects are
+        integers.
+        """
         series = self.native(name)
         if not isinstance(series, pd.Series):
             return bool(series.dtype.is_integer())
@@ -676,7 +699,11 @@ class Table:
         return bool(pd.api.types.is_integer_dtype(series.dtype))
 
     def dtype(self, name: str) -> Any:
-        """Return the pandas dtype of a column, or the equivalent of the dtype of another library, or None."""
+        """Return the pandas dtype of a column, or the equivalent of the dtype of another library.
+
+        Categories have a CategoricalDtype in all libraries. Of the other dtypes of another library only those
+        of numbers have an equivalent; the result is None for the rest.
+        """
         series = self.native(name)
         if isinstance(series, pd.Series) and not isinstance(series.dtype, pd.ArrowDtype):
             return series.dtype
@@ -693,12 +720,15 @@ class Table:
         return label.item() if isinstance(label, np.generic) else label
 
     def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
-        """Return rows start to stop of columns as a pandas DataFrame."""
+        """Return rows start to stop of columns as a pandas DataFrame on the table's index; see `column`."""
         index = self.index[start : self.nrows if stop is None else stop]
         return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
 
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into an array, with NaN for missing values.
+
+        Integers are rounded to float64. A column of another type is all NaN if it has no values; otherwise it
+        raises a DataError.
 
         Parameters
         ----------
@@ -738,18 +768,19 @@ class Table:
             )
 
     def rows(self, positions: NDArray[np.intp]) -> Table:
-        """Return a table of the rows at some positions (m,), with their labels.
+        """Return a table, which is a chunk, of the rows at some positions (m,), with their labels.
 
-        This table has to be a chunk of another library than pandas, such as polars.
+        The data of this table must be of another library than pandas, such as polars.
         """
         selected = Table(self.data[positions.tolist()], is_chunk=True, coded_columns=self._coded_columns)
         selected._index = self.index[positions]
         return selected
 
     def check_float_precision(self, names: Sequence[str]) -> None:
-        """Warn once if float64 rounds the numbers of these columns.
+        """Warn once for each of these columns if float64 rounds its numbers.
 
-        If a model is fitted to the table and float64 loses too much of a column, it is a DataError.
+        If a model is fitted to the table (`is_training`), a relative rounding error above
+        `discrim.data.values.MAX_TRAINING_ROUNDING` raises a DataError.
         """
         if self._compared_names.issuperset(names):
             return
@@ -768,10 +799,10 @@ class Table:
         self._compared_names.update(names)
 
     def view(self, names: Sequence[str]) -> NDArray[Any] | None:
-        """Return columns as a read-only view (p, n) of their memory, else None.
+        """Return p columns of n rows as a read-only view (p, n) of their memory, else None.
 
-        The columns must be float64, or all float32, and at equal distances in memory, as in a frame that was
-        made from one array.
+        Views exist for columns of a pandas frame that are all float64, or all float32, and at equal distances
+        in memory, as in a frame that was made from one array. The result is cached.
         """
         key = tuple(names)
         if key in self._views:  # For a small table the search costs as much as a pass over its rows.
@@ -804,7 +835,10 @@ class Table:
         return view
 
     def _column_step(self, names: Sequence[str]) -> int | None:
-        """Return the bytes from one column to the next if they are equidistant in one array, else None."""
+        """Return the bytes from one column to the next if they are equidistant in one array, else None.
+
+        A single column has the distance 0.
+        """
         arrays = [array for name in names if (array := self._plain_array(name)) is not None]
         addresses = list(map(_memory_address, arrays))
         step = addresses[1] - addresses[0] if len(addresses) > 1 else 0
@@ -816,7 +850,11 @@ class Table:
         return step if is_even and len(strides) == len(owners) == 1 else None
 
     def _plain_array(self, name: str) -> NDArray[Any] | None:
-        """Return the memory of a column of plain NumPy numbers, else None. The result is cached."""
+        """Return the array (n,) of a column of NumPy numbers or booleans, which shares its memory, else None.
+
+        Columns of other libraries have an array only in a chunk, which may be a copy. Sparse columns have
+        none. The result is cached.
+        """
         if name in self._arrays:
             return self._arrays[name]
         array = None
@@ -836,7 +874,8 @@ class Table:
     def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
         """Return the codes (n,) of a column of text or categories, and the labels to which they refer.
 
-        Missing values have the code -1. Returns None for other columns, and for floating-point categories.
+        Missing values have the code -1. The labels are all categories, or the distinct texts. Returns None
+        for other columns, and for floating-point categories.
         """
         if name in self._texts:
             return self._texts[name]
@@ -856,7 +895,8 @@ class Table:
     def native(self, name: str, *, as_codes: bool = False) -> Any:
         """Return a column as a Series of pandas or narwhals.
 
-        A column of `coded_columns` is converted to text unless `as_codes`.
+        A column of `coded_columns` is converted to text unless `as_codes`. Raises a DataError if there is no
+        such column.
         """
         series: Any = self._series.get(name)
         if series is None:
@@ -905,7 +945,7 @@ def _block_column_step(data: pd.DataFrame, positions: list[int], low: int, high:
     ----------
     data : DataFrame
     positions : list of int
-        Positions of the columns.
+        Positions of the columns; the result is None if they are not consecutive.
     low, high : int
         Memory addresses of the first and the last column.
 
@@ -948,15 +988,17 @@ def _cached_index(names: tuple[str, ...]) -> pd.Index:
 def with_column(
     data: Any, names: Sequence[str], name: str, codes: NDArray[np.intp], levels: Sequence[Any]
 ) -> Any:
-    """Return columns of a table with an additional categorical column.
+    """Return columns of a table with an additional categorical column, which is the last one.
 
-    Columns of pandas are not copied. A column with the name of the new one is replaced.
+    The table is not modified, and columns of pandas are not copied. A column with the name of the new one is
+    replaced; in a SparseFrame at its old position.
 
     Parameters
     ----------
     data : table
+        DataFrame, SparseFrame, or another table that `Table` accepts, which is converted to pandas.
     names : sequence of str
-        Columns to keep. A SparseFrame keeps all of its columns.
+        Columns to keep, in order. A SparseFrame keeps all of its columns.
     name : str
         Name of the new column.
     codes : (n,) int array
@@ -986,7 +1028,10 @@ def with_column(
 
 
 def raise_if_missing(data: Any, names: Sequence[str]) -> None:
-    """Raise a DataError that names the first missing value in these columns of a table, if there is one."""
+    """Raise a DataError that names the first missing value of the first of these columns that has any.
+
+    `data` is a `Table`, or a table that `Table` accepts.
+    """
     table = data if isinstance(data, Table) else Table(data)
     view = table.view(names)
     # A finite sum proves that no value is missing.
@@ -1009,12 +1054,12 @@ def raise_if_missing(data: Any, names: Sequence[str]) -> None:
 
 
 def last_column(data: pd.DataFrame | SparseFrame) -> pd.Series:
-    """Return the column that `with_column` added."""
+    """Return the last column, which `with_column` has added; of a SparseFrame the last of `extra_columns`."""
     return (data.extra_columns if isinstance(data, SparseFrame) else data).iloc[:, -1]
 
 
 def incomplete_rows(data: pd.DataFrame | SparseFrame) -> int:
-    """Return the number of rows with a missing value in any column."""
+    """Return the number of rows with a missing value in any column, of a SparseFrame in its matrix."""
     if not isinstance(data, SparseFrame):
         return int(data.isna().any(axis=1).sum())
     values = data.matrix.data

@@ -36,6 +36,7 @@ MIN_ROWS_FOR_NAMES = 10
 """Number of rows from which text that rarely repeats is probably the names of the rows."""
 
 Scalar = str | int | float | bool
+"""Type of a level."""
 
 
 DEFAULT_LEVEL_HINT = "or fit with this level"
@@ -45,10 +46,10 @@ DEFAULT_LEVEL_HINT = "or fit with this level"
 def find_levels(
     values: pd.Series, description: str, levels: Sequence[Any] | None = None, *, keep_unused: bool = False
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """Return the levels of a column of categories or text, and the codes (m,) of its values.
+    """Return the levels of a column of m categories or texts, and the codes (m,) of its values.
 
-    A code is the position of a value among the levels. Levels without rows are dropped with a warning that
-    names them.
+    A code is the position of a value among the levels. Levels without rows are dropped with a
+    DroppedColumnsWarning that names them, unless `keep_unused`.
 
     Parameters
     ----------
@@ -69,7 +70,7 @@ def find_levels(
     Raises
     ------
     DataError
-        A value is not a level, a level is repeated, or the values cannot be sorted.
+        A value is not among `levels`, a level is repeated or not a scalar, or text is mixed with numbers.
 
     Examples
     --------
@@ -97,14 +98,14 @@ def find_levels(
 def coded_levels(
     codes: NDArray[Any], uniques: list[Any], description: str, *, is_declared: bool, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """Return the levels and codes of values that are stored as codes; see `find_levels`.
+    """Return the levels and codes of m values that are stored as codes; see `find_levels`.
 
     Parameters
     ----------
     codes : (m,) int
-        Positions in `uniques`, -1 if missing.
+        Positions in `uniques`; no value may be missing (-1).
     uniques : list
-        The labels of the codes.
+        The labels of the codes, without duplicates.
     description : str
         Name of the values for messages.
     is_declared : bool
@@ -117,6 +118,7 @@ def coded_levels(
     levels : tuple
         In the order of `uniques` if `is_declared`, else sorted.
     codes : (m,) int array
+        Positions in `levels`.
     """
     ordered_levels = tuple(_as_scalar(label, description) for label in uniques)
     ordered_levels = ordered_levels if is_declared else _sort_levels(ordered_levels, description)
@@ -128,23 +130,25 @@ def coded_levels(
 def _used_levels(
     levels: tuple[Scalar, ...], positions: Codes, description: str, *, keep_unused: bool
 ) -> tuple[tuple[Scalar, ...], Codes]:
-    """Drop levels without rows, with a warning.
+    """Drop levels without rows, with a DroppedColumnsWarning.
 
     Parameters
     ----------
     levels : tuple
         All levels.
     positions : (n,) int array
-        Level of each row, -1 if missing.
+        Level of each of n rows, as its position in `levels`; none may be missing (-1).
     description : str
         Name of the values for the warning.
     keep_unused : bool
-        Whether levels without rows are kept.
+        Whether levels without rows are kept, without a warning.
 
     Returns
     -------
     levels : tuple
+        The levels that are left, in their order.
     codes : (n,) int array
+        Level of each row, as its position among them.
     """
     present = np.bincount(positions, minlength=len(levels)) > 0
     if keep_unused or present.all():
@@ -167,7 +171,7 @@ def occurring_labels(
     Parameters
     ----------
     codes : (n,) int
-        Position of each row's label, -1 if it is missing.
+        Position of the label of each of n rows, -1 if it is missing.
     labels : list
         The labels.
     used_mask : (n,) bool
@@ -178,6 +182,7 @@ def occurring_labels(
     codes : (n,) int
         Positions in the labels that are left; -1 also if the label of a row was dropped.
     labels : list
+        The labels that are left, in their order.
     """
     occurs = np.bincount(codes[used_mask].astype(np.intp) + 1, minlength=len(labels) + 1)[1:] > 0
     if occurs.all():
@@ -204,6 +209,7 @@ def encode(
     Returns
     -------
     (m,) int array
+        Positions in `levels`.
 
     Examples
     --------
@@ -217,7 +223,7 @@ def encode(
 def check_not_numbers_as_text(
     levels: Sequence[Scalar], codes: Codes, name: str, index: Callable[[], pd.Index]
 ) -> None:
-    """Raise a DataError if more than half of the values of a text column are numbers.
+    """Raise a DataError if more than half of the m values of a text column can be read as numbers.
 
     The message names the first row that is text, or the first row if all are numbers.
 
@@ -226,11 +232,11 @@ def check_not_numbers_as_text(
     levels : sequence
         Distinct values.
     codes : (m,) int
-        Position of each row's value among the levels.
+        Position of each row's value among the levels; none is missing.
     name : str
         Name of the column.
     index : callable
-        Returns the labels of the rows.
+        Function without arguments that returns the labels (m,) of the rows.
     """
     numeric = are_numbers(levels)
     if np.bincount(codes, minlength=len(levels))[numeric].sum() * 2 <= len(codes):
@@ -251,12 +257,14 @@ def check_not_numbers_as_text(
 
 
 def are_numbers(labels: Sequence[Scalar]) -> Mask:
-    """Return the mask (L,) of labels that can be read as numbers."""
+    """Return the mask, as long as the labels, of labels that can be read as numbers."""
     return pd.to_numeric(pd.Series(list(labels), dtype=object), errors="coerce").notna().to_numpy()
 
 
 def warn_if_labels_name_rows(n_levels: int, n_rows: int, description: str, code: str) -> None:
-    """Warn if a text predictor has more levels than half its rows, because it probably names the rows.
+    """Warn (LabelWarning) if a text predictor has more levels than half its rows: it probably names the rows.
+
+    There is no warning for fewer than `MIN_ROWS_FOR_NAMES` rows.
 
     Parameters
     ----------
@@ -289,7 +297,11 @@ def _not_hashable_error(values: pd.Series) -> DataError:
 
 
 def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
-    """Return the codes (m,) of values, -1 if missing, and the labels to which they refer."""
+    """Return the codes (m,) of m values, -1 if missing, and the labels to which they refer.
+
+    The labels are all categories of a categorical, otherwise the distinct values in the order of appearance.
+    Raises a DataError for values that are not hashable, such as lists.
+    """
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
     texts = text_codes(values)
@@ -317,7 +329,7 @@ def _level_positions(
     description: str,
     hint: str = DEFAULT_LEVEL_HINT,
 ) -> Codes:
-    """Return the position of each value among some levels; `codes` of dtype intp are overwritten.
+    """Return the position of each of n values among some levels; `codes` of dtype intp are overwritten.
 
     Parameters
     ----------
@@ -331,17 +343,16 @@ def _level_positions(
     description : str
         Name of the values for messages.
     hint : str
-        Hint in addition to changing the rows.
+        Completes "Correct or drop the row, ...".
 
     Returns
     -------
     (n,) int array
-        -1 if missing.
 
     Raises
     ------
     DataError
-        A value is not a level.
+        A value is missing or not a level.
     """
     position_by_level = {level: position for position, level in enumerate(levels)}
     position_by_code = np.array(
@@ -367,7 +378,7 @@ def _level_positions(
 
 
 def format_value(value: Any) -> str:
-    """Format a value or a row label for a message; a NumPy scalar is shown like a Python scalar."""
+    """Return the `repr` of a value or a row label for a message; a NumPy scalar becomes a Python scalar."""
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
@@ -387,7 +398,7 @@ def _as_scalar(value: Any, description: str) -> Scalar:
 
 
 def _sort_levels(levels: tuple[Scalar, ...], description: str) -> tuple[Scalar, ...]:
-    """Sort levels; raise a DataError that starts with `description` if text is mixed with numbers."""
+    """Sort levels in ascending order; raise a DataError about `description` if text is mixed with numbers."""
     texts = sum(isinstance(level, str) for level in levels)
     if texts and texts < len(levels):
         raise DataError(
@@ -397,13 +408,26 @@ def _sort_levels(levels: tuple[Scalar, ...], description: str) -> tuple[Scalar, 
     return tuple(sorted(levels, key=lambda level: level))
 
 
+# Integers without leading zeros or a plus sign, and numbers with an optional fraction and exponent.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEAN_TEXTS = [{"True", "False"}, {"TRUE", "FALSE"}, {"true", "false"}]
 
 
 def convert_text_labels(values: pd.Series) -> pd.Series:
-    """Convert labels that were read as text to numbers or booleans if this changes none of them."""
+    """Convert labels that were read as text to numbers or booleans if this changes none of them.
+
+    Parameters
+    ----------
+    values : Series of str
+        Labels, some of which may be missing.
+
+    Returns
+    -------
+    Series
+        Integers (int64 or uint64) or booleans, of a nullable dtype if some are missing; float64 if all texts
+        are numbers that stay distinct; otherwise `values` itself.
+    """
     present = values.dropna()
     texts = present.unique().tolist()
     if not texts:
@@ -473,7 +497,10 @@ def label_type(dtype: Any) -> LabelType | None:
 
 
 def dtype_represents(dtype: str, labels: Sequence[Scalar]) -> bool:
-    """Return whether a dtype, which is passed by name, can represent all labels unchanged."""
+    """Return whether a dtype, which is passed by name, can represent all labels unchanged.
+
+    A dtype of a library that is not installed is accepted.
+    """
     if dtype in ("object", "str") and all(isinstance(label, str) for label in labels):
         # A shortcut, because pandas is slow here compared with reading the rest of a small file.
         return True
@@ -518,6 +545,8 @@ class RoundingError(NamedTuple):
 def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
     """Return the largest error of rounding integers or objects (n,) to float64; None if there is none.
 
+    Arrays of other dtypes, and objects that are not numbers, give None. For decimals see `_object_errors`.
+
     Examples
     --------
     >>> largest_rounding_error(np.array([2**53, 2**53 + 1])).error
@@ -554,7 +583,7 @@ def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
 
 
 def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Return the rounding errors (n,) of an object column that is converted to float64.
+    """Return the absolute rounding errors (n,) of n objects that are converted to float64.
 
     Returns None if the values are not integers, decimals and floats, or if none of them is large enough for a
     rounding error that matters. Errors of non-finite values are zero.
@@ -583,6 +612,7 @@ def _object_errors(values: NDArray[Any]) -> NDArray[np.float64] | None:
 
 
 ColumnType = Literal["numeric", "boolean", "categorical", "text", "other"]
+"""Type of a column in all libraries; other are for example dates, complex numbers and mixed objects."""
 
 MAX_FLOAT_INTEGER = 2**1024 - 2**970 - 1
 """The largest integer that converts to a finite float64."""
@@ -608,7 +638,7 @@ def check_category_precision(values: pd.Series, name: str, index_label: str = "r
     Parameters
     ----------
     values : Series
-        The categories.
+        The categories, or the values of a column of categories; other dtypes than floats are accepted.
     name : str
         Column, for the message.
     index_label : str
@@ -651,7 +681,10 @@ def present_exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, N
     Returns
     -------
     values : (m,) array or None
+        The m present values, as integers if the dtype is integer, else as objects. None for floats, and in
+        other libraries than pandas for all columns except integers and decimals.
     rows : (m,) int array or None
+        Their positions; None if `values` is None.
     """
     values, rows = _present_values(series)
     if values is not None and values.dtype.kind == "O":
@@ -660,7 +693,7 @@ def present_exact_values(series: Any, name: str) -> tuple[NDArray[Any] | None, N
 
 
 def _present_values(series: Any) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-    """Return the integers or objects of a column that are present, and their positions; None for floats."""
+    """Return the same as `present_exact_values`, without the check of the range."""
     if not isinstance(series, pd.Series):
         dtype = series.dtype
         if not (dtype.is_integer() or dtype.is_decimal()):
@@ -720,7 +753,7 @@ def _check_float_range(values: NDArray[Any], series: Any, rows: NDArray[np.intp]
 def integers_beyond_float(series: Any, name: str) -> NDArray[Any] | None:
     """Return the values (n,) of a column of integers without missing values, if float64 would round some.
 
-    Returns None for all other columns.
+    Returns None for all other columns. Raises a DataError if an integer is outside the range of float64.
     """
     values, rows = present_exact_values(series, name)
     if values is None or rows is None or values.dtype.kind not in "iu" or len(rows) < len(series):
@@ -769,7 +802,11 @@ def narwhals_column_type(dtype: Any) -> ColumnType:
 
 
 def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
-    """Convert a column of pandas to float64 with NaN; raise DataError if it is not numeric."""
+    """Convert a column of pandas to float64 with NaN.
+
+    Objects that are text of a number are converted too. Raises a DataError that names the first value that is
+    not a number, or the first integer outside the range of float64.
+    """
     try:
         return series.to_numpy(dtype=np.float64, na_value=np.nan)
     except OverflowError:
@@ -794,7 +831,10 @@ def as_floats(series: pd.Series, name: str) -> NDArray[np.float64]:
 
 
 def narwhals_values(series: Any) -> Any:
-    """Convert a narwhals column to values for pandas: float64 with NaN, bool, Categorical or object."""
+    """Convert a narwhals column to values for pandas: float64 with NaN, bool, Categorical or object.
+
+    Booleans with missing values become float64, and integers are rounded. Objects are None if missing.
+    """
     column_type = narwhals_column_type(series.dtype)
     if column_type == "numeric" or (column_type == "boolean" and series.null_count()):
         import narwhals as nw
@@ -853,6 +893,8 @@ def dictionary_to_text(series: Any) -> Any:
 
 def text_codes(series: Any, *, has_codes: bool = False) -> tuple[NDArray[Any], list[str]] | None:
     """Return the codes (n,) of a column of text, -1 if missing, and its distinct texts; else None.
+
+    Returns None also if the column is not of pandas and pyarrow is not installed.
 
     Parameters
     ----------
@@ -914,7 +956,7 @@ MAX_TRAINING_ROUNDING = 1e-6
 def check_float_precision(
     series: Any, name: str, row_label: Callable[[int], Any], *, is_training: bool
 ) -> None:
-    """Warn if float64 rounds the numbers of a column.
+    """Warn (PrecisionWarning) if float64 rounds the numbers of a column.
 
     Parameters
     ----------
@@ -924,7 +966,8 @@ def check_float_precision(
     row_label : callable
         Function from the position of a row to its label.
     is_training : bool
-        Whether to raise a DataError if the error exceeds `MAX_TRAINING_ROUNDING` of the column's range.
+        Whether to raise a DataError if the largest error exceeds `MAX_TRAINING_ROUNDING` times the range of
+        the column.
     """
     values, rows = present_exact_values(series, name)
     rounding_error = None if values is None else largest_rounding_error(values)

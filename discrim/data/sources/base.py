@@ -1,7 +1,7 @@
 """Base classes of the sources of rows: `Source` has named columns, and yields its rows in chunks (`Chunk`).
 
 Tables that do not fit in memory are read from a source, as often as an algorithm needs. The chunks of any
-source are tables of up to `MAX_CHUNK_ROWS` rows with the same columns and column types. The subclasses are in
+source are tables of about `rows_per_chunk` rows with the same columns and column types. The subclasses are in
 the other files of this package and in `data/distributed.py`; `design/` reads them.
 """
 
@@ -24,11 +24,12 @@ U = TypeVar("U")
 V = TypeVar("V")
 
 MAX_CHUNK_ROWS = 2**16
-"""Largest number of rows of a chunk."""
+"""Largest number of rows that `rows_per_chunk` returns."""
 
 MIN_CHUNK_ROWS = 2**10
 MAX_CHUNK_VALUES = 2**21
-"""Smallest number of rows of a chunk, and the number of values above which the rows become fewer."""
+"""Smallest number of rows that `rows_per_chunk` returns, and the number of values (rows times columns) above
+which it returns fewer rows."""
 
 
 class Chunk(NamedTuple):
@@ -39,9 +40,9 @@ class Chunk(NamedTuple):
     data : table
         Rows as a data frame of any library.
     path : str or None
-        The file that contains the rows.
+        The file that contains the rows; None if they are not from a file, or if it is unknown.
     coded_columns : tuple of str
-        Columns of text that are stored as dictionary codes.
+        Columns of text that `data` stores as dictionary codes.
     """
 
     data: Any
@@ -64,7 +65,7 @@ class Source(ABC):
     Attributes
     ----------
     files : Files or None
-        The files that are read.
+        The CSV or Parquet files that are read; None for other sources.
     """
 
     def __init__(self, description: str, names: Sequence[str], *, is_single_pass: bool = False) -> None:
@@ -83,13 +84,17 @@ class Source(ABC):
         return self.files is not None and bool(self.files.include(path))
 
     def chunks(self, columns: Sequence[str] | None = None) -> Iterator[Chunk]:
-        """Yield all rows in chunks from the beginning, with only the named columns if possible."""
+        """Yield all rows in chunks from the beginning, with at least the named columns, by default all.
+
+        A pass to the end stores the number of rows. Raises a DataError if a column does not exist, or if an
+        earlier pass had another number of rows.
+        """
         return self._count_rows(
             self.start_pass(self.names if columns is None else self._checked_columns(columns))
         )
 
     def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
-        """Start a pass over existing columns, without counting its rows."""
+        """Start a pass over columns that exist, without checking the names or counting the rows."""
         return self._read(columns)
 
     @abstractmethod
@@ -146,12 +151,15 @@ class Source(ABC):
             )
 
     def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
-        """Return the labels of all rows, given those of each chunk; here consecutive integers."""
+        """Return the labels of all rows, given those of each chunk; here integers from 0."""
         return pd.RangeIndex(sum(map(len, chunk_labels)))
 
 
 class TableSource(Source):
-    """A table in memory as a source of one chunk: the table itself, or `DesignRows` that were read before."""
+    """A table in memory as a source of one chunk: the table itself, or `DesignRows` that were read before.
+
+    Its `names` are empty.
+    """
 
     def __init__(self, data: Any) -> None:
         super().__init__("the table", ())
@@ -182,9 +190,9 @@ class ChunkWork(NamedTuple, Generic[T]):
     function : callable
         Function of a chunk and its row metadata that returns a result, or None if the chunk is empty.
     merge : callable
-        Function of the results of two consecutive runs of chunks.
+        Function of the results of two consecutive runs of chunks that returns the result of both.
     row_metadata : sequence or None
-        Row metadata of each chunk.
+        Metadata of the rows of each chunk: a named tuple of arrays (or None), of one element per row.
     """
 
     columns: Sequence[str]
@@ -249,7 +257,7 @@ class DistributedSource(Source):
         function : callable
             Function of a chunk that returns a Series or a DataFrame with its index.
         allows_unknown_labels : bool
-            Whether the function may return missing labels.
+            Whether the function may return missing labels, in which case its result has the dtype object.
 
         Returns
         -------
@@ -262,6 +270,15 @@ class SinglePassSource(Source):
 
     A pass may be abandoned after the first chunk with rows, for example to inspect the columns. These chunks
     are stored, and the next pass starts with them.
+
+    Attributes
+    ----------
+    is_exhausted : bool
+        Whether a pass has gone past the first chunk with rows; no other pass is possible then.
+    is_being_read : bool
+        Whether a pass is under way.
+    read_columns : tuple of str
+        Columns of the latest pass.
     """
 
     def __init__(self, description: str, names: Sequence[str]) -> None:
@@ -272,7 +289,7 @@ class SinglePassSource(Source):
         self._remaining_chunks: Iterator[Chunk] | None = None
 
     def start_pass(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
-        """Start the only pass, or raise a DataError if it has been made."""
+        """Start a pass, or raise a DataError if an earlier one has gone past the first chunk with rows."""
         self._raise_if_exhausted()
         return self._iter_once(columns)
 
@@ -331,12 +348,18 @@ def close_at_end(iterator: Any) -> Iterator[None]:
 
 
 def rows_per_chunk(columns: int) -> int:
-    """Return the number of rows of a chunk with this number of columns; fewer if there are many columns."""
+    """Return the number of rows of a chunk with this number of columns.
+
+    They are `MAX_CHUNK_VALUES` values, but between `MIN_CHUNK_ROWS` and `MAX_CHUNK_ROWS` rows.
+    """
     return min(MAX_CHUNK_ROWS, max(MIN_CHUNK_ROWS, MAX_CHUNK_VALUES // max(columns, 1)))
 
 
 def iter_slices(frame: Any) -> Iterator[Any]:
-    """Yield the rows of a frame in chunks, as frames of the same library."""
+    """Yield the rows of a frame in chunks, as frames of the same library.
+
+    A frame of up to two times `rows_per_chunk` rows is yielded undivided.
+    """
     step = rows_per_chunk(len(frame.columns))
     nrows = len(frame)
     if nrows <= 2 * step:
@@ -385,7 +408,7 @@ def unknown_column_error(name: str, names: Sequence[str], description: str) -> D
 
 
 def one_line_message(error: Exception) -> str:
-    """Return the message of an error on one line, without a full stop."""
+    """Return the message of an error on one line, without a full stop; the class name if it is empty."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 

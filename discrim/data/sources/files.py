@@ -46,6 +46,7 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 """Extensions of compressed files; the extension before them determines the format."""
 
 _INTEGER = re.compile(r"-?[0-9]{1,18}")
+"""Keys that are read as integers: up to 18 digits, which fit in int64."""
 
 
 class File(NamedTuple):
@@ -56,7 +57,7 @@ class File(NamedTuple):
     path : str
         Path of the file.
     keys : dict of str to str or None
-        Values by key; None for a missing value.
+        Text of the value by key; None for a missing value.
     """
 
     path: str
@@ -93,8 +94,8 @@ class Files(NamedTuple):
 def is_path(data: Any) -> bool:
     """Return whether an object is a path or a list of paths.
 
-    Text is not a path if it contains ``~`` (a formula) or is the name of a data set of the package, unless a
-    file of that name exists.
+    Text is not a path if it contains ``~`` after the first character (a formula) or is the name of a data set
+    of the package, unless a file of that name exists. Any other text is a path, even if no such file exists.
     """
     if isinstance(data, list | tuple | set | frozenset):
         return bool(data) and all(isinstance(item, str | os.PathLike) for item in data)
@@ -129,7 +130,8 @@ def files_of(data: Any) -> Files:
     Raises
     ------
     DataError
-        A file is neither CSV nor Parquet, the files are of both formats, or a file occurs twice.
+        A file is neither CSV nor Parquet, the files are of both formats, a file occurs twice, a folder is
+        empty or a Delta Lake table, or the paths are a set, which has no order.
     MissingFileError
         A file does not exist.
     """
@@ -181,6 +183,8 @@ def files_of(data: Any) -> Files:
 def format_of(path: str) -> str | None:
     """Return the format of a file by its extension, "CSV" or "Parquet", or None if it is another.
 
+    The extension of a compressed CSV file is that before the last; compressed Parquet is unknown.
+
     Examples
     --------
     >>> format_of("day.csv.gz"), format_of("day.pq"), format_of("day.txt")
@@ -203,7 +207,10 @@ def _glob_matches(path: str) -> list[str]:
 
 
 def _find_files(path: str) -> Iterator[File]:
-    """Yield the files of one path, folder or pattern."""
+    """Yield the files of one path, folder or pattern; raise an error if there are none.
+
+    It is a MissingFileError, or a DataError for a device, a pipe, an empty folder or a Delta Lake table.
+    """
     if os.path.isdir(path):
         yield from _files_below(path, path)
         return
@@ -278,7 +285,10 @@ def _is_hidden(name: str) -> bool:
 
 
 def _folder_keys(path: str, base: str) -> dict[str, str | None]:
-    """Read the keys ``name=value`` in the names of the folders from `base` (exclusive) to a file."""
+    """Read the keys ``name=value`` in the names of the folders from `base` (exclusive) to a file.
+
+    Names and values are decoded from their URL encoding. The value of Hive's default partition is None.
+    """
     folders = PurePath(os.path.relpath(os.path.dirname(path) or os.curdir, base)).parts
     pairs = (folder.partition("=") for folder in folders if "=" in folder.strip("="))
     return {
@@ -410,6 +420,7 @@ SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """Field separators and their names."""
 
 _BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
+"""Whether pandas is older than 3.1."""
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
 
@@ -418,7 +429,10 @@ N_SAMPLED_ROWS = 50
 
 
 class Dialect(NamedTuple):
-    """Separator and decimal sign of CSV files; the default separator is a tab in .tsv files, else a comma."""
+    """Separator and decimal sign of CSV files.
+
+    The separator None stands for a tab in .tsv files, also compressed ones, and a comma in others.
+    """
 
     separator: str | None = None
     decimal: str = "."
@@ -477,7 +491,7 @@ def raise_if_wrong_separator(path: str, file: Any, header_fields: Sequence[str],
     header_fields : sequence of str
         Fields of the first line.
     dialect : Dialect
-        A separator that the user specified is accepted.
+        If it specifies a separator, nothing is checked.
     """
     if len(header_fields) != 1 or dialect.separator is not None:
         return
@@ -554,6 +568,7 @@ def replace_decimal_sign(texts: pd.Series, old: str, new: str) -> pd.Series:
     Returns
     -------
     Series
+        Integers, other text and missing values are unchanged.
 
     Examples
     --------
@@ -568,8 +583,8 @@ def replace_decimal_sign(texts: pd.Series, old: str, new: str) -> pd.Series:
 def find_decimal_comma_column(table: pd.DataFrame, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the first text column whose values are all numbers with decimal commas, and its first value.
 
-    The columns `names` of the table are inspected, and of each the first `N_SAMPLED_ROWS` values. Returns
-    None if there is no such column.
+    The columns `names` of the table are inspected, and of each the first `N_SAMPLED_ROWS` present values.
+    Returns None if there is no such column.
 
     Examples
     --------
@@ -603,9 +618,14 @@ class CSVSource(Source):
     ----------
     files : Files
     as_text : callable, optional
-        Function of the column names that returns the columns to read as text.
+        Function of the column names that returns the columns to read as text; by default none.
     dialect : Dialect, optional
         Separator and decimal sign.
+
+    Attributes
+    ----------
+    labels : dict of str to dict
+        For each key of folders that is a column, the label of each text; see `folder_labels`.
     """
 
     def __init__(
@@ -637,7 +657,7 @@ class CSVSource(Source):
         return self._iter_chunks(columns)
 
     def _iter_chunks(self, names: Sequence[str]) -> Iterator[Chunk]:
-        """Yield the rows of the columns, file by file in chunks."""
+        """Yield the rows of the columns, file by file in chunks, with the index 0, 1, ... of each file."""
         columns = [name for name in names if name not in self.labels]
         self._learn_contents([name for name in columns if name not in self._contents])
         for path in self._paths:
@@ -656,13 +676,19 @@ class CSVSource(Source):
         self._has_read_all = True
 
     def _repeat_label(self, name: str, path: str, nrows: int) -> pd.Categorical:
-        """Return the label of a folder key for a file as a categorical of `nrows` rows."""
+        """Return the label of a folder key for a file as a categorical of `nrows` rows.
+
+        The categories are the labels of all files; the values are missing if the file lacks the key's value.
+        """
         labels = self.labels[name]
         label = labels.get(self._folders[path][name])
         return pd.Categorical([label] * nrows, list(dict.fromkeys(labels.values())))
 
     def _learn_contents(self, columns: Sequence[str]) -> None:
-        """Determine the content of each column from the first chunk in which it has a value."""
+        """Determine and store the content of each column from the first chunk in which it has a value.
+
+        A column without values has the content "numbers".
+        """
         unknown = list(columns)
         for path in self._paths:
             if not unknown:
@@ -687,7 +713,7 @@ class CSVSource(Source):
         ----------
         path : str
         columns : sequence of str
-            Columns to read.
+            Columns to read, in the order of the file.
         text_columns : sequence of str
             Columns to read as text.
 
@@ -717,6 +743,7 @@ class CSVSource(Source):
         Parameters
         ----------
         column : Series (m,)
+            The m values of the chunk as pandas has read them.
         name : str
         path : str
             The file, for messages.
@@ -724,6 +751,8 @@ class CSVSource(Source):
         Returns
         -------
         Series (m,)
+            Text is unchanged, and numbers are float64. Whole numbers are Int64 if some are missing, and
+            float64 if the chunk contains fractions. A column without values is NaN.
         """
         content = self._contents[name]
         if content == "text":
@@ -803,7 +832,7 @@ class TextLabelSource(Source):
             yield Chunk(chunk.data.assign(**labels) if labels else chunk.data, chunk.path)
 
     def _learn_contents(self, columns: Sequence[str]) -> None:
-        """Read all labels of some columns, and determine the values to which they are converted."""
+        """Read all labels of some columns, and store the values to which they are converted."""
         if not columns:
             return
         texts_by_column: dict[str, dict[Any, None]] = {name: {} for name in columns}
@@ -832,12 +861,15 @@ def _column_content(column: pd.Series) -> Content | None:
 
 
 def _are_integers(values: pd.Series) -> bool:
-    """Return whether all numbers are integers that float64 represents exactly."""
+    """Return whether all numbers, none of them missing, are integers that float64 represents exactly."""
     return bool(((values % 1 == 0) & (values.abs() <= _MAX_EXACT_INTEGER)).all())
 
 
 def _mismatch_mask(column: pd.Series, content: Content) -> pd.Series:
-    """Return the mask (m,) of the values of a column that are present but do not fit the content."""
+    """Return the mask, as long as the column, of the values that are present but do not fit the content.
+
+    The content is not "text".
+    """
     values = column.astype(object)
     if content == "truth values":
         fit = values.map(
@@ -850,7 +882,11 @@ def _mismatch_mask(column: pd.Series, content: Content) -> pd.Series:
 
 
 def _read_header(path: str, dialect: Dialect) -> tuple[str, ...]:
-    """Read the column names of a file, as pandas assigns them; raise an error if a name occurs twice."""
+    """Read the column names of a file, as pandas assigns them.
+
+    Raises a DataError if a name occurs twice, the separator is another, or the first row has more fields than
+    the header; an UnreadableFileError if the file cannot be read.
+    """
     options = dialect.read_csv_options(path)
     with _read_errors(path):
         raise_if_nul(path, path)

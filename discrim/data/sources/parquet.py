@@ -30,9 +30,11 @@ MIN_GROUP_ROWS = 2**15
 """Smallest average number of rows of a row group for which text is read as dictionary codes."""
 
 TEXT_TYPES = ("string", "large_string", "string_view")
+"""Names of the Arrow types of text."""
 
 MAX_CODED_BYTES_PER_ROW = 2
-"""Largest number of bytes per row of a text column that is read as dictionary codes."""
+"""Largest number of uncompressed bytes per row, in the first row group, of a text column that is read as
+dictionary codes."""
 
 TEXT_CHUNK_FACTOR = 4
 """Factor for the number of rows in a chunk of text columns only, because the overhead per chunk dominates."""
@@ -94,6 +96,8 @@ class ParquetSource(Source):
 
     def _common_type(self, name: str) -> Any:
         """Return the Arrow type of a column in all files: float64 if some have integers and others floats.
+
+        Otherwise it is the type in the first file in which it is not null, or null if it is null in all.
 
         Raises
         ------
@@ -164,7 +168,7 @@ class ParquetSource(Source):
 def file_batches(
     path: str, columns: Sequence[str], rows: int | None = None
 ) -> Iterator[tuple[Any, tuple[str, ...]]]:
-    """Read columns of a Parquet file in batches, beginning with an empty one.
+    """Read columns of a Parquet file in batches, beginning with an empty one of all columns of the file.
 
     Parameters
     ----------
@@ -173,13 +177,20 @@ def file_batches(
     columns : sequence of str
         Columns to read.
     rows : int, optional
-        Largest number of rows of a batch.
+        Largest number of rows of a batch; by default `rows_per_chunk`.
 
     Yields
     ------
     batch : pyarrow.RecordBatch
     coded : tuple of str
         Columns of text that the batch contains as dictionary codes.
+
+    Raises
+    ------
+    DataError
+        The file lacks a column.
+    UnreadableFileError
+        The file cannot be read.
     """
     with _read_errors(path), _open_parquet(path) as parquet:
         schema = parquet.schema_arrow
@@ -256,7 +267,7 @@ def _read_errors(path: str) -> Iterator[None]:
 
 
 def _distinct_labels(labels: Collection[Any]) -> Any:
-    """Return the distinct labels of folders as an Arrow array, of int32 if they are integers that fit."""
+    """Return the distinct labels of folders as an Arrow array of string, or of int32, or int64 if needed."""
     distinct = list(dict.fromkeys(labels))
     if not distinct or isinstance(distinct[0], str):
         return pa.array(distinct, pa.string())
@@ -284,7 +295,9 @@ def _repeat_label(values: Any, label: Any, nrows: int) -> Any:
 
 
 def _cast_to_common_type(column: Any, dtype: Any, name: str, path: str) -> Any:
-    """Convert a column without values, or of integers, to the type that the column has in all files.
+    """Convert a column of the type null, or of integers, to the type that the column has in all files.
+
+    Integers are converted to float64 only; any other column is returned unchanged.
 
     Parameters
     ----------
@@ -336,7 +349,7 @@ class DatasetSource(Source):
 
     @cached_property
     def _fragments(self) -> list[Any] | None:
-        """Fragments of the dataset, or None if it is filtered."""
+        """Fragments (files) of the dataset, or None if it is filtered."""
         try:
             return list(self._dataset.get_fragments())
         except ValueError:

@@ -35,15 +35,18 @@ from discrim.errors import DataError, MissingFolderError
 
 MAX_FILE_ROWS = 2**20
 MIN_GROUP_ROWS = 2**16
-"""Number of rows of a file in a folder, and smallest number of rows of a row group."""
+"""Numbers of rows from which a file in a folder, and a row group, are complete."""
 
 
 def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool, index: bool = False) -> str:
-    """Return rows as CSV text whose numbers have one decimal sign.
+    """Return rows as CSV text whose numbers have one decimal sign, also those in columns of objects.
+
+    Lines end in a line feed. All text is quoted if any contains a carriage return.
 
     Parameters
     ----------
     frame : DataFrame
+        Not modified.
     separator, decimal : str
         Separator of the fields and decimal sign of the numbers.
     header : bool
@@ -90,7 +93,7 @@ def write_frames(
     Parameters
     ----------
     frames : iterable of DataFrame
-        The index is written unless it is a range.
+        At least one. The index is written unless it is a range without a name.
     out : path
         A file that ends in .parquet, .csv or .tsv, or for compressed CSV also in .gz, .bz2 or .xz, which is
         replaced if it exists; or a folder, new or empty, for files ``part-00000.parquet`` and so on.
@@ -103,6 +106,14 @@ def write_frames(
     -------
     Path
         Path of the file or folder.
+
+    Raises
+    ------
+    DataError
+        The path is unsuitable or belongs to the source, there is no frame, a frame has other columns than the
+        first, pyarrow is missing, or values do not fit the types of the first frame (Parquet).
+    MissingFolderError
+        The folder that is to contain the output does not exist.
 
     Examples
     --------
@@ -159,6 +170,13 @@ def _select_opener(path: Path, path_text: str, dialect: Dialect) -> Opener:
     -------
     callable
         See `Opener`.
+
+    Raises
+    ------
+    DataError
+        The extension is unknown, a folder is not empty or is a file, or pyarrow is missing.
+    MissingFolderError
+        The parent folder does not exist.
     """
     file_format = format_of(str(path))
     # os.path, because pathlib raises an OSError for names that are too long.
@@ -212,6 +230,7 @@ def _open_csv(path: Path, dialect: Dialect) -> Iterator[Write]:
         header = True
 
         def write(frame: pd.DataFrame) -> None:
+            """Append the rows of a frame, the first after a header."""
             nonlocal header
             text.write(
                 csv_text(frame, separator, dialect.decimal, header=header, index=_has_row_labels(frame))
@@ -254,7 +273,10 @@ def _open_parquet(path: Path) -> Iterator[Write]:
 
 @contextmanager
 def _open_folder(path: Path) -> Iterator[Write]:
-    """Create a folder of Parquet files, and yield a function that appends a frame."""
+    """Open a folder of Parquet files, and yield a function that appends a frame.
+
+    The files are written to a temporary folder, which replaces `path` (missing or empty) at the end.
+    """
     target = Path(os.path.realpath(path))
     with temporary_folder(target, path) as temporary:
         parts_folder = temporary / "parts"
@@ -264,6 +286,7 @@ def _open_folder(path: Path) -> Iterator[Write]:
             number = 0
 
             def write(frame: pd.DataFrame) -> None:
+                """Append the rows of a frame, to a new file if the current one is complete."""
                 nonlocal number
                 if parquet.rows >= MAX_FILE_ROWS:
                     parquet.end()
@@ -293,7 +316,7 @@ class _ParquetWriter:
     is_open : bool
         Whether a file is open.
     rows : int
-        Number of rows in the current file.
+        Number of rows in the current file, written or waiting; 0 if no file is open.
     """
 
     def __init__(self, path: Path) -> None:
@@ -307,7 +330,7 @@ class _ParquetWriter:
         self.rows = 0
 
     def begin(self, file: IO[bytes]) -> None:
-        """Write the following frames to this file."""
+        """Write the following frames to this open file, which the caller closes after `end`."""
         self._file = file
         self._writer = None
         self.is_open = True
@@ -322,7 +345,7 @@ class _ParquetWriter:
             self._flush()
 
     def end(self) -> None:
-        """Write the remaining rows, and finish the file."""
+        """Write the remaining rows, and finish the file; do nothing if none is open."""
         if self.is_open:
             self._flush()
             self._writer.close()
@@ -342,7 +365,10 @@ class _ParquetWriter:
             self._writer.write_table(table, row_group_size=max(len(table), 1))
 
     def _to_arrow(self, frame: pd.DataFrame) -> Any:
-        """Convert a frame to an Arrow table with the schema of the first frame."""
+        """Convert a frame to an Arrow table with the schema of the first frame, which is stored.
+
+        Raises a DataError if values cannot be converted.
+        """
         import pyarrow as pa
 
         if self._schema is None:

@@ -28,7 +28,7 @@ from discrim.errors import DataError
 
 
 def _as_described_frame(data: Any, description: str) -> Any:
-    """Convert a table to a frame of pandas or narwhals; raise a DataError with the description otherwise."""
+    """Return `as_frame(data)`; add the description to the DataError for an object that is not a table."""
     try:
         return as_frame(data)
     except DataError as error:
@@ -39,7 +39,7 @@ def _as_described_frame(data: Any, description: str) -> Any:
 
 
 def to_native(frame: Any) -> Any:
-    """Return a frame of narwhals as a frame of its own library."""
+    """Return a frame of narwhals as a frame of its own library, and a frame of pandas as it is."""
     return frame if isinstance(frame, pd.DataFrame) else frame.to_native()
 
 
@@ -53,7 +53,7 @@ class _DeterminedType(NamedTuple):
     type_name : str
         Name of the type in the library of the frame.
     frame : str
-        Description of the frame.
+        Description of the frame, for messages.
     """
 
     column_type: ColumnType
@@ -85,22 +85,25 @@ class ColumnTypes:
     def conform(self, frame: Any, description: str, columns: Sequence[str]) -> Any:
         """Check the column types of a frame, and convert its columns without values to the determined types.
 
+        The type of a column that has its first value in this frame is stored. The frame is not modified.
+
         Parameters
         ----------
         frame : DataFrame of pandas or narwhals
         description : str
             Name of the frame in messages.
         columns : sequence of str
-            The columns to be checked.
+            The columns whose types are checked.
 
         Returns
         -------
-        DataFrame of pandas or another library
+        DataFrame of pandas or another library, with all columns
 
         Raises
         ------
         DataError
-            A column is missing, new or of another type.
+            A column of the first frame is missing, a column is new, two have the same name, or one of
+            `columns` has another type. The order of the columns does not matter.
         """
         names = _column_names(frame)
         base.check_unique_names(names, description)
@@ -133,7 +136,7 @@ class ColumnTypes:
         return to_native(frame)
 
     def _compare_names(self, names: tuple[str, ...], description: str) -> None:
-        """Raise a DataError if a frame has other columns than the first frame."""
+        """Raise a DataError if a frame has other columns than the first frame, in any order."""
         if names == self.names:
             return
         for required_names, present_names, incomplete_frame, complete_frame in (
@@ -157,7 +160,7 @@ def _column_names(frame: Any) -> tuple[str, ...]:
 
 
 def _dtype_by_name(frame: Any) -> dict[str, Any]:
-    """Return the dtype of each column of a frame."""
+    """Return the dtype of each column of a frame, by its name as text."""
     dtypes = frame.dtypes if isinstance(frame, pd.DataFrame) else frame.schema.values()
     return dict(zip(_column_names(frame), dtypes, strict=True))
 
@@ -173,7 +176,7 @@ def _column_and_library_type(series: Any) -> tuple[ColumnType, str]:
 
 
 def _convert_empty_column(frame: Any, label: Any, column_type: ColumnType) -> Any:
-    """Convert a column whose values are all missing to a dtype of a column type.
+    """Return a frame with a column, whose values are all missing, converted to a dtype of a column type.
 
     Parameters
     ----------
@@ -218,7 +221,13 @@ class IteratorSource(SinglePassSource):
     description : str
         Description of the iterator in messages.
     column_types : ColumnTypes, optional
-        Names and types of the columns from an earlier pass.
+        Names and types of the columns from an earlier pass, to which types are added; available as an
+        attribute.
+
+    Raises
+    ------
+    DataError
+        The iterator has no frame, or returns an object that is not a table.
     """
 
     def __init__(
@@ -288,7 +297,7 @@ class FunctionSource(Source):
         return self._source.nrows if self._rows is None else self._rows
 
     def _call_function(self) -> Source:
-        """Call the function and return its result as a source."""
+        """Call the function and return its result as a source; raise a DataError for an unsuitable result."""
         try:
             returned = self._function()
         except Exception as error:
@@ -348,7 +357,12 @@ def _check_callable_without_arguments(function: Callable[..., Any], description:
 
 
 class StreamSource(SinglePassSource):
-    """A stream of Arrow batches, which can be read once."""
+    """A stream of Arrow batches, which can be read once.
+
+    Parameters
+    ----------
+    stream : pyarrow.RecordBatchReader, or object with the method ``__arrow_c_stream__``
+    """
 
     def __init__(self, stream: Any) -> None:
         pa = _import_pyarrow(stream)
@@ -413,7 +427,9 @@ class RelationSource(Source):
 
 
 def _iter_batches(reader: Any, columns: tuple[str, ...]) -> Iterator[Chunk]:
-    """Yield the batches of an Arrow reader, beginning with an empty one, and close it at the end.
+    """Yield the batches of an Arrow reader as tables, beginning with an empty one, and close it at the end.
+
+    Batches of more than `rows_per_chunk` rows are divided.
 
     Until the reader is closed, it may occupy the connection of its database.
     """
@@ -446,7 +462,7 @@ def source_of(data: Any) -> Source | None:
     Sources are an Arrow dataset; a RecordBatchReader or another stream of Arrow; a LazyFrame of polars; a
     relation of DuckDB; a DataFrame of Dask; a path to CSV or Parquet files, to a folder, a pattern such as
     "data/2024-*.parquet", or a list of paths; a function that returns an iterator of frames; or such an
-    iterator.
+    iterator. A `Source` is returned as it is. Files are searched for at once, which may raise a DataError.
 
     Examples
     --------
