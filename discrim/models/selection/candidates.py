@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from discrim.models.results.results import ClassifierResults
 
 By = Literal["log_loss", "error", "costs", "brier"]
+"""Losses by which a model is chosen; see `choose`."""
 
 MEASURES = {"log loss": "log_loss", "error": "error", "Brier": "brier", "costs": "costs"}
 """Names of the losses in tables of `choose`, by their names in `cross_validate`."""
@@ -44,11 +45,12 @@ class TableShape(NamedTuple):
     Attributes
     ----------
     rows, columns, classes : int
-        Numbers of rows, of columns of the design (a category has one for each level) and of classes.
+        Numbers of rows (not weights), of columns of the design (a category has one for each level except one)
+        and of classes.
     min_class_rows : int
         Rows of the smallest class.
     is_numeric : bool
-        Whether each column of the design is a numeric column of the table.
+        Whether each predictor is a column of numbers (not booleans); False if the rows are not in memory.
     is_in_memory : bool
         Whether the rows are in memory.
     """
@@ -68,7 +70,7 @@ def table_shape(design_rows: DesignRows, rows: NDArray[Any]) -> TableShape:
     ----------
     design_rows : DesignRows
     rows : (K,) array
-        Number of rows of each class.
+        Number of rows of each of the K classes.
 
     Returns
     -------
@@ -106,7 +108,7 @@ class DefaultCandidate(NamedTuple):
     is_unsuitable : callable
         Function of a `TableShape` that returns whether the candidate is left out.
     reason : str
-        Reason for leaving it out, for the table of candidates without losses.
+        Reason for leaving it out, as a clause; empty if it suits every table.
     """
 
     name: str
@@ -140,7 +142,7 @@ MIN_COLUMNS_TO_REDUCE = 10
 """Smallest number of columns for models that choose a few directions or columns."""
 
 RIDGE_STRENGTHS = tuple(10.0 ** (-half_exponent / 2) for half_exponent in range(-2, 11))
-"""Strengths of the ridge penalty, from almost complete shrinkage of the coefficients to a negligible one."""
+"""Strengths of the ridge penalty, from 10 (almost complete shrinkage) to 1e-5 (negligible shrinkage)."""
 
 DEFAULT_CANDIDATES = (
     DefaultCandidate(
@@ -200,7 +202,7 @@ DEFAULT_CANDIDATES = (
 
 
 def default_candidates(shape: TableShape) -> tuple[list[Candidate], dict[str, Refusal]]:
-    """Return the default candidates that suit a table, and the reason why each of the others does not."""
+    """Return the default candidates that suit a table, and why others do not, by name of the candidate."""
     suited = []
     refused = {}
     for rule in DEFAULT_CANDIDATES:
@@ -255,6 +257,7 @@ def read_candidates(candidates: Any) -> list[Candidate]:
 
 
 Posteriors = Literal["plugin", "calibrated"]
+"""Posteriors of the model itself, or calibrated on held-out scores."""
 
 CALIBRATED_SUFFIX = ", calibrated"
 """Suffix of the name of a candidate with calibrated posteriors."""
@@ -262,7 +265,7 @@ CALIBRATED_SUFFIX = ", calibrated"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EvaluatedCandidate:
-    """A candidate with its fit to all rows, and its losses on rows outside their folds.
+    """A candidate with its fit to all rows, and its losses on the m rows predicted without their folds.
 
     Attributes
     ----------
@@ -272,8 +275,9 @@ class EvaluatedCandidate:
         Fit to all rows.
     validation : CrossValidation
         Cross-validation of the fit.
-    losses, losses_if_wrong : dict of (m,) float
-        Losses of the rows by measure, and the losses that they would have if they were misclassified.
+    losses, losses_if_wrong : dict of str to (m,) float
+        Losses of the rows by measure, and the losses that they would have if they were misclassified; see
+        `_first_repeat_losses`.
     seconds : float
         Time of fit and cross-validation.
     warnings : list
@@ -300,9 +304,9 @@ class CandidateEvaluator:
     ----------
     formula, data, by, folds, groups, seed, calibrate : see `choose`
     arguments : mapping
-        Arguments that are passed to every verb.
+        Arguments that are passed to every verb, by name. A verb without one of these parameters fails.
     costs : (K, K) float or None
-        Cost of assigning a row of one class (row) to another (column).
+        Cost of assigning a row of one of the K classes (row) to another (column).
     """
 
     formula: str
@@ -316,7 +320,11 @@ class CandidateEvaluator:
     calibrate: bool
 
     def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
-        """Fit and cross-validate a candidate; raise a DiscrimError if it fails."""
+        """Fit and cross-validate a candidate with its own posteriors; raise a DiscrimError if it fails.
+
+        The verb gets the seed if it has this parameter, unless the options of the candidate contain one. Its
+        warnings are recorded, not issued.
+        """
         start = monotonic()
         options = dict(candidate.options)
         parameters = inspect.signature(candidate.verb).parameters
@@ -345,7 +353,10 @@ class CandidateEvaluator:
         )
 
     def evaluate_calibrated(self, candidate: EvaluatedCandidate) -> EvaluatedCandidate:
-        """Return the candidate with calibrated posteriors; raise a DiscrimError if that fails."""
+        """Return the candidate with losses by calibrated posteriors; raise a DiscrimError if that fails.
+
+        The name gets `CALIBRATED_SUFFIX`; the fit and the cross-validation are those of the candidate.
+        """
         start = monotonic()
         losses, losses_if_wrong = candidate.validation._folded_rows.apply(
             partial(_calibrated_losses, self.costs)
@@ -370,14 +381,17 @@ def _first_repeat_losses(
     Parameters
     ----------
     costs : (K, K) float or None
+        Cost of assigning a row of one class (row) to another (column).
     rows : FoldedRows
 
     Returns
     -------
     losses : dict of str to (m,) float
-        Losses of the rows by measure.
+        Losses of the m evaluated rows by measure: "error"; with posteriors also "log_loss", "brier" and, if
+        `costs` are passed, "costs", of the class with the smallest expected cost.
     losses_if_wrong : dict of str to (m,) float
-        Losses that the rows would have if they were misclassified.
+        Losses by measure if the class of each row were the one with the second largest posterior; for "costs"
+        the largest cost of the predicted class.
     """
     losses, losses_if_wrong = (
         {MEASURES[name]: values[0] for name, values in losses_by_name.items()}
@@ -396,7 +410,9 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
     Parameters
     ----------
     costs : (K, K) float or None
+        Cost of assigning a row of one class (row) to another (column).
     rows : FoldedRows
+        Rows with the scores of the uncalibrated rules.
 
     Returns
     -------
@@ -426,13 +442,16 @@ def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows)
     Parameters
     ----------
     costs : (K, K) float or None
+        Cost of assigning a row of one class (row) to another (column).
     log_prior : (K,) float
+        Logarithms of the prior.
     rows : FoldedRows
-        The rows, whose predictions and scores are replaced.
+        The rows, whose predictions and scores are replaced in a copy.
 
     Returns
     -------
     dict of str to (m,) float
+        Losses of the m evaluated rows by measure; see `_first_repeat_losses`.
     """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.is_evaluated), 1))
@@ -451,14 +470,20 @@ def evaluate_within_time(
     candidates : sequence of Candidate
         In the order of simplicity.
     seconds : float or None
-        Time after which no further candidate is begun.
+        Time after which no further candidate is begun, once one has losses; None for no limit.
 
     Returns
     -------
     list of EvaluatedCandidate
-        Candidates with losses.
+        Candidates with losses, each followed by its calibrated form if the evaluator calibrates. A candidate
+        without the loss `by` has a calibrated form only.
     dict of str to Refusal
-        Reasons why others lack losses.
+        Reasons why others lack losses, by name.
+
+    Raises
+    ------
+    DataError
+        No candidate predicts any row.
     """
     evaluated: list[EvaluatedCandidate] = []
     refused: dict[str, Refusal] = {}

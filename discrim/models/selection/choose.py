@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 LOSS_NAMES = {"log_loss": "log loss", "error": "error rate", "brier": "Brier score", "costs": "mean cost"}
+"""Names of the mean losses in text, by the values of `by`."""
 
 N_REPLICATES = 500
 """Number of bootstrap samples that correct the loss of the chosen model for the choice."""
@@ -290,15 +291,18 @@ class ChooseResults(RepeatedChoice):
     fit : fitted object
         Fit of the chosen model to all rows.
     table : DataFrame by candidate
-        Candidates with losses, the smallest loss first: mean losses on rows outside their folds, with the
-        standard error of the loss `by`; its difference from the smallest loss with the standard error of the
-        difference; rank in the order of simplicity, and seconds.
+        Candidates with losses, the smallest loss first. The columns are the mean loss `by` on rows outside
+        their folds, under its name, and its standard error `se`; `difference` from the smallest loss, and
+        `se_difference`; the other mean losses that all candidates have; `simplicity`, the rank from 1 for
+        the simplest; and `seconds`.
     refused : DataFrame by candidate
-        Candidates without losses: the reason ("not suited", "failed" or "no time") and an explanation.
+        Candidates without losses: `reason` ("not suited", "failed" or "no time") and `why`, an explanation.
     validations : dict of str to CrossValidation
         The cross-validation of each candidate on the same folds.
     seed : int
         The seed that makes the same choice again.
+    select : {"1se", "min"}
+        Rule of the choice.
     """
 
     def __init__(
@@ -364,7 +368,8 @@ class ChooseResults(RepeatedChoice):
     def _losses(self, measure: str) -> Floats:
         """Return the losses (C, m) of the C candidates on the m cross-validated rows.
 
-        Rows of weight zero have loss 0, because an infinite loss times zero would be missing.
+        The candidates are in the order of simplicity. Rows of weight zero have loss 0, because an infinite
+        loss times zero would be missing.
 
         Parameters
         ----------
@@ -439,6 +444,7 @@ class ChooseResults(RepeatedChoice):
         decision = Decision(self._costs)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
+            """Return the labels of some rows of the table by the rule of the outer function."""
             fit = results._fit
             design_rows = fit.new_rows(rows, MissingPolicy(unseen))
             return fit.to_labels(
@@ -476,7 +482,7 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _corrected(self) -> CorrectedLosses:
-        """Losses corrected for the choice by bootstrap samples."""
+        """Losses corrected for the choice by bootstrap samples, in the order of `_shared_measures`."""
         losses = np.stack([self._losses(measure) for measure in self._shared_measures()])
         null_losses = self._null_losses[self.by]
         return bias_corrected_losses(
@@ -587,7 +593,8 @@ class ChooseResults(RepeatedChoice):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys of the sections wanted, in order, or "all"; by default all. The keys are "header",
+            "candidates", "corrected" and, if there are candidates without losses, "refused".
         """
         section_builders: dict[str, Callable[[], Section | Pairs]] = {
             "header": self._header_section,
@@ -657,7 +664,7 @@ class ChooseResults(RepeatedChoice):
         )
 
     def _infinite_loss_note(self) -> str:
-        """Return the sentence on candidates of infinite loss; empty if there are none."""
+        """Return " " and the sentence on candidates of infinite loss; empty if none or all have one."""
         names = [
             candidate.name
             for candidate, mean in zip(self._evaluated, self._comparison.means, strict=True)

@@ -39,7 +39,10 @@ MIN_RANK_CORRELATION = 0.999
 
 
 def raise_if_rows_differ(fits: Sequence[ClassifierResults], caller: str) -> None:
-    """Raise DataError if fits differ in classes, weights or rows; `caller` is named in the message."""
+    """Raise DataError if fits differ from the first in classes, weights or rows; the message names `caller`.
+
+    Rows are compared one by one if both fits have them; otherwise only the counts by class are compared.
+    """
     first = fits[0]
     for fit_number, fit in enumerate(fits[1:], start=2):
         if set(fit.classes) != set(first.classes):
@@ -133,7 +136,7 @@ def _raise_if_used_rows_differ(
 
 
 def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
-    """Return the rows that a fit uses.
+    """Return the rows that a fit uses; raise a NotSupportedError if the fit has no rows.
 
     Parameters
     ----------
@@ -146,9 +149,9 @@ def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[A
     Index
         Labels of the m rows.
     (m,) object
-        Their classes.
+        Labels of their classes.
     (m,) float
-        Their weights.
+        Their weights; ones if the fit has none.
     """
     design_rows = fit._fit.require_rows(caller)
     codes = used_codes(design_rows)
@@ -206,7 +209,11 @@ def raise_if_values_differ(
 
 
 def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
-    """Return whether two columns have equal values, or values in the same or reverse order (other units)."""
+    """Return whether two columns of equal length are the same, possibly in other units or with other labels.
+
+    Numbers are the same if their absolute rank correlation is at least `MIN_RANK_CORRELATION` or a column is
+    constant; other values if the same rows have equal values in both.
+    """
     if first.reset_index(drop=True).equals(other.reset_index(drop=True)):
         return True
     column_types = pd.api.types
@@ -225,8 +232,8 @@ def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
 def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Return for each fit whether it has the same columns as the first.
 
-    Columns are compared by value, regardless of names and order. If a fit has no rows, class means of columns
-    with the same names are compared instead.
+    Columns are compared by value in the rows that the fits use, regardless of names and order. If any fit has
+    no rows, class means of columns with the same names are compared instead, to a relative error of 1e-9.
 
     Parameters
     ----------
@@ -243,7 +250,7 @@ def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
 
 
 def _column_digests(fit: FittedModel[Any]) -> Counter[tuple[str, bytes]]:
-    """Return a multiset of the columns of a fit, each as its type (see `_likelihood_types`) and a hash."""
+    """Return a multiset of the columns of a fit, as types (see `_likelihood_types`) and hashes of values."""
     hashes = [hashlib.blake2b(digest_size=16) for _ in fit.terms]
     for _, x, _, _ in used_rows(fit.design_rows):
         for column, column_hash in zip(x.T, hashes, strict=True):
@@ -262,7 +269,7 @@ def _likelihood_types(fit: FittedModel[Any]) -> list[str]:
 
 
 def _has_equal_means(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
-    """Return whether two fits have equal class means of columns of the same names."""
+    """Return whether two fits have columns of the same names and types with equal class means."""
     if set(first.terms) != set(fit.terms) or _likelihood_types(first) != _likelihood_types(fit):
         return False
     first_means = first.class_means()
@@ -271,7 +278,11 @@ def _has_equal_means(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
 
 
 def llf_given_row(results: ClassifierResults) -> float:
-    """Log-likelihood of the classes conditional on the rows, by the posteriors; NaN without posteriors."""
+    """Return the weighted sum of the log posteriors of the actual classes of the rows of a fit.
+
+    This is the log-likelihood of the classes conditional on the rows. It is NaN without posteriors, and
+    without rows unless `llf` of the fit is this likelihood.
+    """
     fit = results._fit
     if not fit.has_posteriors:
         return np.nan
@@ -287,7 +298,7 @@ def llf_given_row(results: ClassifierResults) -> float:
 
 
 def resolve_verb(verb: Any, argument: str = "verb") -> Any:
-    """Return the verb with this name; return a value that is not a string unchanged.
+    """Return the verb with this name; return a value that is not a string unchanged and unchecked.
 
     Parameters
     ----------
@@ -298,6 +309,11 @@ def resolve_verb(verb: Any, argument: str = "verb") -> Any:
     Returns
     -------
     callable or any
+
+    Raises
+    ------
+    DataError
+        The name is not that of a verb that returns a classifier.
     """
     if not isinstance(verb, str):
         return verb
@@ -313,7 +329,7 @@ def no_label_reason(fit: FittedModel[Any], rules_description: str) -> tuple[str,
     ----------
     fit : FittedModel
     rules_description : str
-        Description of the rules, for the message.
+        Description of the rules, for the message, such as "candidates fitted without its fold".
 
     Returns
     -------
@@ -339,7 +355,7 @@ class HasFit(Protocol):
 
 
 def require_fits(fits: Sequence[Any], caller: str) -> None:
-    """Raise an error if an argument is not a fit; the message names `caller`.
+    """Raise an error if an argument is not a fit, or if there are none; the message names `caller`.
 
     The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
     """
@@ -366,7 +382,7 @@ def require_fits(fits: Sequence[Any], caller: str) -> None:
 def require_rows(fits: Sequence[Any], caller: str) -> None:
     """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded.
 
-    The message names `caller`.
+    Lacking rows are a NotSupportedError; see `require_fits` for the others. The message names `caller`.
     """
     require_fits(fits, caller)
     for position, fit in enumerate(fits, start=1):

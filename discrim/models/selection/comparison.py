@@ -54,7 +54,10 @@ def cross_validate_fits(
     Raises
     ------
     DataError
-        The fits use tables with different rows, or differ in the class, fold or weight of a row.
+        The fits use tables with different rows, or differ in the class, fold, weight or values of a row that
+        both use.
+    NotSupportedError
+        A fit has no rows, or cannot be refitted without some fold.
     """
     comparable.require_rows(fits, "compare(folds=)")
     seed = seed_or_random(seed)
@@ -80,7 +83,7 @@ def cross_validate_fits(
 
 
 def require_same_folds(first: CrossValidation, second: CrossValidation, fit_number: int) -> None:
-    """Raise a DataError if two fits differ in the class, fold or weight of a row.
+    """Raise a DataError if two fits differ in the class, fold or weight of a row that both use.
 
     Parameters
     ----------
@@ -120,11 +123,17 @@ def _errors_on_shared_rows(
     Returns
     -------
     both : (n,) bool
-        The m rows that both fits use and predict in each repeat.
+        The m of the n rows of the table that both fits use and predict in each repeat.
     wrong : two arrays (R, m) of float
-        1 for rows that the first fit, and the second, misclassify in each repeat.
+        1 for rows that the first fit, and the second, misclassify in each of R repeats, else 0.
     rows : EvaluatedRows
-        Classes and weights of these rows, and the prior if both fits have the same one.
+        Classes (as positions in the classes of `a`) and weights of these rows; the prior if the user passed
+        the same one to both fits; no groups.
+
+    Raises
+    ------
+    DataError
+        There are no such rows.
     """
     both = a._is_evaluated & b._is_evaluated
     if not both.any():
@@ -150,7 +159,11 @@ def _errors_on_shared_rows(
 
 
 def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
-    """Return the mean differences (R, F) of errors in each fold, over the rows that both fits predict."""
+    """Return the mean differences (R, F) of errors, the first minus the second, in F folds of R repeats.
+
+    The means are over the rows that both fits predict, weighted by `EvaluatedRows.row_weights`. They are NaN
+    for a fold without such rows.
+    """
     both, wrong, rows = _errors_on_shared_rows(a, b)
     by_repeat = zip(*wrong, a._fold_ids[:, both], strict=True)
     n_folds = len(a._fold_labels)
@@ -164,7 +177,7 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
 
 
 def compare_pairs(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
-    """Return a table with a row for each pair of fits; the columns are documented in `Comparison.pairs`."""
+    """Return a table by (a, b), the names of a pair of fits; see `Comparison.pairs` for its columns."""
     rows = [_pair_items(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
     return pd.DataFrame(rows, index=index)
@@ -231,7 +244,13 @@ def _mcnemar_items(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[
     Returns
     -------
     dict of str to float
-        Numbers of rows that only one fit misclassifies, the statistic and p-values.
+        only_a_wrong and only_b_wrong, the sums of weights of the rows that only one fit misclassifies, even
+        if there are groups; p_exact, mcnemar and p_mcnemar.
+
+    Raises
+    ------
+    NotSupportedError
+        Weights are not whole numbers.
     """
     weights = a._weights[both]
     if (weights != np.round(weights)).any():
@@ -258,7 +277,7 @@ class Comparison(ResultTable):
     def _with_fits(
         self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None
     ) -> Self:
-        """Store the fits, their names and cross-validations in a private attribute and return the table."""
+        """Store the fits, their names and cross-validations in a private attribute and return this table."""
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
         return self
@@ -275,12 +294,12 @@ class Comparison(ResultTable):
             resampled t test that the mean of the difference over folds is zero (with unequal folds that is
             not quite the difference over rows); only_a_wrong and only_b_wrong, rows of the first repeat on
             which one fit alone is wrong, with McNemar's p_exact by the binomial distribution, and with his
-            continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` these are counts of
-            groups, because the rows of one are not independent. A row with a frequency weight stands for so
-            many rows. Errors are weighted by the prior of the user if both fits have the same one; otherwise
-            rows are not reweighted. The t test assumes that the differences of folds are equally correlated,
-            by the share of rows that fits have in common; McNemar's test assumes independent rows,
-            conditional on the fits. If all folds have the same difference, se is zero, and low and high are
+            continuity-corrected chi-square, `mcnemar` and p_mcnemar. With `groups` McNemar's test
+            compares whole groups, because the rows of one are not independent. A row with a frequency weight
+            stands for so many rows. Errors are weighted by the prior of the user if both fits have the same
+            one; otherwise rows are not reweighted. The t test assumes that the differences of folds are
+            equally correlated, by the share of rows that fits have in common; McNemar's test assumes
+            independent rows (or groups), conditional on the fits. If all folds have the same difference, se is zero, and low and high are
             minus and plus the exact upper limit of the share of rows (or groups) on which one fit alone is
             wrong.
 
@@ -556,10 +575,16 @@ def compare_on_table(
     Returns
     -------
     DataFrame by fit
-        formula, rows, wrong, error with its standard error and its exact 95% confidence interval.
+        formula; `rows` with a class and a prediction; `wrong` rows; `error` with its standard error `se` and
+        its exact 95% confidence interval, `low` and `high`.
     DataFrame by (a, b)
-        For each pair: the rows that both predict, the rows on which one alone is wrong, and McNemar's exact
-        p-value.
+        For each pair: `rows` that both predict; `only_a_wrong` and `only_b_wrong`, the rows on which one
+        alone is wrong; and `p_exact`, McNemar's exact p-value. Empty for a single fit.
+
+    Raises
+    ------
+    DataError
+        An argument is not a fit, or the fits have different responses.
 
     Examples
     --------
@@ -602,7 +627,7 @@ def compare_on_table(
 
 
 def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
-    """Return the columns of one fit: formula, rows, wrong, and the error with its interval.
+    """Return the columns of one fit: formula, rows, wrong, error, se, low and high; see `compare_on_table`.
 
     Parameters
     ----------
@@ -621,7 +646,7 @@ def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
 
 
 def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
-    """Return the columns of a pair of fits: rows, rows on which one alone is wrong, and McNemar's p-value.
+    """Return the columns of a pair of fits: rows, only_a_wrong, only_b_wrong and p_exact, without weights.
 
     Parameters
     ----------
@@ -640,7 +665,11 @@ def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> d
 
 
 def cross_validate_on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
-    """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation."""
+    """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation.
+
+    The folds are made again from its seed and groups; its `nested` and `refit_prior` apply too. Raises a
+    DataError if the user passed the folds.
+    """
     if cv.seed is None:
         raise DataError(
             "The folds were passed by the user and cannot be reproduced from a seed.",

@@ -303,7 +303,7 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
 
 
 def _require_same_table(fits: Sequence[Any], caller: str) -> None:
-    """Raise DataError if fits use different rows, or columns with different values."""
+    """Raise DataError, which names `caller`, if fits use different rows or columns with different values."""
     comparable.raise_if_rows_differ(fits, caller)
     if not all(comparable.has_same_columns(fits)):
         raise DataError(
@@ -516,15 +516,24 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
     lda_fit : LDAResults
         Fit whose classes, terms and rows the regression must have.
     logit : LogisticResults or results of statsmodels
+        Results of statsmodels must have the first class as reference, which is not checked.
     unit : (p,) float
-        Units of the columns, by which slopes are multiplied.
+        Units of the p columns, by which slopes are multiplied.
 
     Returns
     -------
     params : (p + 1, K - 1) float
-        Coefficients, the constant first.
+        Coefficients of K - 1 classes, the constant first. Results of statsmodels with another number of
+        coefficients are returned as they are, for the caller to report.
     cov : ((p + 1) (K - 1), (p + 1) (K - 1)) float
         Their covariance matrix, class by class.
+
+    Raises
+    ------
+    DataError
+        `logit` is not a logistic regression, or differs in classes, terms or rows.
+    NotSupportedError
+        The regression is penalized, has no finite estimates, or has robust standard errors.
     """
     unit_column = np.insert(unit, 0, 1.0)[:, None]
     raise_if_penalized((logit,), "hausman()")
@@ -608,7 +617,7 @@ def _require_same_means(normal: FittedModel[LDAFit], model: Any) -> None:
 
 
 def find_lda_and_logistic(fits: Sequence[Any]) -> tuple[LDAResults, LogisticResults] | None:
-    """Return the LDA fit and the unpenalized logistic fit if `fits` are one of each; else None."""
+    """Return the LDA fit and the unpenalized logistic fit if `fits` are exactly these two; else None."""
     linear = [fit for fit in fits if isinstance(fit, LDAResults)]
     logit = [
         fit
@@ -629,8 +638,8 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     Returns
     -------
     DataFrame by (class, term)
-        Coefficients and standard errors of both, their difference, and Hausman's test of each slope. The last
-        row, ("all", "slopes"), has the joint test; it is missing if the test is not available.
+        See `Comparison.log_odds`. The joint test in the last row is missing if it is not available. If a
+        class is named "all", the label of this row is changed.
     """
     _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
     lda_odds = linear.log_odds(reference=logit.reference)

@@ -58,7 +58,7 @@ COLUMN_BY_MEASURE = {"error": "error", "log loss": "log_loss", "Brier": "brier"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoldedRows:
-    """Observed and predicted classes, folds and scores of the n rows of a cross-validation with R repeats.
+    """Classes, folds and scores of n rows in a cross-validation with R repeats and K classes.
 
     If worker processes computed the scores, the scores stay there (see `StoredValue`). A `FoldedRows` is
     then sent to the worker process and computes the losses, so that the scores are not copied.
@@ -137,7 +137,9 @@ class FoldedRows:
         return losses
 
     def losses_if_wrong(self) -> dict[str, Floats]:
-        """Compute the losses if the class of each row were the one with the second largest posterior.
+        """Compute the losses of each row in each repeat if it were misclassified.
+
+        Its class is then the one with the second largest posterior.
 
         Returns
         -------
@@ -195,7 +197,7 @@ class FoldedRows:
         Returns
         -------
         dict of str to tuple of four floats
-            Estimate, standard error and limits of each measure.
+            Estimate, standard error and limits of each measure, by the names of `losses`.
         """
         if_wrong = self.losses_if_wrong()
         return {
@@ -252,12 +254,12 @@ class CrossValidation(SummarizedResults):
         nested: bool,
         refit_prior: bool | None = None,
     ) -> None:
-        """Compute predictions from the scores of each repeat.
+        """Compute predictions from the scores of each of R repeats.
 
         Parameters
         ----------
         fit : FittedModel
-            The fitted model, with its rows.
+            The fitted model of K classes, with its n rows.
         scores : sequence of R stored (n, K) float
             Scores of each repeat by rules fitted without the fold of the row.
         fold_ids : (R, n) int
@@ -376,6 +378,7 @@ class CrossValidation(SummarizedResults):
         Returns
         -------
         list of R arrays (F, K) of float
+            Counts of K classes outside F folds, for each of R repeats.
         """
         design_rows = self._fit.require_rows("class_shares()")
         return [
@@ -385,7 +388,10 @@ class CrossValidation(SummarizedResults):
     # ---- figures
 
     def _evaluated_rows(self) -> EvaluatedRows:
-        """Return the classes, weights, prior and groups of the m rows that count in the error rates."""
+        """Return the classes, weights, prior and groups of the m rows that count in the error rates.
+
+        The prior is None if it was estimated from the class proportions.
+        """
         is_evaluated = self._is_evaluated
         fit = self._fit
         prior = None if fit.estimates.estimated_prior else fit.prior_values()
@@ -454,9 +460,10 @@ class CrossValidation(SummarizedResults):
             independent groups if there are groups. The interval is exact for the error, and log-normal for
             the others, with an upper limit that allows for errors that did not occur among the rows: it
             assumes that a prediction is not more likely to be wrong the larger its posterior. se_folds is
-            s/sqrt(J) for the J = repeats x folds folds, which is too small because their fits share rows.
-            se_corrected is sqrt(1/J + n2/n1) s (Nadeau & Bengio, 2003). Rates are weighted by the prior of
-            the user, if any.
+            s/sqrt(J), with the standard deviation s of the means of the J = repeats x folds folds, and is too
+            small because their fits share rows. se_corrected is sqrt(1/J + n2/n1) s, with the numbers n2 of
+            test rows and n1 of training rows of a fold (Nadeau & Bengio, 2003). Rates are weighted by the
+            prior of the user, if any.
         """
         check_level(level)
         by_fold = self.by_fold
@@ -521,7 +528,8 @@ class CrossValidation(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections wanted, in order, or "all"; by default all.
+            Keys of the sections wanted, in order, or "all"; by default all. The keys are "header",
+            "measures", "permutations" (if there is a test), "classes", "confusion" and "folds".
         """
         return cross_validation_summary(self, sections)
 
@@ -760,7 +768,7 @@ def _fit_to_validate(
 
 
 def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
-    """Call a function with some rows of a table, and check that it returns results of a verb.
+    """Call a function with some rows of a table; raise an error if it does not return results of a verb.
 
     Parameters
     ----------
@@ -798,6 +806,11 @@ def _fit_of_function(
     -------
     FittedModel
         `full_fit` with all rows of `data` and the refits `RefitsByCalls`.
+
+    Raises
+    ------
+    DataError
+        The function dropped rows before a fit with weights.
     """
     design_rows = full_fit.new_rows(data)
     weights = full_fit.design_rows.weights
@@ -832,8 +845,9 @@ def cross_validate_fit(
     ----------
     fit : FittedModel
     folds, repeats, groups : see `cross_validate`
+        With a number of folds and without groups, the groups of the model apply, if it has any.
     seed : int
-        Seed of the assignment of rows to folds.
+        Seed of the assignment of rows to folds. The result has no seed if the user passed folds.
     nested, refit_prior : see `cross_validate`
 
     Returns
@@ -865,7 +879,7 @@ def cross_validate_on_folds(
     nested: bool = True,
     refit_prior: bool | None = None,
 ) -> CrossValidation:
-    """Cross-validate a fitted model on specified folds.
+    """Cross-validate a fitted model of n rows on specified folds, in R repeats.
 
     Parameters
     ----------
@@ -918,7 +932,7 @@ def _predicted_codes(scores: Floats) -> Codes:
 
 
 def warn_unlabelled(cv: CrossValidation, prefix: str = "") -> None:
-    """Warn if rows of known class have no prediction in some repeat; the message begins with `prefix`."""
+    """Warn if used rows have no prediction in some repeat; `prefix` is the beginning of the message."""
     if cv.unlabelled:
         row = int(np.argmax((cv._actual >= 0) & ~cv._is_evaluated))
         first = cv._fit.design_rows.table.label(row)
@@ -934,8 +948,7 @@ def warn_unlabelled(cv: CrossValidation, prefix: str = "") -> None:
 def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of a cross-validation.
 
-    Its sections are the header, measures, permutation test (if any), errors by class, confusion matrix and
-    errors by fold. `sections` selects some of them by key.
+    For the keys of `sections` see `CrossValidation.summary`.
     """
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
     test = (

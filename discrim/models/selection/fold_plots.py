@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @plot("folds", "error of each fold and the mean", data=False)
 def folds(cv: Any, options: PlotOptions) -> Axes:
-    """Plot the error of each fold and the mean, with its confidence interval."""
+    """Plot the error of each fold and the mean, with its 95 percent interval."""
     row = cv.table().loc["error"]
     mean = float(row["estimate"]), float(row["low"]), float(row["high"])
     names = ("Error; the mean with its 95 % interval", f"Cross-validated error of {verb_name(cv)}, by fold")
@@ -52,7 +52,10 @@ def permutations(cv: Any, options: PlotOptions) -> Axes:
 
 @plot("differences", "error minus the error of another model, by fold", used_options=("other",), data=False)
 def differences(cv: Any, options: PlotOptions) -> Axes:
-    """Plot the error of each fold minus the error of another model."""
+    """Plot the error of each fold minus the error of another model, and the mean with its corrected interval.
+
+    `options.other` is a `CrossValidation`, or a fit, which is cross-validated on the same folds.
+    """
     other = options.other
     if other is None:
         raise DataError("kind='differences' requires another model.", hint="Pass a fit as other=.")

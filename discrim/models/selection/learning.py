@@ -58,11 +58,12 @@ class _SizeErrors:
     Attributes
     ----------
     rows : float
-        Mean number of training rows, or sum of their weights.
+        Number of training rows, or sum of their weights; the mean over the rules.
     n_rules : int
         Number of rules that were fitted.
     wrong_counts, tested_counts : (n,) float
-        How often each row was misclassified, and how often it was tested.
+        How often each of the n rows of the table was misclassified, and how often it was tested; 0 for rows
+        that the fit does not use.
     """
 
     rows: float
@@ -81,18 +82,18 @@ def _effective_sizes(
     Parameters
     ----------
     tested_counts : (n,) float
-        How often each row was tested.
+        How often each of n rows was tested.
     weights : (n,) float
-        Weights of the rows in the mean error.
+        Weights w of the rows in the mean error.
     frequencies : (n,) float
-        Frequency weights.
+        Frequency weights f.
     clusters : (n,) int or None
         Group of each row.
 
     Returns
     -------
     n_rows : float
-        Kish's effective sample size.
+        Kish's effective sample size (sum w)^2 / sum(w^2 / f) of the tested rows.
     n_units : float
         Number of groups; without groups equal to `n_rows`.
     """
@@ -108,8 +109,9 @@ class LearningCurve(SummarizedResults):
     Attributes
     ----------
     table : DataFrame by rows
-        error of held-out rows, se, low, high, and the number of rules. Intervals are bootstrap intervals or,
-        if they are wider, exact intervals (Clopper and Pearson) for the effective number of rows.
+        By the rounded mean number of training rows (sum of weights): `error` of held-out rows, se, low, high,
+        and the number of `rules`. Intervals are bootstrap intervals or, if they are wider, exact intervals
+        (Clopper and Pearson) for the effective number of rows.
     params : Series
         Parameters a, b and c of the power law error = a + b n^-c; a is the limit for large n.
     failed : dict of float to str
@@ -131,9 +133,10 @@ class LearningCurve(SummarizedResults):
         results : sequence of _SizeErrors
             Test results by training size, in increasing order.
         weights : (n,) float
-            Weights of the rows in the mean error, by the prior.
+            Weights of the rows in the mean error: the frequency weights, times a factor of the class if the
+            user passed a prior.
         frequencies : (n,) float
-            Frequency weights.
+            Frequency weights; 0 for rows that the fit does not use.
         clusters : (n,) int or None
             Group of each row.
         failed : dict of float to str
@@ -185,7 +188,7 @@ class LearningCurve(SummarizedResults):
 
     @property
     def params(self) -> pd.Series:
-        """Parameters of the power law."""
+        """Parameters a, b and c of the power law, by these names."""
         return pd.Series({name: float(values[0]) for name, values in self._power_law._asdict().items()})
 
     @with_display_formats(every="share")
@@ -195,7 +198,7 @@ class LearningCurve(SummarizedResults):
         Parameters
         ----------
         rows : int or sequence of int
-            Total numbers of rows in all classes.
+            Total numbers of rows in all classes, at least 1.
 
         Returns
         -------
@@ -229,6 +232,8 @@ class LearningCurve(SummarizedResults):
         Returns
         -------
         int or None
+            None if the target is not above the limit a of the error, if errors do not decrease, or if the
+            number does not fit in 64 bits.
         """
         error = check_number("error", error, 0, 1, ends="()")
         a, b, c = self.params
@@ -239,7 +244,10 @@ class LearningCurve(SummarizedResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """The table with the column names of R's broom, and the errors fitted by the power law."""
+        """The table with the column names of R's broom, and the errors fitted by the power law.
+
+        The columns are rows, estimate, std_error, conf_low, conf_high and fitted.
+        """
         table = self._table
         return pd.DataFrame(
             {
@@ -276,7 +284,8 @@ class LearningCurve(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections to include, in order, or "all"; by default all.
+            Keys of the sections to include, in order, or "all"; by default all. The keys are "header",
+            "errors" and "ahead" (predictions).
         """
         return curve_summary(self, sections)
 
@@ -314,8 +323,11 @@ def learning_curve(
 
     Raises
     ------
+    DataError
+        A size is not between 0 and 1, or another argument is invalid.
     NotSupportedError
-        Rules can be fitted to too few of the sizes.
+        Rules can be fitted to fewer than `MIN_SIZES` of the sizes. If they can be fitted to enough but not to
+        all, a warning names the others.
     """
     design_rows = fit.require_rows("learning_curve()")
     check_level(level)
@@ -366,18 +378,19 @@ def _evaluate_size(
 ) -> _SizeErrors:
     """Fit rules to about a proportion of the rows, and test them on the other rows.
 
-    The rows are divided into folds. Rules are fitted to one fold each (proportion 1/n_folds) or to all folds
-    except one (proportion 1 - 1/n_folds).
+    In each repeat the rows are divided into n_folds folds, the rounded reciprocal of the smaller one of
+    `proportion` and 1 - `proportion`, but at least two. For a proportion below one half (if there are more
+    than two folds) one rule is fitted, to the first fold, and tested on all others. Otherwise a rule without
+    each fold is tested on the fold.
 
     Parameters
     ----------
     fit : FittedModel
     proportion : float
         Proportion of training rows, between 0 and 1.
-    repeats : int
-    groups : column name, (n,) array or None
+    repeats, groups, nested : see `learning_curve`
     seed : int
-    nested : bool
+        Seed of the folds.
 
     Returns
     -------
@@ -427,7 +440,10 @@ def _evaluate_size(
 
 
 def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a learning curve: header, errors, and predictions for larger tables."""
+    """Return the summary of a learning curve: header, errors, and predictions for larger tables.
+
+    For the keys of `sections` see `LearningCurve.summary`.
+    """
     table = curve.table
     fit = curve._fit
     limit, scale, power = curve.params

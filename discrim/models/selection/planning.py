@@ -60,11 +60,12 @@ class Plan(SummarizedResults):
         Expected errors of "lda", "diagonal" and "qda", missing if there are too few rows for their covariance
         matrices; and their simulation standard errors "lda_se" and so on.
     wanted : DataFrame by rule
-        Sample sizes for the target error: rows per class, total, and the expected error at this size. They
-        are missing if ten million rows are not enough, or if the target exceeds the Bayes error by less than
-        two simulation standard errors. The table is empty without a target error.
+        Sample sizes for the target error: `rows` per class, their `total`, and the expected `error` at this
+        size. They are missing if ten million rows are not enough, or if the target exceeds the Bayes error by
+        less than two simulation standard errors. The table is empty without a target error.
     judged : int or None
-        Number of test rows for a confidence interval of the requested width.
+        Number of test rows for a confidence interval of the requested width; None if no width was requested,
+        or if more rows are needed than the largest number that `plan` considers.
     """
 
     def __init__(
@@ -113,7 +114,10 @@ class Plan(SummarizedResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each rule and number of rows: rule, rows, estimate, std_error, excess."""
+        """One row for each rule and number of rows per class: rule, rows, estimate, std_error, excess.
+
+        The excess is over the Bayes error. Rules without an expected error at a number of rows are left out.
+        """
         tables = [
             pd.DataFrame(
                 {
@@ -158,7 +162,8 @@ class Plan(SummarizedResults):
         Parameters
         ----------
         sections : sequence of str, optional
-            Keys of the sections to include, in order, or "all"; by default all.
+            Keys of the sections to include, in order, or "all"; by default all. The keys are "header",
+            "wanted" (with a target error) and "errors".
         """
         return plan_summary(self, sections)
 
@@ -210,8 +215,8 @@ def plan(
     Raises
     ------
     DataError
-        A number is out of its range; there are more classes than p + 1; or the target error does not exceed
-        the Bayes error.
+        A number is out of its range; there are more classes than p + 1; or the target error is not between
+        the Bayes error and the error of random assignment.
 
     Notes
     -----
@@ -281,7 +286,7 @@ def plan(
 
 
 def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) -> Setting:
-    """Validate the arguments of `plan` that define the simulation.
+    """Validate the arguments of `plan` that define the simulation; raise a DataError if one is out of range.
 
     Parameters
     ----------
@@ -330,7 +335,10 @@ def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Sett
 
 
 def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
-    """Return the sample sizes of the rules for a target error; an empty table without a target."""
+    """Return the sample sizes of the rules for a target error; an empty table without a target.
+
+    See `Plan.wanted` for the columns.
+    """
     rows = []
     for rule in () if error is None else RULES:
         n = sample_size.required_training_rows(rule, error or 0.0, setting)
@@ -342,7 +350,10 @@ def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
 
 
 def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a sample-size plan: header, sample sizes for the target, expected errors."""
+    """Return the summary of a sample-size plan: header, sample sizes for the target, expected errors.
+
+    For the keys of `sections` see `Plan.summary`.
+    """
     setting = results._setting
     items: list[HeaderItem] = [
         HeaderItem("Distance between classes", setting.distance, f"{setting.distance:g}"),

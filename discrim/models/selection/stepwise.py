@@ -62,7 +62,10 @@ if TYPE_CHECKING:
     from discrim.report.tables import Summary
 
 MAX_VALUES_QUICK = {"calls": 2**16, "moments": 2**24}
-"""Largest number of values (rows times candidate columns) for which ten searches need a second or two."""
+"""Largest number of values (rows times candidate columns) for which ten searches need a second or two.
+
+The keys are the ways to repeat the search: by a call with some rows, or by subtracting moments.
+"""
 
 
 @reading.with_public_errors
@@ -239,6 +242,7 @@ def stepwise(
     arguments = options | arguments
 
     def fit(terms: Sequence[str]) -> ClassifierResults:
+        """Fit the verb to terms, given by their labels; raise DataError if it does not return a fit."""
         chosen_formula = f"{design.response_code} ~ {' + '.join(texts[term] for term in terms)}"
         fitted: ClassifierResults = model(chosen_formula, data, **arguments)
         if not hasattr(fitted, "error_rates"):
@@ -276,6 +280,13 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     -------
     verb : callable
     options : dict
+
+    Raises
+    ------
+    DataError
+        The name is unknown, or a partial has positional arguments.
+    NotSupportedError
+        The criterion is AIC or BIC and the verb is not `logistic`.
     """
     options = {}
     if isinstance(verb, partial):
@@ -317,6 +328,14 @@ def read_limits(
     Returns
     -------
     Limits
+        With by="v" the limits to enter and to stay are the p-value `stay`, and `v_enter` is `enter`. A limit
+        that the direction does not need is NaN if it was not passed.
+
+    Raises
+    ------
+    DataError
+        An argument is invalid, missing or not used by the criterion, or a term could enter and leave
+        endlessly.
     """
     check_word("by", by, By)
     if criterion not in PARTIAL_F_CRITERIA and (by != "p" or tolerance is not None):
@@ -353,7 +372,7 @@ def read_limits(
 
 
 def _level(name: str, value: Any) -> float:
-    """Return a validated level of significance, or the default."""
+    """Return a validated level of significance (0 < value <= 1), or `DEFAULT_LEVEL` for None."""
     return check_number(
         name,
         DEFAULT_LEVEL if value is None else value,
@@ -365,7 +384,7 @@ def _level(name: str, value: Any) -> float:
 
 
 def _limit(name: str, value: Any, by: str, high: float, *, is_required: bool) -> float:
-    """Return a validated limit of a statistic; NaN if it is not passed and the direction does not need it."""
+    """Return a validated limit between 0 and `high`; NaN if it is None and not required."""
     if value is None and is_required:
         example = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
         raise DataError(
@@ -447,6 +466,7 @@ def read_include(design_rows: DesignRows, include: str | Sequence[str]) -> list[
     Returns
     -------
     list of str
+        In the order of `include`.
 
     Raises
     ------
@@ -492,11 +512,13 @@ def _with_selection(
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     stepwise_on_rows : callable
-        Function of classes, table and positions of rows that runs `stepwise`, for refits that need rows.
+        Function of the list of classes, the table and positions of rows that runs `stepwise`, for refits that
+        need rows.
 
     Returns
     -------
     FittedModel
+        A copy whose `selection` contains a model that repeats the search at each refit.
     """
     description = f"stepwise by {criterion}, of {len(term_columns)} terms"
     noun = f"the columns ({description})"
@@ -551,11 +573,13 @@ class StepwiseResults(RepeatedChoice):
     selected : Index
         The chosen terms, in the order in which they entered.
     steps : DataFrame by step
-        The term that entered or was removed, its partial test, and criteria of the terms that are in after
-        the step: Wilks' lambda, the average squared canonical correlation (`ascc`), and the criterion of the
-        search, with the two classes if it refers to a pair. For Rao's V it has the change, and its p-value by
-        the chi-squared distribution, which is valid for many rows (missing if V decreases). For AIC and BIC
-        it has the deviance, the change of the deviance, and the degrees of freedom of the change.
+        `action` ("start", "included", "entered" or "removed"), `term` and `terms_in`, the number of terms
+        after the step. By partial F also the partial test (partial_R2, F, df1, df2, p), and criteria of the
+        terms that are in after the step: `wilks`, the average squared canonical correlation (`ascc`), and the
+        criterion of the search, with the two classes (`class`, `other`) if it refers to a pair. For Rao's V
+        `change` and `p_change`, its p-value by the chi-squared distribution, which is valid for many rows
+        (missing if V decreases). For "cv" the `error` and its standard error `se`. For AIC and BIC the
+        criterion, the `deviance`, the absolute `change` of the deviance, and its degrees of freedom `df`.
     fit : fitted object
         The fit of the verb to the chosen terms.
     """
@@ -597,7 +621,10 @@ class StepwiseResults(RepeatedChoice):
     @available_if()
     @with_display_formats(deviance="z")
     def trace(self) -> pd.DataFrame:
-        """Moves that each step of "aic" or "bic" compared: df, deviance and criterion, like R's `step`.
+        """Moves that each step of "aic" or "bic" compared, by (step, move): df, deviance and criterion.
+
+        Like in R's `step`, a move is "+ term", "- term" or "<none>", and the best of a step is first. Values
+        are those after the move; df is the absolute change of the number of parameters.
 
         Raises
         ------
@@ -611,7 +638,7 @@ class StepwiseResults(RepeatedChoice):
         return self._trace.copy()
 
     def _step_tables(self) -> StepTables:
-        """Return the tables of the tests at each step, computed once."""
+        """Return the tables of the tests at each step, computed once; raise NotSupportedError without any."""
         if self._make_tables is None:
             raise NotSupportedError(
                 f"A choice by {self.criterion} does not have tests of the terms at each step.",
@@ -625,9 +652,11 @@ class StepwiseResults(RepeatedChoice):
     @available_if()
     @with_display_formats(minresid="share")
     def in_analysis(self) -> pd.DataFrame:
-        """By step and term that is in: tolerance, F to remove, and the criterion without it.
+        """By step and term that is in: tolerance, F to remove (F, df1, df2, p), and the criterion without it.
 
-        The tolerance of a term of several columns is their smallest tolerance. Step 0 is the start.
+        The tolerance of a term of several columns is their smallest tolerance. Step 0 is the start. The
+        criterion has its own name, and the columns `class` and `other` if it refers to a pair of classes. It
+        is missing for a single term.
 
         Raises
         ------
@@ -640,9 +669,10 @@ class StepwiseResults(RepeatedChoice):
     @available_if()
     @with_display_formats(min_tolerance="share", minresid="share")
     def not_in_analysis(self) -> pd.DataFrame:
-        """By step and term that is not in: tolerance, F to enter, and the criterion with it.
+        """By step and term that is not in: tolerance, F to enter (F, df1, df2, p), and the criterion with it.
 
-        `min_tolerance` is the smallest tolerance of all columns once the term has entered. F and the
+        The columns are those of `in_analysis`, and `min_tolerance`, which is the smallest tolerance of all
+        columns once the term has entered. F and the
         criterion are missing for a term that is a linear combination, within classes, of the terms in.
 
         Raises
@@ -658,6 +688,9 @@ class StepwiseResults(RepeatedChoice):
     def overall(self) -> pd.DataFrame:
         """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
 
+        The columns are terms_in, columns (their number), wilks, F, df1, df2 and p. Steps without terms are
+        left out.
+
         Raises
         ------
         NotSupportedError
@@ -670,6 +703,8 @@ class StepwiseResults(RepeatedChoice):
     @with_display_formats()
     def pairs(self) -> pd.DataFrame:
         """By step and pair of classes: squared Mahalanobis distance by the terms that are in, F and p.
+
+        The index is (step, class, other), and the columns are D2, F, df1, df2 and p, by Hotelling's F.
 
         Raises
         ------
@@ -788,13 +823,15 @@ STEP_FORMATS: dict[Any, Any] = {
     **dict.fromkeys(["terms_in", "columns", "df1", "df"], "count"),
     **dict.fromkeys(["F", "D2", "deviance", "change", "aic", "bic"], "z"),
 }
+"""Formats of the columns of all tables in the summary."""
+
 STEP_TABLES = {
     "overall": ("Wilks' lambda", "Rao's F, exact for two or three classes."),
     "in_analysis": ("Terms in the analysis", "F to remove; the criterion is its value without the term."),
     "not_in_analysis": ("Terms not in the analysis", "F to enter; the criterion is its value with the term."),
     "pairs": ("Pairs of classes", "Hotelling's F of the squared Mahalanobis distance D2."),
 }
-"""Titles and notes of the tables of each step."""
+"""Titles and notes of the sections of the tables of each step, by name of the table."""
 
 CRITERION_NAMES = {
     "wilks": "Wilks' lambda",
@@ -806,12 +843,15 @@ CRITERION_NAMES = {
     "aic": "AIC",
     "bic": "BIC",
 }
+"""Labels of the axis of the plot by criterion."""
+
 ACTION_SIGNS = {"entered": "+ ", "removed": "\u2212 ", "included": "", "start": ""}
+"""Signs in front of the terms in the plot by action."""
 
 
 @plot("path", "the criterion after each step", data=False)
 def steps_plot(results: Any, options: PlotOptions) -> Axes:
-    """Draw the criterion after each step of a choice of terms."""
+    """Draw the criterion after each step of a choice of terms, with a standard error for "cv"."""
     table = results.steps
     by_error = results.criterion == "cv"
     column = {"cv": "error"}.get(results.criterion, results.criterion)

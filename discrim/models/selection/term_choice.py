@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 Criterion = Literal["wilks", "mahalanobis", "maxminf", "minresid", "rao", "cv", "aic", "bic"]
 Direction = Literal["forward", "backward", "both"]
+"""Criteria and directions of the search; see `stepwise`."""
+
 TermSearch = Callable[[ClassMoments], list[str]]
 """Function that runs a search: from the moments of all candidate columns to the chosen terms."""
 
@@ -64,14 +66,17 @@ class Limits:
     Attributes
     ----------
     enter : float
-        Largest p-value, or smallest F or partial R2, of a term that enters.
+        Largest p-value, or smallest F or partial R2, of a term that enters; NaN if the direction is backward
+        and no limit was passed.
     stay : float
-        Largest p-value, or smallest F or partial R2, of a term that stays.
+        Largest p-value, or smallest F or partial R2, of a term that stays; NaN if the direction is forward
+        and no limit was passed.
     by : {"p", "F", "r2"}
         Statistic that `enter` and `stay` refer to.
     tolerance : float, optional
-        Smallest tolerance. A term does not enter if one of its columns, or of the columns in the model, would
-        have a smaller tolerance.
+        Smallest tolerance: the share of the variance of a column within classes that the other columns in the
+        model do not explain. A term does not enter if one of its columns, or of the columns in the model,
+        would have a smaller tolerance.
     v_enter : float, optional
         Smallest increase of Rao's V by a term that enters.
     """
@@ -89,7 +94,7 @@ class Limits:
         return test.F if self.by == "F" else 1 - test.wilks
 
     def admits(self, test: PartialTest) -> bool:
-        """Return whether a term with this partial test may enter."""
+        """Return whether a term with this partial test may enter, as far as `enter` decides."""
         return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
 
     def keeps(self, test: PartialTest) -> bool:
@@ -174,13 +179,20 @@ class StepwiseSearch:
         moments : ClassMoments
             Moments of these rows.
         term_columns : mapping of str to (q,) int
-            Positions of the columns of each term.
+            Positions of the q columns of each term.
         fit : callable
             Function that fits the verb to some of the terms, for the choice by cross-validated error.
 
         Returns
         -------
         Choice
+
+        Raises
+        ------
+        CollinearError
+            Columns are collinear from the start, or a term of `include` is collinear or below the tolerance.
+        NotSupportedError
+            An option of `logistic` cannot be combined with AIC or BIC.
         """
         if self.criterion in ("aic", "bic"):
             return self._choose_by_information(design_rows, moments)
@@ -192,7 +204,7 @@ class StepwiseSearch:
     def _choose_by_partial_f(
         self, design_rows: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
     ) -> Choice:
-        """Choose terms by partial F tests.
+        """Choose terms by partial F tests; see `_PartialFSearch`.
 
         Parameters
         ----------
@@ -254,6 +266,8 @@ class StepwiseSearch:
     ) -> Choice:
         """Add or remove one term at a time, as long as the cross-validated error decreases.
 
+        A term is also removed if the error stays equal.
+
         Parameters
         ----------
         fit : callable
@@ -272,6 +286,7 @@ class StepwiseSearch:
         errors_by_terms: dict[frozenset[str], tuple[float, float]] = {frozenset(): (prior_error, np.nan)}
 
         def error(chosen: Sequence[str]) -> tuple[float, float]:
+            """Return the cached cross-validated error of some terms in any order, and its standard error."""
             key = frozenset(chosen)
             if key not in errors_by_terms:
                 # In the order of the formula, because rounding errors depend on the order of columns.
@@ -284,6 +299,7 @@ class StepwiseSearch:
         rows: list[dict[str, Any]] = []
 
         def record_step(action: str, term: str) -> None:
+            """Record a step that has led to the terms `chosen` of the outer function."""
             row = {"step": len(rows) + 1, "action": action, "term": term, "terms_in": len(chosen)}
             rows.append(row | dict(zip(("error", "se"), error(chosen), strict=True)))
 
@@ -368,7 +384,8 @@ def _chosen_terms(run_search: Callable[[ClassMoments], _PartialFSearch], moments
 class _PartialFSearch:
     """Stepwise selection by partial F tests from the moments of the candidates.
 
-    The constructor runs the search until no term enters or leaves.
+    The constructor runs the search until no term enters or leaves. A backward search starts from all terms,
+    which are not recorded as steps.
 
     Attributes
     ----------
@@ -395,7 +412,7 @@ class _PartialFSearch:
         Parameters
         ----------
         term_columns : mapping of str to (q,) int
-            Positions of the columns of each candidate term.
+            Positions of the q columns of each candidate term.
         criterion : str
             Statistic by which the entering term is chosen, such as "wilks" or "rao".
         direction : {"forward", "backward", "both"}
@@ -418,11 +435,14 @@ class _PartialFSearch:
 
     @property
     def actions(self) -> list[tuple[str, str]]:
-        """Action and term of each step."""
+        """Action ("included", "entered" or "removed") and term of each step."""
         return [(row["action"], row["term"]) for row in self._rows]
 
     def table(self, classes: pd.Index) -> pd.DataFrame:
-        """Return the table of steps; `classes` are the labels for the pair of classes of a criterion."""
+        """Return the table of steps; see `StepwiseResults.steps` for its columns.
+
+        `classes` are the labels for the pair of classes of a criterion.
+        """
         columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
         columns += ["change", "p_change"] if self._criterion == "rao" else []
@@ -493,7 +513,11 @@ class _PartialFSearch:
         return True
 
     def _enter_best(self) -> bool:
-        """Enter the best admissible term and update the excluded terms; return False if there is none."""
+        """Enter the best admissible term and update the excluded terms; return False if there is none.
+
+        By "wilks" the best has the smallest p-value and, if tied, the largest F; otherwise see
+        `_best_candidate`.
+        """
         chosen = {*self.entered}
         candidates = [term for term in self._term_columns if term not in chosen]
         dependent = {term for term in candidates if self._selected.is_dependent(self._term_columns[term])}
@@ -512,7 +536,7 @@ class _PartialFSearch:
         return True
 
     def _best_candidate(self, ready: list[str]) -> str | None:
-        """Return the candidate with the best criterion; None if none increases Rao's V enough."""
+        """Return the term of `ready` with the best criterion; None if none increases Rao's V by `v_enter`."""
         values = {
             term: self._selected.criterion_with_term(self._term_columns[term], self._criterion).value
             for term in ready
@@ -579,6 +603,8 @@ def _logistic_term_fits(
 ) -> TermFits:
     """Validate the options of `logistic`; return an object that fits its models by terms and caches them.
 
+    Options that do not affect the deviance are ignored.
+
     Parameters
     ----------
     design_rows : DesignRows
@@ -616,7 +642,7 @@ class _InformationSearch:
     total : float
         Number of rows or sum of weights, for BIC.
     include : list of str
-        Terms that are never removed.
+        Terms that are never removed, and neither are the terms that they contain.
     """
 
     def __init__(self, fits: TermFits, criterion: str, total: float, include: list[str]) -> None:
@@ -630,7 +656,7 @@ class _InformationSearch:
         self._include = [a for a in terms if a in include or any(terms[a] < terms[b] for b in include)]
 
     def _criterion_value(self, terms: list[str]) -> float:
-        """Return the AIC or BIC of the model with these terms, up to a constant."""
+        """Return the AIC or BIC of the model with these terms, with the deviance in place of -2 llf."""
         fit = self._fits.fit(terms)
         return fit.deviance + self._penalty_per_parameter * fit.parameters
 
@@ -664,7 +690,7 @@ class _InformationSearch:
         Returns
         -------
         Move or None
-            None if no move decreases the criterion.
+            None if no move decreases the criterion by more than `MIN_RELATIVE_DECREASE`.
         """
         margins = self._fits.margins
         step = len(self._rows) + 1
@@ -696,7 +722,7 @@ class _InformationSearch:
         return best
 
     def _record_step(self, action: str, term: str, terms: list[str], before: list[str] | None) -> None:
-        """Record a step, with the change of the deviance.
+        """Record a step, with the absolute changes of the deviance and of the number of parameters.
 
         Parameters
         ----------
@@ -726,6 +752,7 @@ class PriorRule:
     Attributes
     ----------
     log_prior : (K,) float
+        Logarithms of the prior of K classes.
     """
 
     log_prior: Floats
@@ -817,7 +844,11 @@ class RefitsByMoments(Refits[Any]):
         return self.description
 
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
-        """Return the rule on the terms that the moments choose; None if a covariance is singular."""
+        """Return the rule on the terms that the moments choose, as a function of all candidate columns.
+
+        Without a chosen term it is the `PriorRule`. Returns None if a covariance is singular, a class has no
+        rows, or the rows are too few for the columns.
+        """
         if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
             return None
         try:
@@ -833,11 +864,11 @@ class RefitsByMoments(Refits[Any]):
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that chooses terms again; None if it fails."""
+        """Return the rule of a refit to rows, which chooses terms again; None like `refit_to_moments`."""
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row."""
+        """Return a scorer without a closed form, which makes the caller refit without each row."""
         return refit_scorer(fit, "chooses the columns again without each row")
 
 
@@ -856,7 +887,7 @@ def repeat_choice_by_calls(
     Parameters
     ----------
     fit : FittedModel
-        Fit on the chosen columns.
+        Fit on the chosen columns, or of the chosen model.
     design_rows : DesignRows
         Rows without missing values in any candidate.
     fit_to_rows : callable
@@ -867,6 +898,7 @@ def repeat_choice_by_calls(
     Returns
     -------
     FittedModel
+        A copy of `fit` with `design_rows` and the refits `RefitsByCalls`, which use the prior of `fit`.
     """
     refits = RefitsByCalls(fit.refits, design_rows.table.data, fit_to_rows, description, uses_full_prior=True)
     return replace(fit, design_rows=design_rows, path=None, cache={}, selection=None, refits_override=refits)
@@ -911,7 +943,7 @@ class RefitsByCalls(Refits[Any]):
         return None
 
     def groups(self, fit: FittedModel[Any]) -> Codes | None:
-        """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
+        """Return the groups (n,) of the n rows of the table, if folds leave out whole groups; else None."""
         return self.base.groups(fit)
 
     def refit_error(self, fit: FittedModel[Any], rows: DesignRows) -> DiscrimError | None:
@@ -926,13 +958,15 @@ class RefitsByCalls(Refits[Any]):
         fit : FittedModel
             Fit to all rows, for the classes and the prior.
         train : (n,) int
-            Positions of the training rows.
+            Positions of the n training rows in the table.
         test : (m,) int
-            Positions of the held-out rows.
+            Positions of the m held-out rows in the table.
 
         Returns
         -------
         (m, K) float
+            Scores for the K classes of `fit`; see `_scores_for_all_classes`. If the call chooses no term,
+            they are the log prior. Warnings of the call are ignored.
         """
         with catch_warnings():
             # Warnings about columns that are constant or rare in one fold do not concern the whole fit.
@@ -975,13 +1009,14 @@ def _scores_for_all_classes(
         All K classes.
     prior : (K,) float or None
         Prior to use instead of the prior of the fit. It is ignored if the fit lacks a class.
-    method : str
-        Method of the posteriors; "calibrated" uses calibrated posteriors.
+    method : {"plugin", "calibrated"}
+        Whether the scores are those of the model itself, or of its calibrated posteriors.
 
     Returns
     -------
     (m, K) float
-        Minus infinity for classes that the fit lacks; missing for rows with a missing value.
+        Minus infinity for classes that the fit lacks; missing for rows with a missing value or a level that
+        the fit has not seen.
     """
     design_rows = fit.new_rows(data, MissingPolicy(unseen="missing"))
     class_positions = classes.get_indexer(fit.classes)
@@ -1012,6 +1047,8 @@ class StepTables(NamedTuple):
         Wilks' lambda of the chosen terms, with Rao's F.
     pairs : DataFrame by (step, class, other)
         Squared distances of pairs of classes, with Hotelling's F.
+
+    The columns are described at the properties of `StepwiseResults` of the same names.
     """
 
     in_analysis: pd.DataFrame
@@ -1037,16 +1074,18 @@ def step_tables(
     term_columns : mapping of str to (q,) int
         Positions of the columns of each term.
     criterion : str
-        Statistic that the search compared.
+        Statistic that the search compared, one of the criteria with partial F.
     start : sequence of str
         Terms in the model before the first step.
     moves : sequence of str
         Term that entered or left at each step.
     classes : Index
+        Labels of the classes, for the pairs.
 
     Returns
     -------
     StepTables
+        Step 0 is the model before the first move.
     """
     selected = SelectedColumns(moments)
     for term in start:
@@ -1176,7 +1215,10 @@ def _terms_not_in_analysis(
 
 
 def _pair_distances(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
-    """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F."""
+    """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F.
+
+    It is Mahalanobis' distance. The columns are step, class, other, D2, F, df1, df2 and p.
+    """
     d2, f, df1, df2 = selected.pair_distances()
     i, j = np.triu_indices(len(classes), 1)
     columns = {"step": step, "class": classes[i], "other": classes[j], "D2": d2[i, j], "F": f[i, j]}
@@ -1192,10 +1234,12 @@ def with_pair_labels(table: pd.DataFrame, classes: pd.Index, criterion: str) -> 
         With a column `pair` of tuples of two class positions, or None. It is changed in place.
     classes : Index
     criterion : str
+        If it does not refer to a pair, the column is only removed.
 
     Returns
     -------
     DataFrame
+        `table` with the columns `class` and `other` at the end, None without a pair.
     """
     pairs = table.pop("pair")
     if criterion in PAIR_CRITERIA:
