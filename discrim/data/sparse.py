@@ -72,7 +72,7 @@ class SparseFrame:
         return int(self.matrix.shape[0])
 
     def __getitem__(self, name: Any) -> Any:
-        # Like in pandas, a name selects a column, and a mask or positions select rows.
+        """Return a column by its name as a Series, or the rows of a mask or of positions as a SparseFrame."""
         if isinstance(name, np.ndarray):
             return SparseFrame(
                 self.matrix[name], self.columns[: len(self._position_by_name)], self.extra_columns[name]
@@ -111,6 +111,8 @@ class SparseColumns:
         Value of the entries of each column that are not stored; NaN if they are missing.
     rows : dict
         Cache of `discrim.design.rows.stored_rows`; other modules do not read it.
+
+    The parameters are the attributes of the same names, and `kinds`, the column types.
     """
 
     __slots__ = ("_by_column", "column_types", "fill", "matrix", "matrix_positions", "rows")
@@ -130,9 +132,21 @@ class SparseColumns:
         self._by_column: scipy.sparse.csc_array | None = None
 
     def column(self, position: int, start: int, stop: int) -> Floats:
-        """Return rows start to stop (exclusive) of the column at a position in the table, as a dense array.
+        """Return rows of a column as a dense array.
 
         The first call converts the matrix to CSC format, and stores the copy.
+
+        Parameters
+        ----------
+        position : int
+            Position of the column in the table, not in the matrix.
+        start, stop : int
+            First row, and row after the last.
+
+        Returns
+        -------
+        (stop - start,) float array
+            A column of booleans has the values 0 and 1.
         """
         if self._by_column is None:
             self._by_column = self.matrix.tocsc()

@@ -590,9 +590,10 @@ class Table:
     def column(self, name: str, start: int = 0, stop: int | None = None) -> pd.Series:
         """Return rows start to stop (exclusive) of a column as a pandas Series on the table's index.
 
-        Numbers and booleans of NumPy keep their dtype. Sparse, nullable and Arrow numbers, and booleans with
-        missing values, become dense float64 with NaN; integers without missing values that float64 would
-        round stay integers. Categories stay categorical. Text is object, with None or NaN if missing.
+        Numbers and booleans of NumPy keep their dtype. Other numbers (sparse, nullable, Arrow, or of another
+        library), and booleans with missing values, become dense float64 with NaN; integers without missing
+        values that float64 would round stay integers. Categories stay categorical. Text is object, with None
+        or NaN if missing.
 
         Parameters
         ----------
@@ -646,7 +647,17 @@ class Table:
         return pd.Series(values, index=series.index, name=name)
 
     def labels(self, name: str, start: int, stop: int) -> pd.Series:
-        """Return rows start to stop of a column like `column`, but text of pandas keeps its StringDtype."""
+        """Return rows start to stop of a column like `column`, but text of pandas keeps its StringDtype.
+
+        Parameters
+        ----------
+        name : str
+        start, stop : int
+
+        Returns
+        -------
+        Series
+        """
         dtype = self._dtypes[self.position(name)] if self._dtypes else None
         if isinstance(dtype, pd.StringDtype):
             return cast("pd.Series", self.native(name)).iloc[start:stop].rename(name)
@@ -720,7 +731,19 @@ class Table:
         return label.item() if isinstance(label, np.generic) else label
 
     def frame(self, names: Sequence[str], start: int = 0, stop: int | None = None) -> pd.DataFrame:
-        """Return rows start to stop of columns as a pandas DataFrame on the table's index; see `column`."""
+        """Return rows start to stop of columns as a pandas DataFrame on the table's index; see `column`.
+
+        Parameters
+        ----------
+        names : sequence of str
+        start : int
+        stop : int, optional
+            Number of rows by default.
+
+        Returns
+        -------
+        DataFrame
+        """
         index = self.index[start : self.nrows if stop is None else stop]
         return pd.DataFrame({name: self.column(name, start, stop) for name in names}, index=index)
 

@@ -408,7 +408,7 @@ def _sort_levels(levels: tuple[Scalar, ...], description: str) -> tuple[Scalar, 
     return tuple(sorted(levels, key=lambda level: level))
 
 
-# Integers without leading zeros or a plus sign, and numbers with an optional fraction and exponent.
+# Without leading zeros or a plus sign, which a number would not preserve.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]*")
 _NUMBER = re.compile(r"-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _BOOLEAN_TEXTS = [{"True", "False"}, {"TRUE", "FALSE"}, {"true", "false"}]

@@ -159,6 +159,10 @@ class TableSource(Source):
     """A table in memory as a source of one chunk: the table itself, or `DesignRows` that were read before.
 
     Its `names` are empty.
+
+    Parameters
+    ----------
+    data : table or DesignRows
     """
 
     def __init__(self, data: Any) -> None:
@@ -270,6 +274,13 @@ class SinglePassSource(Source):
 
     A pass may be abandoned after the first chunk with rows, for example to inspect the columns. These chunks
     are stored, and the next pass starts with them.
+
+    Parameters
+    ----------
+    description : str
+        Description in messages.
+    names : sequence of str
+        Columns, in order.
 
     Attributes
     ----------

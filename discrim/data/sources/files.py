@@ -423,6 +423,7 @@ _BEFORE_31 = tuple(int(part) for part in pd.__version__.split(".")[:2]) < (3, 1)
 """Whether pandas is older than 3.1."""
 
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+(e[-+]?[0-9]+)?\s*", re.IGNORECASE)
+"""Number with a decimal comma."""
 
 N_SAMPLED_ROWS = 50
 """Number of rows that are inspected for the decimal sign."""
@@ -678,7 +679,18 @@ class CSVSource(Source):
     def _repeat_label(self, name: str, path: str, nrows: int) -> pd.Categorical:
         """Return the label of a folder key for a file as a categorical of `nrows` rows.
 
-        The categories are the labels of all files; the values are missing if the file lacks the key's value.
+        Parameters
+        ----------
+        name : str
+            The key.
+        path : str
+            The file, whose folders have the key.
+        nrows : int
+
+        Returns
+        -------
+        Categorical (nrows,)
+            Missing for Hive's default partition. The categories are the labels of all files.
         """
         labels = self.labels[name]
         label = labels.get(self._folders[path][name])

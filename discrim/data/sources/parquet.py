@@ -62,8 +62,12 @@ class ParquetSource(Source):
     """Consecutive Parquet files as one table, with the columns that `pandas.read_parquet` returns.
 
     The index that pandas has written is not a column; keys in the names of folders (``year=2024``) are
-    categorical columns. The columns are the union of the columns of all files; reading one that a file lacks
-    is an error.
+    categorical columns, unless the file has a column of that name. The columns are the union of the columns
+    of all files; reading one that a file lacks is an error.
+
+    Parameters
+    ----------
+    files : Files
     """
 
     def __init__(self, files: Files) -> None:
@@ -336,6 +340,10 @@ class DatasetSource(Source):
     Local Parquet files without a filter, with the types of the dataset, are read in short chunks. Other
     datasets are scanned by Arrow, which keeps at least one row group in memory. It is limited to one thread:
     with more it reads up to a gigabyte ahead of the consumer.
+
+    Parameters
+    ----------
+    dataset : pyarrow.dataset.Dataset
     """
 
     def __init__(self, dataset: Any) -> None:

@@ -74,6 +74,11 @@ class ColumnTypes:
         The first frame that has rows.
     description : str
         Name of the frame in messages, such as "frame 1 of the iterator".
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the columns of the first frame, as text.
     """
 
     def __init__(self, frame: Any, description: str) -> None:
@@ -279,6 +284,11 @@ class FunctionSource(Source):
 
     The function may return an iterator of frames, one frame, or anything that `source_of` accepts. It is
     called once by the constructor, and the first pass uses that result.
+
+    Parameters
+    ----------
+    function : callable
+        Function without arguments; another one raises a DataError.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -384,7 +394,15 @@ class StreamSource(SinglePassSource):
 
 
 class LazyFrameSource(Source):
-    """LazyFrame of polars; each pass computes only the required columns."""
+    """LazyFrame of polars; each pass computes only the required columns.
+
+    Parameters
+    ----------
+    frame : polars.LazyFrame
+        If polars is too old to return batches, a DataError is raised.
+    description : str
+        Description in messages.
+    """
 
     def __init__(self, frame: Any, description: str = "the LazyFrame") -> None:
         if not hasattr(frame, "collect_batches"):
@@ -411,7 +429,12 @@ class LazyFrameSource(Source):
 
 
 class RelationSource(Source):
-    """Relation of DuckDB, whose query runs at each pass."""
+    """Relation of DuckDB, whose query runs at each pass, only for the required columns.
+
+    Parameters
+    ----------
+    relation : duckdb.DuckDBPyRelation
+    """
 
     def __init__(self, relation: Any) -> None:
         _import_pyarrow(relation)

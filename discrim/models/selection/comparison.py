@@ -277,7 +277,20 @@ class Comparison(ResultTable):
     def _with_fits(
         self, fits: Sequence[Any], names: list[str], validations: list[CrossValidation] | None
     ) -> Self:
-        """Store the fits, their names and cross-validations in a private attribute and return this table."""
+        """Store what the methods need in a private attribute, and return this table.
+
+        Parameters
+        ----------
+        fits : sequence of ClassifierResults
+        names : list of str
+            Labels of the rows.
+        validations : list of CrossValidation or None
+            Cross-validation of each fit on the same folds; None without folds.
+
+        Returns
+        -------
+        Comparison
+        """
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
         return self
@@ -299,9 +312,9 @@ class Comparison(ResultTable):
             stands for so many rows. Errors are weighted by the prior of the user if both fits have the same
             one; otherwise rows are not reweighted. The t test assumes that the differences of folds are
             equally correlated, by the share of rows that fits have in common; McNemar's test assumes
-            independent rows (or groups), conditional on the fits. If all folds have the same difference, se is zero, and low and high are
-            minus and plus the exact upper limit of the share of rows (or groups) on which one fit alone is
-            wrong.
+            independent rows (or groups), conditional on the fits. If all folds have the same difference, se
+            is zero, and low and high are minus and plus the exact upper limit of the share of rows (or
+            groups) on which one fit alone is wrong.
 
         Raises
         ------

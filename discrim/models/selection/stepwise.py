@@ -384,7 +384,26 @@ def _level(name: str, value: Any) -> float:
 
 
 def _limit(name: str, value: Any, by: str, high: float, *, is_required: bool) -> float:
-    """Return a validated limit between 0 and `high`; NaN if it is None and not required."""
+    """Return a validated limit of a statistic; raise a DataError if it is invalid.
+
+    Parameters
+    ----------
+    name : {"enter", "stay"}
+        Name of the argument.
+    value : object
+        The limit, or None if it was not passed.
+    by : {"F", "r2", "v"}
+        The statistic.
+    high : float
+        Largest valid limit; the smallest is 0.
+    is_required : bool
+        Whether None is an error.
+
+    Returns
+    -------
+    float
+        NaN for None.
+    """
     if value is None and is_required:
         example = " (SPSS has enter=3.84, stay=2.71)" if by == "F" else ""
         raise DataError(
@@ -672,8 +691,8 @@ class StepwiseResults(RepeatedChoice):
         """By step and term that is not in: tolerance, F to enter (F, df1, df2, p), and the criterion with it.
 
         The columns are those of `in_analysis`, and `min_tolerance`, which is the smallest tolerance of all
-        columns once the term has entered. F and the
-        criterion are missing for a term that is a linear combination, within classes, of the terms in.
+        columns once the term has entered. F and the criterion are missing for a term that is a linear
+        combination, within classes, of the terms in.
 
         Raises
         ------

@@ -939,7 +939,7 @@ class RefitsByCalls(Refits[Any]):
         return self.description
 
     def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
-        """Return None: a call may fit other columns than the candidates and therefore returns only scores."""
+        """Return None always: a call may fit other columns than the candidates; see `scores_by_call`."""
         return None
 
     def groups(self, fit: FittedModel[Any]) -> Codes | None:
@@ -1217,7 +1217,17 @@ def _terms_not_in_analysis(
 def _pair_distances(selected: SelectedColumns, step: int, classes: pd.Index) -> pd.DataFrame:
     """Return the squared distance of each pair of classes by the chosen columns, with Hotelling's F.
 
-    It is Mahalanobis' distance. The columns are step, class, other, D2, F, df1, df2 and p.
+    Parameters
+    ----------
+    selected : SelectedColumns
+        Moments swept by the chosen columns.
+    step : int
+    classes : Index
+
+    Returns
+    -------
+    DataFrame
+        A row for each pair: step, class, other, D2 (Mahalanobis), F, df1, df2 and p.
     """
     d2, f, df1, df2 = selected.pair_distances()
     i, j = np.triu_indices(len(classes), 1)
