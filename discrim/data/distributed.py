@@ -284,7 +284,7 @@ class DaskSource(DistributedSource):
         return self._cached_partitions[names]
 
     def _select_columns(self, names: Sequence[str]) -> Any:
-        """Return the Dask frame restricted to some of its columns."""
+        """Return the Dask frame restricted to some of its columns, in the order of the frame."""
         requested_names = set(names)
         return self._frame[[label for label in self._frame.columns if str(label) in requested_names]]
 
@@ -513,7 +513,10 @@ def _process_concatenated(
 
 
 def _concatenate_metadata(row_metadata: list[Any]) -> Any:
-    """Concatenate the row metadata of several partitions, a named tuple of arrays; None if there is none."""
+    """Concatenate the row metadata of several partitions; None if they have none.
+
+    The metadata of a partition is a named tuple, in which arrays may be None for all partitions.
+    """
     if row_metadata[0] is None:
         return None
     columns = zip(*row_metadata, strict=True)

@@ -383,7 +383,7 @@ def format_value(value: Any) -> str:
 
 
 def _as_scalar(value: Any, description: str) -> Scalar:
-    """Return a level as a Python scalar; raise a DataError for other types and for infinite numbers."""
+    """Return a level as a Python scalar; raise a DataError for other types, infinite numbers and NaN."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, str):
@@ -762,7 +762,10 @@ def integers_beyond_float(series: Any, name: str) -> NDArray[Any] | None:
 
 
 def pandas_column_type(series: pd.Series) -> ColumnType:
-    """Return the column type of a pandas Series, from its dtype or, for objects, from its values."""
+    """Return the column type of a pandas Series, from its dtype or, for objects, from its values.
+
+    Objects without values are text.
+    """
     dtype: Any = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
         return "boolean" if dtype.kind == "b" else "numeric"

@@ -102,7 +102,10 @@ class Source(ABC):
         """Yield the chunks of a pass over existing columns."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return columns without duplicates, and at least one; raise a DataError if one does not exist."""
+        """Return columns without duplicates, or the first column of the source if there are none.
+
+        Raises a DataError if a column does not exist.
+        """
         existing_names = set(self.names)
         for name in columns:
             if name not in existing_names:
@@ -113,7 +116,8 @@ class Source(ABC):
     def _count_rows(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
         """Yield chunks and store the number of their rows; raise a DataError if an earlier pass had another.
 
-        A note on the position is added to errors of other libraries.
+        The number is compared and stored at the end of the pass. A note on the position is added to errors of
+        other libraries.
         """
         rows = 0
         path = None
@@ -392,7 +396,7 @@ def capitalize_first(text: str) -> str:
 
 
 def quoted_names(names: Sequence[str], max_names: int = 8) -> str:
-    """Return names in quotes, separated by commas; those after the first `max_names` are only counted."""
+    """Return names in quotes, separated by commas; those after the first `max_names` become "and 3 more"."""
     quoted = ", ".join(repr(name) for name in names[:max_names])
     return quoted if len(names) <= max_names else f"{quoted} and {len(names) - max_names} more"
 
@@ -424,7 +428,7 @@ def one_line_message(error: Exception) -> str:
 
 
 def check_unique_names(names: Sequence[str], description: str) -> None:
-    """Raise a DataError if two columns have the same name."""
+    """Raise a DataError if two columns have the same name; `description` is that of the table."""
     duplicates = [name for name, count in Counter(names).items() if count > 1]
     if duplicates:
         raise DataError(

@@ -80,7 +80,10 @@ class ParquetSource(Source):
         self.files, self._rows = files, sum(footer.nrows for footer in self._footers)
 
     def _read_footer(self, file: File) -> _Footer:
-        """Read the footer of a file."""
+        """Read the footer of a file; leave out the index of pandas, and add the keys of the file's folders.
+
+        Raises an UnreadableFileError, or a DataError if two columns have the same name.
+        """
         with _read_errors(file.path), _open_parquet(file.path) as parquet:
             schema = parquet.schema_arrow
             nrows = parquet.metadata.num_rows
@@ -222,7 +225,7 @@ def arrow_kind(dtype: Any) -> ColumnType:
 
 
 def _open_parquet(path: str, coded: Sequence[str] = ()) -> Any:
-    """Open a Parquet file, with some columns read as dictionary codes."""
+    """Return a `pyarrow.parquet.ParquetFile`, which reads the columns `coded` as dictionary codes."""
     # Without pre-buffering and with a limited buffer, because either may grow as large as the file.
     # Checksums are verified if the file has them.
     return pq.ParquetFile(
@@ -237,7 +240,8 @@ def _open_parquet(path: str, coded: Sequence[str] = ()) -> Any:
 def _columns_to_read_coded(parquet: Any, columns: Sequence[str]) -> tuple[str, ...]:
     """Return the text columns that are read faster as dictionary codes, because they have few distinct texts.
 
-    None are returned if row groups are short, because batches of codes end at the end of a row group.
+    The size of a column in the first row group decides, see `MAX_CODED_BYTES_PER_ROW`. None are returned if
+    row groups are short, because batches of codes end at the end of a row group.
     """
     schema = parquet.schema_arrow
     groups = parquet.metadata.num_row_groups
@@ -400,7 +404,10 @@ class DatasetSource(Source):
         )
 
     def _scan(self, columns: tuple[str, ...]) -> Iterator[Chunk]:
-        """Yield the rows of columns from a scanner of Arrow."""
+        """Yield the rows of columns from a scanner of Arrow, after an empty chunk.
+
+        If reading fails, the error names the file if it can be found.
+        """
         options: dict[str, Any] = {}
         if _file_format(self._dataset) == "parquet":
             options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(
@@ -477,5 +484,5 @@ def _read_all(dataset: Any, columns: list[str]) -> None:
 
 
 def _file_format(dataset: Any) -> str | None:
-    """Return the name of the file format of a dataset, or None."""
+    """Return the name of the file format of a dataset, such as "parquet", or None if it is not of files."""
     return getattr(getattr(dataset, "format", None), "default_extname", None)

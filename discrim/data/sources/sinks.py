@@ -74,7 +74,7 @@ def csv_text(frame: pd.DataFrame, separator: str, decimal: str, *, header: bool,
 
 
 def _apply_decimal_sign(decimal: str, value: Any) -> Any:
-    """Return a finite number with a fraction as text with the decimal sign, and any other value as it is."""
+    """Return a finite float or Decimal as text with the decimal sign, and any other value as it is."""
     is_number = isinstance(value, float | np.floating | Decimal) and math.isfinite(value)
     return str(value).replace(".", decimal) if is_number else value
 
@@ -223,7 +223,7 @@ def _require_pyarrow(path: Path) -> None:
 
 @contextmanager
 def _open_csv(path: Path, dialect: Dialect) -> Iterator[Write]:
-    """Open a CSV file, and yield a function that appends a frame."""
+    """Open a CSV file, and yield a function that appends a frame; the file replaces `path` at the end."""
     separator = dialect.separator_of(str(path))
     with atomic_write(path) as file, _open_compressed(file, path.suffix.lower()) as compressed:
         text = io.TextIOWrapper(compressed, encoding="utf-8", newline="")
@@ -263,7 +263,7 @@ def _open_compressed(file: IO[bytes], suffix: str) -> AbstractContextManager[Any
 
 @contextmanager
 def _open_parquet(path: Path) -> Iterator[Write]:
-    """Open a Parquet file, and yield a function that appends a frame."""
+    """Open a Parquet file, and yield a function that appends a frame; the file replaces `path` at the end."""
     with atomic_write(path) as file:
         parquet = _ParquetWriter(path)
         parquet.begin(file)

@@ -456,7 +456,7 @@ class ChooseResults(RepeatedChoice):
     @property
     @with_display_formats(every="share", simplicity="count", seconds="general")
     def table(self) -> pd.DataFrame:
-        """The candidates by increasing loss."""
+        """The candidates by increasing loss `by`; see the attributes of the class for the columns."""
         comparison = self._comparison
         columns: dict[str, Any] = {
             self.by: comparison.means,
@@ -475,7 +475,7 @@ class ChooseResults(RepeatedChoice):
     @property
     @with_display_formats()
     def refused(self) -> pd.DataFrame:
-        """Candidates without losses, and why."""
+        """Candidates without losses: `reason` ("not suited", "failed" or "no time") and `why`, by name."""
         columns = list(Refusal._fields)
         table = pd.DataFrame.from_dict(self._refused, orient="index", columns=columns, dtype=object)
         return table.rename_axis("candidate")
@@ -689,7 +689,7 @@ class ChooseResults(RepeatedChoice):
 
 @plot("candidates", "loss of each candidate minus the smallest loss, with one standard error", data=False)
 def candidates_plot(results: Any, options: PlotOptions) -> Axes:
-    """Draw the loss of each candidate minus the smallest loss."""
+    """Draw the loss of each candidate minus the smallest loss, with a standard error of the difference."""
     table = results.table
     name = LOSS_NAMES[results.by]
     table["text"] = [f"{value:.3g}" for value in table[results.by]]

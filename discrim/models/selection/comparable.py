@@ -280,8 +280,8 @@ def _has_equal_means(first: FittedModel[Any], fit: FittedModel[Any]) -> bool:
 def llf_given_row(results: ClassifierResults) -> float:
     """Return the weighted sum of the log posteriors of the actual classes of the rows of a fit.
 
-    This is the log-likelihood of the classes conditional on the rows. It is NaN without posteriors, and
-    without rows unless `llf` of the fit is this likelihood.
+    This is the log-likelihood of the classes conditional on the rows. It is NaN without posteriors. Without
+    rows it is `llf` if the model maximizes this likelihood and its prior was estimated, else NaN.
     """
     fit = results._fit
     if not fit.has_posteriors:

@@ -307,14 +307,14 @@ class CrossValidation(SummarizedResults):
     @property
     @with_display_formats()
     def folds(self) -> pd.DataFrame:
-        """Fold of each row, by repeat."""
+        """Label of the fold of each row by repeat (columns, from 1); missing if the fit does not use it."""
         names = pd.Index(self._fold_labels)
         columns = [codes_to_labels(fold_ids, names, self._index) for fold_ids in self._fold_ids]
         return pd.concat(columns, axis=1).set_axis(self._repeat_index(), axis=1)
 
     @property
     def labels(self) -> pd.DataFrame:
-        """Predicted class of each row, by repeat."""
+        """Predicted class of each row by repeat (columns, from 1); missing without a prediction."""
         columns = [self._fit.to_labels(predicted, self._index) for predicted in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeat_index(), axis=1)
 
@@ -403,7 +403,7 @@ class CrossValidation(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def by_fold(self) -> pd.DataFrame:
-        """Rows, wrong rows and mean losses of each fold of each repeat."""
+        """Rows, wrong rows (sums of weights) and mean losses of each fold, by (repeat, fold)."""
         table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._fold_means])
         if not self._has_weights:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
@@ -424,7 +424,7 @@ class CrossValidation(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def by_class(self) -> pd.DataFrame:
-        """Errors within the classes."""
+        """Errors by class: rows, wrong (the mean over repeats), error, and se, low, high at 95 percent."""
         evaluated = self._evaluated_rows()
         is_evaluated = self._is_evaluated
         wrong = (self._predicted[:, is_evaluated] != evaluated.codes).astype(np.float64).mean(axis=0)
@@ -998,7 +998,7 @@ def _header_section(cv: CrossValidation) -> Pairs:
 
 
 def unbalanced_folds_note(cv: CrossValidation) -> str:
-    """Return a note if class proportions differ between folds and the prior is fixed; otherwise ""."""
+    """Return a note on the fold with other class proportions if the prior is fixed; "" if there is none."""
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
     position = (
         find_unbalanced_fold(np.concatenate(cv._counts_outside_folds()), counts)

@@ -183,7 +183,7 @@ class LearningCurve(SummarizedResults):
     @property
     @with_display_formats(every="share", rules="count")
     def table(self) -> pd.DataFrame:
-        """Error, standard error, interval and number of rules by number of training rows."""
+        """error, se, low, high and number of rules by number of training rows, as a copy."""
         return self._table.copy()
 
     @property

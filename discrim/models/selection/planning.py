@@ -103,13 +103,13 @@ class Plan(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def table(self) -> pd.DataFrame:
-        """Expected errors by number of rows per class."""
+        """Expected errors of the rules and their standard errors by number of rows per class, as a copy."""
         return self._table.copy()
 
     @property
     @with_display_formats(error="share")
     def wanted(self) -> pd.DataFrame:
-        """Sample sizes for the target error."""
+        """Sample sizes (rows per class, total) and expected error for the target error by rule, as a copy."""
         return self._required_rows.copy()
 
     @with_display_formats()

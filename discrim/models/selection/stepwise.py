@@ -633,7 +633,7 @@ class StepwiseResults(RepeatedChoice):
     @property
     @with_display_formats()
     def steps(self) -> pd.DataFrame:
-        """Action, term and statistics of each step."""
+        """Action, term and statistics of each step, numbered from 1, as a copy."""
         return self._steps.copy()
 
     @property
@@ -707,8 +707,8 @@ class StepwiseResults(RepeatedChoice):
     def overall(self) -> pd.DataFrame:
         """By step: Wilks' lambda of the terms in, with Rao's F, which is exact for two or three classes.
 
-        The columns are terms_in, columns (their number), wilks, F, df1, df2 and p. Steps without terms are
-        left out.
+        The columns are `terms_in`, the number of terms; `columns`, the number of their columns; and wilks, F,
+        df1, df2 and p. Steps without terms are left out.
 
         Raises
         ------

@@ -98,7 +98,7 @@ class Limits:
         return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
 
     def keeps(self, test: PartialTest) -> bool:
-        """Return whether a term with this partial test may stay."""
+        """Return whether a term with this partial test may stay, as `stay` decides."""
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
     def describe(self) -> str:
@@ -548,7 +548,7 @@ class _PartialFSearch:
         return max(values, key=lambda term: sign * values[term], default=None)
 
     def _partial_tests(self, terms: list[str]) -> dict[str, PartialTest]:
-        """Return the partial test of each term, given the selected ones."""
+        """Return the partial test of each term by its name: to remove it if selected, else to enter it."""
         return dict(
             zip(
                 terms, self._selected.partial_tests([self._term_columns[term] for term in terms]), strict=True
@@ -836,7 +836,7 @@ class RefitsByMoments(Refits[Any]):
     description: str
 
     def required_moments(self, fit: FittedModel[Any]) -> ScatterType | None:
-        """Return the second moments that a refit needs; see `Refits.required_moments`."""
+        """Return the second moments that a refit needs, those of the chosen model."""
         return self.chosen_refits.required_moments(fit)
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
@@ -983,7 +983,10 @@ class RefitsByCalls(Refits[Any]):
             return _scores_for_all_classes(fitted, select_rows(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
-        """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row."""
+        """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row.
+
+        Raises a NotSupportedError if there are too many rows, or none.
+        """
         refit_scorer(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.require_rows("leave_one_out()")) >= 0)
         scores = []
