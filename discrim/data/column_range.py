@@ -43,7 +43,7 @@ class ColumnRange:
         Parameters
         ----------
         x : (m, p) float array
-            Some rows of the table.
+            The m rows to check, with p columns.
         first : int
             Position in the table of the first row of x.
         terms : sequence of str
@@ -66,7 +66,7 @@ class ColumnRange:
         base : (p,) float
             Values of the entries that `steps` does not store.
         steps : (n, p) csr_array
-            The rows are base + steps.
+            The n rows of the table are base + steps.
         missing : (n,) bool
             Rows with a missing value, which are not used. Only their stored values are checked.
         terms : sequence of str

@@ -32,7 +32,7 @@ class SparseFrame:
     Parameters
     ----------
     matrix : (n, p) sparse array or matrix
-        Numbers or booleans; duplicate entries are summed.
+        Numbers or booleans of n rows and p columns; duplicate entries are summed.
     names : sequence of str
         Names of its columns.
     extra_columns : DataFrame, optional
@@ -99,6 +99,8 @@ class SparseFrame:
 class SparseColumns:
     """The q sparse columns of a table of n rows, stored as one matrix.
 
+    The parameters are attributes of the same names, except `kinds`, which becomes `column_types`.
+
     Attributes
     ----------
     matrix_positions : dict of int to int
@@ -111,8 +113,6 @@ class SparseColumns:
         Value of the entries of each column that are not stored; NaN if they are missing.
     rows : dict
         Cache of `discrim.design.rows.stored_rows`; other modules do not read it.
-
-    The parameters are the attributes of the same names, and `kinds`, the column types.
     """
 
     __slots__ = ("_by_column", "column_types", "fill", "matrix", "matrix_positions", "rows")
@@ -176,7 +176,7 @@ class SparseColumns:
             Positions in `out` to which they are written.
         start, stop : int
         out : (stop - start, p) float array
-            Overwritten in the columns `out_columns`.
+            Array whose columns `out_columns` are overwritten; the others stay as they are.
         """
         rows_of_matrix = self.matrix[start:stop]
         out[:, out_columns] = self.fill[matrix_columns]

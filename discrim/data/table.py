@@ -873,7 +873,7 @@ class Table:
         return step if is_even and len(strides) == len(owners) == 1 else None
 
     def _plain_array(self, name: str) -> NDArray[Any] | None:
-        """Return the array (n,) of a column of NumPy numbers or booleans, which shares its memory, else None.
+        """Return a column of NumPy numbers or booleans as an array that shares its memory, else None.
 
         Columns of other libraries have an array only in a chunk, which may be a copy. Sparse columns have
         none. The result is cached.
@@ -895,7 +895,7 @@ class Table:
         return array
 
     def factorized(self, name: str) -> tuple[NDArray[Any], list[Any]] | None:
-        """Return the codes (n,) of a column of text or categories, and the labels to which they refer.
+        """Return the codes (n,) of the n rows of a column of text or categories, and the labels of the codes.
 
         Missing values have the code -1. The labels are all categories, or the distinct texts. Returns None
         for other columns, and for floating-point categories.
@@ -1025,9 +1025,9 @@ def with_column(
     name : str
         Name of the new column.
     codes : (n,) int array
-        Level of each row, -1 if missing.
+        Position in `levels` of the value of each of the n rows, -1 if missing.
     levels : sequence
-        Levels of the new column.
+        Levels of the new column, all of which are its categories.
 
     Returns
     -------

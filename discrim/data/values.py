@@ -194,7 +194,7 @@ def occurring_labels(
 def encode(
     values: pd.Series, levels: Sequence[Scalar], description: str, hint: str = DEFAULT_LEVEL_HINT
 ) -> Codes:
-    """Return the positions (m,) of values among given levels; raise a DataError if one is not a level.
+    """Return the positions (m,) of m values among given levels; raise a DataError if one is not a level.
 
     Parameters
     ----------
@@ -723,7 +723,7 @@ def _check_float_range(values: NDArray[Any], series: Any, rows: NDArray[np.intp]
     Parameters
     ----------
     values : (m,) array
-        Values that are not missing.
+        The m values that are not missing; only integers are checked.
     series : Series
         The column, which labels the rows.
     rows : (m,) int array or None

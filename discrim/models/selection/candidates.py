@@ -381,7 +381,7 @@ def _first_repeat_losses(
     Parameters
     ----------
     costs : (K, K) float or None
-        Cost of assigning a row of one class (row) to another (column).
+        Cost of assigning a row of one of K classes (row) to another (column).
     rows : FoldedRows
 
     Returns
@@ -410,14 +410,15 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
     Parameters
     ----------
     costs : (K, K) float or None
-        Cost of assigning a row of one class (row) to another (column).
+        Cost of assigning a row of one of K classes (row) to another (column).
     rows : FoldedRows
         Rows with the scores of the uncalibrated rules.
 
     Returns
     -------
     losses, losses_if_wrong : dict of str to (m,) float
-        Losses of the rows, and their losses if they were misclassified; see `_first_repeat_losses`.
+        Losses of the m evaluated rows, and their losses if they were misclassified; see
+        `_first_repeat_losses`.
     """
     is_evaluated = rows.is_evaluated
     codes = rows.evaluated.codes
@@ -442,7 +443,7 @@ def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows)
     Parameters
     ----------
     costs : (K, K) float or None
-        Cost of assigning a row of one class (row) to another (column).
+        Cost of assigning a row of one of K classes (row) to another (column).
     log_prior : (K,) float
         Logarithms of the prior.
     rows : FoldedRows

@@ -263,7 +263,7 @@ def _choose_on_rows(
     options : dict
         Other arguments of `choose`.
     rows : (m,) int
-        Positions of the rows.
+        Positions of these m rows among the n of the table.
 
     Returns
     -------
@@ -380,7 +380,10 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _null_losses(self) -> dict[str, Floats]:
-        """Losses (m,) on the same rows of the null model, whose posteriors are the prior, by measure."""
+        """Losses (m,) of the null model, whose posteriors are the prior, by measure.
+
+        The m rows are the cross-validated rows of the candidates; rows of weight zero have loss 0.
+        """
         first = self._evaluated[0]
         with np.errstate(divide="ignore"):
             log_prior = np.log(first.fit._fit.prior_values())

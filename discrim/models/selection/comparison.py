@@ -237,7 +237,7 @@ def _mcnemar_items(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[
     a : CrossValidation
         The first fit, for weights and groups.
     both : (n,) bool
-        The m rows that both fits predict.
+        The m of n rows that both fits predict.
     wrong : two arrays (m,) of float
         1 for rows that the first fit, and the second, misclassify.
 
@@ -646,7 +646,7 @@ def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
     ----------
     fit : ClassifierResults
     actual, predicted : (n,) int
-        Codes of the classes; -1 if missing.
+        Codes of the classes of n rows; -1 if missing.
 
     Returns
     -------
@@ -664,7 +664,7 @@ def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> d
     Parameters
     ----------
     one, other : tuple of two (n,) int
-        Codes of the actual and predicted classes of the rows by each fit; -1 if missing.
+        Codes of the actual and predicted classes of n rows by each fit; -1 if missing.
 
     Returns
     -------

@@ -776,7 +776,7 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
         Function of a table that returns the results of a verb.
     data : table
     rows : (m,) int
-        Positions of the rows.
+        Positions of the m rows.
 
     Returns
     -------
@@ -922,6 +922,7 @@ def _predicted_codes(scores: Floats) -> Codes:
     Parameters
     ----------
     scores : (n, K) float
+        Scores of n rows for K classes.
 
     Returns
     -------

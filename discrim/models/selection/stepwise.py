@@ -529,7 +529,7 @@ def _with_selection(
     design_rows : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term.
+        Positions of the q columns of each term.
     stepwise_on_rows : callable
         Function of the list of classes, the table and positions of rows that runs `stepwise`, for refits that
         need rows.
@@ -570,7 +570,7 @@ def _stepwise_on_rows(
         Classes in the order of the fit.
     data : table
     rows : (m,) int
-        Positions of the rows.
+        Positions of these m rows among the n of the table.
 
     Returns
     -------

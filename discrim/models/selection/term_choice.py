@@ -213,7 +213,7 @@ class StepwiseSearch:
         moments : ClassMoments
             Moments of these rows.
         term_columns : mapping of str to (q,) int
-            Positions of the columns of each term.
+            Positions of the q columns of each term.
 
         Returns
         -------
@@ -758,7 +758,7 @@ class PriorRule:
     log_prior: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Return the log prior as the scores (m, K) of rows x (m, p)."""
+        """Return the log prior as the scores (m, K) of the m rows of x, whose columns do not matter."""
         return np.tile(self.log_prior, (len(x), 1))
 
 
@@ -781,7 +781,7 @@ def repeat_choice_by_moments(
     design_rows : DesignRows
         Rows without missing values in any candidate.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term in `design_rows`.
+        Positions of the q columns of each term in `design_rows`.
     search_moments : callable
         Function that runs the search on moments of the candidates and returns the chosen terms.
     description : str
@@ -823,7 +823,7 @@ class RefitsByMoments(Refits[Any]):
     search_moments : callable
         Function that runs the search on moments of the candidates and returns the chosen terms.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term.
+        Positions of the q columns of each term.
     description : str
         Description of the choice, for notes.
     """
@@ -983,7 +983,7 @@ class RefitsByCalls(Refits[Any]):
             return _scores_for_all_classes(fitted, select_rows(self.data, test), fit.classes, prior, method)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
-        """Return the scores (n, K) of the n rows that the fit uses, each by a call without the row.
+        """Return scores (n, K) for K classes of the n rows that the fit uses, by calls without each row.
 
         Raises a NotSupportedError if there are too many rows, or none.
         """
@@ -1042,6 +1042,8 @@ def _scores_for_all_classes(
 class StepTables(NamedTuple):
     """Tables of the tests at each step of a stepwise choice by partial F.
 
+    The columns are described at the properties of `StepwiseResults` of the same names.
+
     Attributes
     ----------
     in_analysis, not_in_analysis : DataFrame by (step, term)
@@ -1050,8 +1052,6 @@ class StepTables(NamedTuple):
         Wilks' lambda of the chosen terms, with Rao's F.
     pairs : DataFrame by (step, class, other)
         Squared distances of pairs of classes, with Hotelling's F.
-
-    The columns are described at the properties of `StepwiseResults` of the same names.
     """
 
     in_analysis: pd.DataFrame
@@ -1075,7 +1075,7 @@ def step_tables(
     moments : ClassMoments
         Moments of all candidate columns.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term.
+        Positions of the q columns of each term.
     criterion : str
         Statistic that the search compared, one of the criteria with partial F.
     start : sequence of str
@@ -1145,7 +1145,7 @@ def _terms_in_analysis(
     selected : SelectedColumns
         Moments swept by the columns in the model.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term.
+        Positions of the q columns of each term.
     criterion : str
     step : int
     terms : list of str
@@ -1180,7 +1180,7 @@ def _terms_not_in_analysis(
     selected : SelectedColumns
         Moments swept by the columns in the model.
     term_columns : mapping of str to (q,) int
-        Positions of the columns of each term.
+        Positions of the q columns of each term.
     criterion : str
     step : int
     terms : list of str
