@@ -592,8 +592,8 @@ class Table:
 
         Numbers and booleans of NumPy keep their dtype. Other numbers (sparse, nullable, Arrow, or of another
         library), and booleans with missing values, become dense float64 with NaN; integers without missing
-        values that float64 would round stay integers. Categories stay categorical. Text is object, with None
-        or NaN if missing.
+        values that float64 would round stay integers. Categories stay categorical. Text has the dtype that
+        pandas infers from objects (str from pandas 3.0 on, object before), with NaN or None if missing.
 
         Parameters
         ----------
