@@ -35,20 +35,20 @@ from discrim.core.covariance.covariance import Covariance, is_positive_definite,
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, slices
 
 Axes = Floats | None
-"""Common axes (p, p) of all components for the forms EVE and VVE, or None."""
+"""Common axes (p, p), in columns, of all components for the forms EVE and VVE; None for other forms."""
 
 Form = Literal[
     "EII", "VII", "EEI", "VEI", "EVI", "VVI", "EEE", "VEE", "EVE", "VVE", "EEV", "VEV", "EVV", "VVV",
 ]  # fmt: skip
 """Covariance forms: letters for volume, shape and orientation."""
 FORMS: tuple[Form, ...] = get_args(Form)
-"""All forms, in increasing order of the number of parameters."""
+"""All forms: spherical, then diagonal, then with other orientations."""
 
 SINGLE_COMPONENT_NAMES = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
-"""Names of the forms with orientation I if there is a single component."""
+"""Names of the forms with orientation I if there is a single component; all other forms are then XXX."""
 
 MAX_ITERATIONS = 1000
-"""Maximum number of iterations of the search for a covariance."""
+"""Default maximum number of sweeps for common axes, and maximum number of updates of volumes."""
 
 CONVERGENCE_TOLERANCE = 1e-14
 """Relative change of the parameters, or of the criterion, at which an iterative search ends.
@@ -58,17 +58,20 @@ their digits.
 """
 
 EM_STEP_TOLERANCE = 1e-7
-"""Looser tolerance of the parameters within a step of EM; the criterion then has full precision."""
+"""Looser tolerance of the volumes of VEI, VEE and VEV within a step of EM.
+
+The criterion then has full precision, see `CONVERGENCE_TOLERANCE`.
+"""
 
 MIN_EIGENVALUE_RATIO = 1e-4
-"""Ratio of an eigenvalue to the largest below which it is recomputed with high relative accuracy."""
+"""Ratio of the smallest eigenvalue to the largest below which all are recomputed more accurately."""
 
 MIN_ROTATION_ANGLE = 1e-15
-"""Angle of rotation below which the common axes have converged."""
+"""Largest angle of rotation, in radians, of a sweep at which the common axes have converged."""
 
 
 def form_name(form: str, components: int) -> str:
-    """Return the name of a form, one of `FORMS`. For one component several forms share a name such as XXI."""
+    """Return the name of a form, one of `FORMS`: itself, but XII, XXI or XXX for a single component."""
     return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
 
@@ -78,7 +81,7 @@ def is_axial(form: str) -> bool:
 
 
 def is_scale_equivariant(form: str) -> bool:
-    """Return whether the covariances of a form, one of `FORMS`, keep the form if columns are rescaled."""
+    """Return whether a form, one of `FORMS`, is preserved if each column is multiplied by its own factor."""
     return form not in ("EII", "VII", "EVE", "VVE", "EEV", "VEV")
 
 
@@ -114,28 +117,34 @@ def covariances(
 ) -> tuple[Floats, Axes]:
     """Compute the maximum-likelihood covariances of a form.
 
-    If the likelihood does not have a maximum, the covariances are not positive definite.
+    If the likelihood does not have a maximum, the covariances are not positive definite or not finite.
 
     Parameters
     ----------
     form : str
         Covariance form, one of `FORMS`.
     scatters : (G, p, p) or (G, p) float
-        Scatter matrices, or sums of squares for forms with orientation I.
+        Weighted sums of squares and products about the mean of each of G components; only sums of squares
+        for forms with orientation I.
     counts : (G,) float
-        Weights of the components.
+        Weights of the components, the divisors of the scatters.
     axes : (p, p) float or None
-        Initial common axes for EVE and VVE.
+        Initial common axes for EVE and VVE; None for the axes of the pooled scatter.
     max_iterations : int
-        Maximum number of iterations. With fewer than `MAX_ITERATIONS`, iterative forms use the looser
-        tolerance `EM_STEP_TOLERANCE`.
+        Maximum number of sweeps for EVE and VVE. VEI, VEE and VEV always have at most `MAX_ITERATIONS`
+        updates, to the looser tolerance `EM_STEP_TOLERANCE` unless this is `MAX_ITERATIONS`.
 
     Returns
     -------
     covariances : (G, p, p) or (G, p) float
         Variances for forms with orientation I.
     axes : (p, p) float or None
-        Common axes of EVE and VVE.
+        Common axes of EVE and VVE; None for other forms.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        A scatter is not finite or the common factor is singular, so that a decomposition fails.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         if form in ("EVE", "VVE"):
@@ -152,18 +161,18 @@ def covariances(
 
 
 def _equal_spherical_variances(squares: Floats, counts: Floats) -> Floats:
-    """Return variances (G, p) of form EII: equal in all columns and components."""
+    """Return variances (G, p) of form EII, all equal, from sums of squares (G, p)."""
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
 def _spherical_variances(squares: Floats, counts: Floats) -> Floats:
-    """Return variances (G, p) of form VII: equal in all columns of a component."""
+    """Return variances (G, p) of form VII, equal within a component, from sums of squares (G, p)."""
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
 def _pooled_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Return the pooled covariances or variances, for forms EEI and EEE; see `covariances`."""
+    """Return the pooled covariance or variances, once for each component, for forms EEI and EEE."""
     return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
 
 
@@ -173,12 +182,12 @@ def _separate_covariances(scatters: Floats, counts: Floats) -> Floats:
 
 
 def _equal_volume_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Estimate covariances of equal volume, each with the shape of its scatter (forms EVI and EVV).
+    """Estimate covariances of equal determinant, multiples of the scatters (forms EVI and EVV).
 
     Parameters
     ----------
     scatters : (G, p, p) or (G, p) float
-        Scatter matrices, or sums of squares for forms with orientation I.
+        Scatter matrices of G components, or sums of squares for EVI.
     counts : (G,) float
         Weights of the components.
 
@@ -194,14 +203,16 @@ def _equal_volume_covariances(scatters: Floats, counts: Floats) -> Floats:
 def _common_shape_covariances(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Estimate covariances that are multiples of one matrix by alternating updates (forms VEI and VEE).
 
+    The iteration ends without an error after `MAX_ITERATIONS` updates.
+
     Parameters
     ----------
     scatters : (G, p, p) or (G, p) float
-        Scatter matrices, or sums of squares for forms with orientation I.
+        Scatter matrices of G components, or sums of squares for VEI.
     counts : (G,) float
         Weights of the components.
     tolerance : float
-        Relative change of the volumes at which the iteration ends.
+        Largest relative change of the G multiples at which the iteration ends.
 
     Returns
     -------
@@ -230,6 +241,7 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
     The usual method has an absolute error of a rounding of the largest eigenvalue. If that matters, and the
     scatter is nearly diagonal after scaling, one-sided Jacobi rotations of its root preserve the digits of
     each eigenvalue (Demmel & Veselic, 1992, SIAM Journal on Matrix Analysis and Applications 13, 1204-1245).
+    A scatter that is not positive definite keeps the results of the usual method.
 
     Parameters
     ----------
@@ -258,14 +270,17 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Estimate covariances (G, p, p) of form EEV: equal eigenvalues, separate axes."""
+    """Estimate covariances (G, p, p) of form EEV, with equal eigenvalues and separate axes."""
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
 
 
 def _vev_covariances(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
-    """Estimate covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes."""
+    """Estimate covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes.
+
+    See `_common_shape_covariances`, which is applied to the eigenvalues of the scatters (G, p, p).
+    """
     eigenvalues, axes = _accurate_eigh(scatters)
     variances = _common_shape_covariances(eigenvalues, counts, tolerance)
     return np.asarray((axes * variances[:, None, :]) @ axes.transpose(0, 2, 1))
@@ -282,13 +297,13 @@ _CLOSED_FORMS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "EVV": _equal_volume_covariances,
     "VVV": _separate_covariances,
 }
-"""Forms with a closed-form estimate."""
+"""Forms with a closed-form estimate, a function of scatters and counts as in `covariances`."""
 _ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape_covariances,
     "VEE": _common_shape_covariances,
     "VEV": _vev_covariances,
 }
-"""Forms whose estimates alternate between volumes and the common factor."""
+"""Forms whose estimates alternate between volumes and the common factor; arguments as in `covariances`."""
 
 
 def _common_axes_covariances(
@@ -299,13 +314,13 @@ def _common_axes_covariances(
     Parameters
     ----------
     scatters : (G, p, p) float
-        Scatter matrices of the components.
+        Scatter matrices of G components.
     counts : (G,) float
         Weights of the components.
     axes : (p, p) float or None
-        Initial axes; None for the axes of the pooled scatter.
+        Initial axes, in columns; not modified. None for the axes of the pooled scatter.
     max_iterations : int
-        Maximum number of sweeps over all pairs of axes.
+        Maximum number of sweeps over all pairs of axes; reaching it is not an error.
     equal_volume : bool
         True for EVE, False for VVE.
 
@@ -323,7 +338,7 @@ def _common_axes_covariances(
     min_angle = np.inf
 
     def variances() -> Floats:
-        """Variances (G, p) along the current axes."""
+        """Return the variances (G, p) along the current axes, for equal volumes scaled to one determinant."""
         squares = np.diagonal(rotated_scatters, axis1=1, axis2=2)
         return _equal_volume_covariances(squares, counts) if equal_volume else squares / counts[:, None]
 
@@ -361,14 +376,14 @@ def _rotate_axes(
     axes : (p, p) float
         Common axes in columns; modified in place.
     reciprocal_differences : (G,) float
-        Differences of reciprocal variances of the two axes.
+        1 / variance along axis i minus 1 / variance along axis j, in each of G components.
     i, j : int
         Positions of the two axes.
 
     Returns
     -------
     float
-        Absolute angle of the rotation.
+        Absolute angle of the rotation in radians; 0 if the axes are optimal already.
     """
     first_sum, second_sum = (
         reciprocal_differences @ rotated_scatters[:, i, i],
@@ -390,13 +405,20 @@ def _rotate_axes(
 
 
 SINGULAR_SD = 1e-6
-"""Standard deviation of a component, relative to the rows of the class, below which it is singular."""
+"""Ratio below which a component is singular.
+
+It applies to the standard deviation of a column in the component relative to the class, and to its standard
+deviation given earlier columns relative to its own.
+"""
 
 MAX_RELATIVE_DECREASE = 1e-9
-"""Relative decrease of the log-likelihood above which a component is considered numerically singular."""
+"""Decrease of the log-likelihood L in a step, relative to 1 + |L|, at which EM ends as singular."""
 
 NARROW_ROWS_FACTOR = 2
-"""Multiple of p + 1 rows up to which a component may be narrow by chance."""
+"""Multiple of p + 1, for p columns: only a component of at most this weight can be rejected as narrow.
+
+A component of more rows is not narrow by chance.
+"""
 
 MIN_SD_RATIO = 1e-2
 """Smallest accepted ratio of the standard deviations of two components of a class along any direction.
@@ -406,13 +428,13 @@ on these ratios excludes them (Hathaway, 1985, Annals of Statistics 13, 795-800)
 """
 
 MIN_COMPONENT_WEIGHT = 1e-3
-"""Weight of a component, in units of the mean weight of a row, below which it is empty."""
+"""Weight of a component, in units of the mean weight of a row of its class, at or below which it is empty."""
 
 MAX_BLOCK_VALUES = 2**15
 """Number of values per block, chosen to fit the processor's cache."""
 
 EM_STEP_ITERATIONS = 3
-"""Iterations of the search for common axes within a step of EM."""
+"""Maximum number of sweeps for common axes within a step of EM, see `covariances`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,9 +446,9 @@ class EMPlan:
     starts : int
         Number of random initial partitions, in addition to those of hierarchical clustering.
     seed : int
-        Seed of the random partitions.
+        Seed of the random partitions and of the draws that replace missing values in the starts.
     tol : float
-        EM ends when a step gains less log-likelihood per row.
+        EM ends when a step gains at most this log-likelihood per unit of weight of the rows.
     maxiter : int
         Maximum number of steps of a run of EM.
     """
@@ -443,9 +465,10 @@ class ClassRows(NamedTuple):
     Attributes
     ----------
     z : (p, n) float
-        Deviations from the class mean, in units common to all classes.
+        Deviations of n rows from the class mean (with missing values from the mean of the observed values),
+        one row per column of the array, in units common to all classes; NaN if missing.
     weights : (n,) float
-        Weights of the rows.
+        Frequency weights of the rows.
     """
 
     z: Floats
@@ -461,17 +484,18 @@ class Components:
     sizes : tuple of int
         Number of components of each class; T in total.
     mixing_proportions : (T,) float
-        Mixing proportions within the class.
+        Mixing proportions within the class; they add up to one in each class.
     means : (T, p) float
-        Deviations from the class mean, in the common units.
+        Means of the components as deviations from the class mean, in the units of `ClassRows`.
     covariances : tuple of T Covariance
-        Covariances of the components, in the common units.
+        Covariances of the components, in the same units.
     axes : (p, p) float or None
-        Common axes of EVE and VVE.
+        Common axes of EVE and VVE, in columns; None for other forms and in a loaded fit.
     path : tuple of float
-        Log-likelihood of the rows given their classes after each step, in the common units.
+        Log-likelihood of the observed values given the classes, in the same units, for the initial components
+        and after each step of EM. Empty before EM and in a loaded fit.
     converged : bool
-        Whether EM converged within the maximum number of steps.
+        False if EM reached the maximum number of steps.
     """
 
     sizes: tuple[int, ...]
@@ -484,7 +508,7 @@ class Components:
 
     @property
     def llf(self) -> float:
-        """Log-likelihood after the last step."""
+        """Last value of `path`; raises IndexError if it is empty."""
         return self.path[-1]
 
     def class_slices(self) -> list[slice]:
@@ -499,12 +523,12 @@ class Degenerate(NamedTuple):
     Attributes
     ----------
     k, component : int
-        The class, and the position of the component within it.
+        The class, as a position among the classes that were passed, and the position of the component in it.
     reason : {"empty", "singular", "narrow"}
-        Why the run ended: the component has no rows, a singular covariance, or a much smaller standard
-        deviation than another component of the class along some direction.
+        Why the run ended: the component has hardly any weight, a singular covariance, or few rows and a much
+        smaller standard deviation than another component of the class along some direction.
     weight : float
-        Weight of the rows of the component.
+        Weight of the component.
     """
 
     k: int
@@ -528,7 +552,7 @@ def component_scores(components: Components, component_slice: slice, z: Floats) 
     component_slice : slice
         The G components of the class.
     z : (p, n) float
-        Deviations of rows from the class mean.
+        Deviations of rows from the class mean, without missing values.
 
     Returns
     -------
@@ -561,8 +585,9 @@ def _make_whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floa
     Returns
     -------
     whiten : callable
-        From (G, p, m) to (G, p, m). It multiplies by inverse factors if all covariances have them, and
-        otherwise solves for each component separately, which is more accurate.
+        Maps deviations d (G, p, m) to R'^-1 d (G, p, m), with R'R the covariance. It multiplies by inverse
+        factors if all covariances have them, and otherwise solves for each component separately, which is
+        more accurate.
     logdets : (G,) float
         Log-determinants of the covariances.
     """
@@ -586,11 +611,12 @@ class EStep(NamedTuple):
     Attributes
     ----------
     counts : (T,) float
-        Expected weights of the components.
+        Sums of weight times posterior probability for each of the T components.
     llf : float
-        Log-likelihood at the components of the E step.
+        Log-likelihood of the rows given their classes, at the components of the E step.
     m_step : callable
-        Performs the M step that follows: takes initial common axes and returns the new components.
+        Performs the M step that follows: takes initial common axes and returns the new components, or
+        Degenerate.
     """
 
     counts: Floats
@@ -604,13 +630,13 @@ def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_va
     Parameters
     ----------
     components : Components
-        Current components.
-    rows : sequence of ClassRows
+        Current components of all K classes.
+    rows : sequence of K ClassRows
         Rows of each class.
     form : str
-        Covariance form, one of `FORMS`.
+        Covariance form of the M step, one of `FORMS`.
     min_variances : (K, p) float
-        Variances below which a component is singular.
+        Variances below which a component of each class is singular.
 
     Returns
     -------
@@ -636,15 +662,16 @@ def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
     Parameters
     ----------
-    scores : (G, n) float
-        Log of proportion times density; overwritten by the weighted posterior probabilities.
-    weights : (n,) float
+    scores : (G, n) or (G, B, m) float
+        Log of mixing proportion times density for G components; overwritten by the posterior probabilities
+        times weights.
+    weights : (n,) or (B, m) float
         Weights of the rows.
 
     Returns
     -------
-    max_scores, sums : (n,) float
-        The log density of each row is max_scores + log(sums).
+    max_scores, sums : (n,) or (B, m) float
+        The log density of each row, not weighted, is max_scores + log(sums).
     """
     max_scores = scores.max(axis=0)
     scores -= max_scores
@@ -655,16 +682,17 @@ def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
 
 
 class ComponentSums(NamedTuple):
-    """Sufficient statistics of components.
+    """Sufficient statistics of T components, from rows weighted by their posterior probabilities.
 
     Attributes
     ----------
     counts : (T,) float
         Weights of the components.
     means : (T, p) float
-        Means of the components.
+        Weighted means.
     scatters : (T, p, p) or (T, p) float
-        Scatter matrices, or sums of squares for diagonal forms.
+        Weighted sums of squares and products about the means, or sums of squares for forms with orientation
+        I. They are not divided by the counts.
     """
 
     counts: Floats
@@ -685,22 +713,21 @@ def m_step(
     Parameters
     ----------
     rows : sequence of K ClassRows
-        Rows of each class.
+        Complete rows of each class.
     weights_by_class : sequence of K (G, n) float
-        Weight of each row of the class in each of its components.
+        Weight of each row of the class in each of its G components: posterior probability times weight of
+        the row. G can differ between classes.
     form : str
         Covariance form, one of `FORMS`.
-    axes : (p, p) float or None
-        Initial common axes.
-    max_iterations : int
-        Maximum number of iterations for common axes.
+    axes, max_iterations
+        See `covariances`.
     min_variances : (K, p) float or None
-        Variances below which a component is singular; computed from the rows by default.
+        Variances below which a component of each class is singular; computed from the rows by default.
 
     Returns
     -------
     Components or Degenerate
-        Degenerate if a component is empty or singular.
+        Components with an empty `path`; Degenerate if a component is empty or singular.
     """
     p = len(rows[0].z)
     axial = is_axial(form)
@@ -727,21 +754,21 @@ def m_step(
 def find_empty_component(
     rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats
 ) -> Degenerate | None:
-    """Find the first component without rows.
+    """Find the first component of hardly any weight, see `MIN_COMPONENT_WEIGHT`.
 
     Parameters
     ----------
     rows : sequence of K ClassRows
         Rows of each class.
     sizes : sequence of K int
-        Number of components of each class.
+        Number of components of each class; T in total.
     counts : (T,) float
         Weights of all components.
 
     Returns
     -------
     Degenerate or None
-        None if every component has rows.
+        Result with the reason "empty" for the component; None if there is no such component.
     """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     mean_weights = np.array([weights.sum() / len(weights) for _, weights in rows])
@@ -765,21 +792,21 @@ def estimate_components(
     sums : ComponentSums
         Sufficient statistics of the components.
     rows : sequence of K ClassRows
-        Rows of each class.
+        Rows of each class; only their weights are used, as divisors of the mixing proportions.
     sizes : tuple of K int
         Number of components of each class.
     form : str
         Covariance form, one of `FORMS`.
-    axes : (p, p) float or None
-        Initial common axes.
-    max_iterations : int
-        Maximum number of iterations for common axes.
+    axes, max_iterations
+        See `covariances`.
     min_variances : (K, p) float
-        Variances below which a component is singular.
+        Variances below which a component of each class is singular.
 
     Returns
     -------
     Components or Degenerate
+        Components with an empty `path`. Degenerate for the first singular component, or for component 0 of
+        the first class if the computation of the covariances fails.
     """
     counts, means, scatters = sums
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -800,9 +827,9 @@ def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, 
     Parameters
     ----------
     z : (p, n) float
-        Rows.
+        Rows of one class, in columns of the array.
     component_weights : (G, n) float
-        Weight of each row in each component.
+        Weight of each row in each of the G components of the class.
     means : (G, p) float
         Means of the components.
     axial : bool
@@ -811,6 +838,7 @@ def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, 
     Returns
     -------
     (G, p, p) or (G, p) float
+        Weighted sums, not divided by the total weight.
     """
     scatters = np.zeros(means.shape if axial else (*means.shape, len(z)))
     for row_slice in _row_slices(z.shape[1], means.size):
@@ -845,7 +873,10 @@ def _degenerate_result(g: int, reason: str, owner: Codes, counts: Floats) -> Deg
 
 
 def min_component_variances(rows: Sequence[ClassRows]) -> Floats:
-    """Return `SINGULAR_SD`^2 times the class variances (K, p), below which a component is singular."""
+    """Return `SINGULAR_SD`^2 times the mean squares of z (K, p) in K classes of complete rows.
+
+    A component with a smaller variance in a column is singular.
+    """
     squares = [np.einsum("ij,ij,j->i", z, z, weights) / weights.sum() for z, weights in rows]
     return np.asarray(SINGULAR_SD**2 * np.array(squares))
 
@@ -863,9 +894,11 @@ def _covariance_roots(matrices: Floats, min_variances: Floats) -> tuple[Floats, 
     Returns
     -------
     roots : (T, p, p) or (T, p) float
-        Valid only if all covariances are positive definite.
+        Upper triangular R with R'R the covariance, or standard deviations. Valid only if all covariances are
+        positive definite.
     are_positive_definite : (T,) bool
-        Whether each covariance is positive definite.
+        Whether each covariance is finite and clearly positive definite: its variances exceed `min_variances`,
+        and the root of its correlation matrix has a diagonal above `SINGULAR_SD`.
     """
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
@@ -892,9 +925,10 @@ def run_em(
     maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
-    """Run EM for complete rows until a step gains less than `tol` times their weight in log-likelihood.
+    """Run EM for complete rows until a step gains at most `tol` times their weight in log-likelihood.
 
-    A step that decreases the likelihood by more than rounding ends the run as singular.
+    If every class has one component, a single M step suffices: of the initial components only the axes are
+    used, and `tol`, `maxiter` and `progress` are not.
 
     Parameters
     ----------
@@ -905,7 +939,7 @@ def run_em(
     form : str
         Covariance form, one of `FORMS`.
     tol : float
-        Minimum gain of log-likelihood per unit of weight.
+        Gain of log-likelihood per unit of weight at which EM ends.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -914,6 +948,7 @@ def run_em(
     Returns
     -------
     Components or Degenerate
+        See `iterate_em`.
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
@@ -940,7 +975,10 @@ def iterate_em(
     maxiter: int,
     progress: Callable[[float], None],
 ) -> Components | Degenerate:
-    """Run EM until a step gains less than `tol` in log-likelihood.
+    """Run EM until a step gains at most `tol` in log-likelihood.
+
+    A step that decreases the likelihood by more than `MAX_RELATIVE_DECREASE` ends the run as singular, at the
+    component with the smallest standard deviation in any direction.
 
     Parameters
     ----------
@@ -951,7 +989,7 @@ def iterate_em(
     form : str
         Covariance form, one of `FORMS`.
     tol : float
-        Minimum gain of log-likelihood of a step.
+        Total gain of log-likelihood of a step at which EM ends.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -960,6 +998,8 @@ def iterate_em(
     Returns
     -------
     Components or Degenerate
+        Components with their `path`, and `converged` False after `maxiter` steps. Degenerate if a component
+        becomes empty or singular, or is narrow at the end.
     """
     current = e_step(components)
     path = [current.llf]
@@ -992,16 +1032,19 @@ def iterate_em(
 def _reject_narrow(components: Components, weights: Floats) -> Components | Degenerate:
     """Return the components, or Degenerate if one with few rows is much narrower than another of its class.
 
+    See `NARROW_ROWS_FACTOR` and `MIN_SD_RATIO`.
+
     Parameters
     ----------
     components : Components
-        Components after convergence.
+        Components after the last step of EM.
     weights : (T,) float
-        Weights of the components.
+        Sums of weight times posterior probability of the T components.
 
     Returns
     -------
     Components or Degenerate
+        Degenerate, with the reason "narrow", for the first such component.
     """
     for k, component_slice in enumerate(components.class_slices()):
         covs = components.covariances[component_slice]

@@ -42,13 +42,13 @@ from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.gaussian import missingness_patterns
 
 SINGLE_COMPONENT_TOLERANCE = 1e-6
-"""Factor of EM's tolerance for a single component, which is fitted more accurately."""
+"""Factor by which EM's tolerance is multiplied if every class has a single component."""
 
 MAX_IMPUTATION_STEPS = 50
 """Maximum number of steps for the normal distribution from which missing values are drawn."""
 
 IMPUTATION_TOLERANCE = 1e-4
-"""Gain of log-likelihood per row at which these steps end."""
+"""Gain of log-likelihood per unit of weight at which these steps end."""
 
 MAX_CONTINUED_RUNS = 3
 """Maximum number of different maxima on completed rows from which EM continues with the incomplete rows."""
@@ -62,7 +62,7 @@ class MissingnessSummary(NamedTuple):
     incomplete : int
         Number of rows with a missing value.
     patterns : int
-        Number of different sets of observed columns.
+        Number of different sets of observed columns, including the set of all columns if a row is complete.
     """
 
     incomplete: int
@@ -86,11 +86,11 @@ class _Batches(NamedTuple):
     Attributes
     ----------
     order : (B, p) int
-        Order of the columns in each batch, observed ones first.
+        Positions of the p columns in each batch, observed ones first.
     observed_mask : (B, p) bool
-        Whether each column of `order` is observed.
+        Whether each column of `order` is observed in the batch.
     values : (B, p, m) float
-        Values of the rows, with columns in this order; 0 if missing.
+        Values z of the rows (see `ClassRows`), with columns in this order; 0 if missing, and for padding.
     weights : (B, m) float
         Weights of the rows; 0 for padding.
     positions : (B, m) int
@@ -105,7 +105,10 @@ class _Batches(NamedTuple):
 
 
 def _batch_rows(row: ClassRows) -> _Batches:
-    """Arrange the rows of a class in batches by pattern of missing values."""
+    """Arrange the rows of a class in batches by pattern of missing values.
+
+    The batch size m is the mean number of rows per pattern, rounded up.
+    """
     missing_patterns = missingness_patterns(np.isnan(row.z.T))
     m = -(-row.z.shape[1] // len(missing_patterns))
     p = len(row.z)
@@ -150,17 +153,19 @@ def _full_roots(covariances: Sequence[Covariance]) -> Floats:
 
 
 class _WhitenedBatches(NamedTuple):
-    """Whitened observed values of batches, and factors that impute the missing ones, for each component.
+    """Whitened observed values of B batches and factors that impute the missing ones, by G components.
 
     Attributes
     ----------
     whitened : (B, G, p, m) float
-        Whitened observed values, followed by zeros.
+        Whitened observed values u in the first rows, one for each observed column, followed by zeros. Values
+        of padding are meaningless.
     logdets : (B, G) float
         Log-determinants of the covariance of the observed columns.
     completion_factors, residual_factors : (B, G, p, p) float
-        The factors T_1 (T_1'u is the imputed row less the mean) and T_2 (T_2'T_2 is the residual covariance)
-        of the module docstring, padded with rows of zeros; columns are in the original order.
+        The factors T_1 (T_1'u is the completed row less the mean) and T_2 (T_2'T_2 is the residual
+        covariance) of the module docstring. Each keeps its rows of T, and the other rows are zero; columns
+        are in the original order.
     """
 
     whitened: Floats
@@ -175,16 +180,15 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
     Parameters
     ----------
     roots : (G, p, p) float
-        Upper triangular R with R'R the covariance of each component.
+        Upper triangular R with R'R the covariance of each component, columns in the original order.
     means : (G, p) float
-        Means of the components.
+        Means of the components, in the original order.
     batches : _Batches
         Rows of one class.
 
     Returns
     -------
     _WhitenedBatches
-        For each batch and component.
     """
     order = batches.order
     observed = batches.observed_mask[:, None, :, None]
@@ -218,9 +222,10 @@ def _class_sums(
     Returns
     -------
     sums : ComponentSums
-        Sufficient statistics of the components of the class.
+        Sufficient statistics of the components of the class; scatters include the residual covariances of
+        the missing values. Means and scatters are NaN for a component of weight zero.
     llf : float
-        Log-likelihood of the observed values.
+        Log-likelihood of the observed values given the class.
     """
     means = components.means[component_slice]
     roots = _full_roots(components.covariances[component_slice])
@@ -271,11 +276,12 @@ def run_em_incomplete(
     components : Components
         Initial components.
     rows : sequence of ClassRows
-        Rows of each class.
+        Rows of the classes that are fitted together.
     form : str
         Covariance form, one of `em.FORMS`.
     tol : float
-        EM ends when a step gains less log-likelihood per row.
+        EM ends when a step gains at most this log-likelihood per unit of weight. If every class has one
+        component, the tolerance is multiplied by `SINGLE_COMPONENT_TOLERANCE`.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -284,6 +290,7 @@ def run_em_incomplete(
     Returns
     -------
     Components or Degenerate
+        See `em.iterate_em`.
     """
     sizes = components.sizes
     axial = em.is_axial(form)
@@ -326,7 +333,8 @@ def run_em_incomplete(
 def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
     """Replace missing values by draws from a normal distribution of the class, given the observed values.
 
-    The covariance is full, or diagonal if the full one becomes singular.
+    The covariance is full, or diagonal if the full one becomes singular. Equal rows of a class get the same
+    draw.
 
     Parameters
     ----------
@@ -381,7 +389,11 @@ def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
 
 
 def _fit_normal(row: ClassRows) -> Components:
-    """Fit a normal distribution to the incomplete rows of a class by some steps of EM."""
+    """Fit a normal distribution to the incomplete rows of a class by at most `MAX_IMPUTATION_STEPS` of EM.
+
+    The result has one component. Its covariance is full, or that of the start if EM degenerates: the
+    variances of the observed values, and no correlations.
+    """
     observed_weights = ~np.isnan(row.z) * row.weights
     counts = np.maximum(observed_weights.sum(axis=1), np.finfo(np.float64).tiny)
     means = np.nansum(row.z * row.weights, axis=1) / counts
@@ -420,16 +432,17 @@ def fit_from_starts(
     plan : EMPlan
         Options of EM.
     hierarchies : sequence of Hierarchies
-        Hierarchies of the completed rows.
+        Hierarchies of the completed rows of each class; not used if each class has one component.
     progress : callable
-        Called with 1 after each step of the last stage.
+        Called with 1 after each step on the incomplete rows; steps on completed rows are not reported.
 
     Returns
     -------
     components : Components or Degenerate
-        The result with the largest likelihood.
+        The result with the largest likelihood of the observed values; Degenerate if every run degenerated.
     runs : (int, int)
-        Number of runs on the incomplete rows, and number of runs that reached the maximum.
+        Number of runs on the incomplete rows, including degenerate ones, and number of them that reached the
+        maximum. Both are 1 if each class has one component or every start degenerated.
     """
     imputed_rows = impute_rows(rows, plan.seed)
 

@@ -1,6 +1,6 @@
 """Mixture discriminant analysis: fits, decision rules, likelihoods, and leave-one-out scores.
 
-*Number and form* of the components can be chosen by BIC = df ln n - 2 llf of the rows given their classes
+*Number and form* of the components can be chosen by BIC = df ln n - 2 llf of the n rows given their classes
 (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley & Raftery, 2002); smaller is better. mclust prints the
 negative of it.
 
@@ -40,19 +40,22 @@ ProgressCallback = Callable[[float], None]
 class MixtureRule:
     """Decision rule with scores ln prior_k + ln sum_g t_kg N(x; m_kg, S_kg).
 
+    Component g of class k has the mixing proportion t_kg, the mean m_kg and the covariance S_kg.
+
     Attributes
     ----------
     components : GaussianRule
-        Rule of all components, with ln prior_k + ln t_kg in its constants.
+        Rule with one score for each of the T components of all K classes: ln prior_k + ln t_kg plus the log
+        density.
     first_components : (K,) int
-        Position of the first component of each class.
+        Position of the first component of each class among the T components.
     """
 
     components: GaussianRule
     first_components: Codes
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p): log joint densities of class and row, not normalized."""
         scores = self.components.scores(x)
         if len(self.first_components) == scores.shape[1]:
             return scores
@@ -62,7 +65,7 @@ class MixtureRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixtureFit:
-    """Fitted mixture discriminant analysis.
+    """Fitted mixture discriminant analysis of K classes and p columns, with T components in total.
 
     Attributes
     ----------
@@ -73,24 +76,28 @@ class MixtureFit:
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     forms : tuple of K str
-        Covariance form of each class's components; all equal if the classes are fitted together.
+        Covariance form of each class's components, one of `em.FORMS`; all equal if the classes are fitted
+        together.
     together : bool
         Whether the form applies to the components of all classes jointly and not to each class separately.
     scale : (p,) float
-        Powers of two that scale the columns to the coordinates of the components.
+        Powers of two by which columns are multiplied to get the coordinates of the components.
     components : Components
-        Components of all classes, relative to the means of their classes, in scaled columns.
+        Components of all classes, relative to the `centres` of their classes in the moments, in scaled
+        columns.
     em_plan : EMPlan
         Options of EM.
     llf_given : float
-        Log-likelihood of the rows given their classes, in the units of the data.
+        Log-likelihood of the observed values given the classes, in the units of the data.
     llf_rows : float
-        Marginal log-likelihood of the rows under the prior.
+        Log-likelihood of the observed values without the classes, which the prior weights; NaN if it was not
+        computed.
     run_counts : (K, 2) float
-        For each class, the number of runs of EM to convergence, and how many of them reached the maximum.
-        Empty in a refit that starts at the components of another fit.
+        For each class, the number of runs of EM to convergence, and how many of them reached the maximum;
+        equal rows if the classes are fitted together. Not updated by `refit`.
     completed : MissingnessSummary or None
-        Summary of missing values, if the fit uses rows with missing values.
+        Summary of missing values, if the fit uses rows with missing values. Set by the caller of
+        `fit_mixture`.
     """
 
     moments: ClassMoments
@@ -109,7 +116,10 @@ class MixtureFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a stored fit contradict each other."""
+        """Raise InvalidStateError if numbers or shapes of a stored fit contradict each other.
+
+        Mixing proportions and scales also have to be positive.
+        """
         components = self.components
         sizes = components.sizes
         if len(self.forms) != len(self.prior) or any(form not in em.FORMS for form in self.forms):
@@ -129,7 +139,7 @@ class MixtureFit:
 
     @property
     def form_scope(self) -> str:
-        """Whether a form applies to the components of all "classes" or of each "class"."""
+        """Scope of a form: "classes" if it applies to all classes jointly, "class" if to each separately."""
         return "classes" if self.together else "class"
 
     @property
@@ -144,12 +154,12 @@ class MixtureFit:
 
     @property
     def converged(self) -> bool:
-        """Whether EM converged."""
+        """Whether EM converged, for every class."""
         return self.components.converged
 
     @property
     def maxiter(self) -> int:
-        """Maximum number of steps of EM."""
+        """Maximum number of steps of each run of EM."""
         return self.em_plan.maxiter
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> MixtureRule:
@@ -160,9 +170,9 @@ class MixtureFit:
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : str
-            Only "plugin" is available for mixtures; other methods raise an error.
+            Only "plugin" is available for mixtures; other methods raise NotSupportedError.
         convention : str, optional
-            Not used by mixtures.
+            Not used.
 
         Returns
         -------
@@ -206,11 +216,15 @@ class MixtureFit:
         return MixtureRule(GaussianRule(distances, constant, np.ones(len(constant))), first_components)
 
     def marginal_rule(self, log_prior: Floats) -> MarginalRule:
-        """Return the rule for rows with missing values, which are integrated out, under log priors (K,)."""
+        """Return the rule that integrates out missing values of a row, under log priors (K,)."""
         return MarginalRule(self.rule(log_prior), log_prior, partial(self.rule_for_columns, log_prior))
 
     def marginal_component_rule(self, log_prior: Floats) -> MarginalRule:
-        """Return the rule for rows with missing values that has a score (m, T) for each component."""
+        """Return the rule for rows with missing values that has a score (m, T) for each component.
+
+        The score is the log prior of the class, from `log_prior` (K,), plus the logs of mixing proportion
+        and density of the observed values.
+        """
         component_constants = log_prior[self.component_classes] + np.log(self.components.mixing_proportions)
 
         def of_columns(keep: Codes) -> Rule:
@@ -220,7 +234,20 @@ class MixtureFit:
         return MarginalRule(self.rule(log_prior).components, component_constants, of_columns)
 
     def of_classes(self, keep: Codes) -> MixtureFit:
-        """Return the fit with the components of some classes (C,) only, as initial values of EM."""
+        """Return the fit with the components of some classes only, as initial values of EM.
+
+        Only `components` and `forms` are selected; moments, prior and log-likelihoods are still of all
+        classes.
+
+        Parameters
+        ----------
+        keep : (C,) int
+            Positions of the classes, in increasing order.
+
+        Returns
+        -------
+        MixtureFit
+        """
         component_index = np.flatnonzero(np.isin(self.component_classes, keep))
         all_components = self.components
         components = replace(
@@ -243,7 +270,7 @@ class MixtureFit:
             return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
 
     def df_given(self) -> int:
-        """Return the number of free parameters of the distributions within classes."""
+        """Return the number of free mixing proportions, means and covariance parameters."""
         p = len(self.scale)
         sizes = self.sizes
         count = sum(size * p + size - 1 for size in sizes)
@@ -252,16 +279,18 @@ class MixtureFit:
         return count + sum(em.form_parameters(*pair, p) for pair in zip(self.forms, sizes, strict=True))
 
     def df_model(self) -> int:
-        """Return the number of free parameters, including the prior if it is estimated."""
+        """Return `df_given()`, plus K - 1 if the prior is estimated."""
         return self.df_given() + (len(self.prior) - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and rows."""
+        """Return the joint log-likelihood of classes and observed values."""
         with np.errstate(divide="ignore"):
             return float(self.moments.counts @ np.log(self.prior)) + self.llf_given
 
     def refit(self, x: Floats, codes: Codes, weights: Floats | None) -> MixtureFit | None:
         """Fit the same model to other rows, with these components as initial values.
+
+        Only `components` and `llf_given` are replaced: moments, prior and `llf_rows` are still of this fit.
 
         Parameters
         ----------
@@ -275,7 +304,7 @@ class MixtureFit:
         Returns
         -------
         MixtureFit or None
-            None if a component degenerates, or a class does not have values of each column.
+            None if a component degenerates, or a class has no observed value in some column.
         """
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if not has_all_means(x, codes, len(rows)):
@@ -284,7 +313,10 @@ class MixtureFit:
         return None if isinstance(components, Degenerate) else self._with_components(components, rows)
 
     def _with_components(self, components: Components, rows: Sequence[ClassRows]) -> MixtureFit:
-        """Return the fit with other components, and their log-likelihood, for rows in its coordinates."""
+        """Return the fit with other components after EM, and their log-likelihood in the units of the data.
+
+        `rows`, to which the components were fitted, are in the coordinates of the fit.
+        """
         log_scale = np.log(self.scale)
         if incomplete.has_missing(rows):
             unit_correction = sum(float(log_scale @ (~np.isnan(row.z) @ row.weights)) for row in rows)
@@ -293,7 +325,10 @@ class MixtureFit:
         return replace(self, components=components, llf_given=components.llf + unit_correction)
 
     def with_implied_moments(self) -> MixtureFit:
-        """Return the fit with moments implied by the components instead of moments of observed values."""
+        """Return the fit with class means and variances implied by the components in its moments.
+
+        They replace the moments of observed values; the components are expressed relative to the new means.
+        """
         moments = self.moments
         components = self.components
         scale = self.scale
@@ -328,13 +363,14 @@ def rows_by_class(
     weights : (n,) float or None
         Frequency weights; None if all are one.
     centres : (K, p) float
-        Origins of the deviations.
+        Origins of the deviations, in the units of the data.
     scale : (p,) float
-        Factors of the deviations.
+        Factors by which the deviations are multiplied.
 
     Returns
     -------
     list of K ClassRows
+        Missing values stay NaN.
     """
     w = np.ones(len(x)) if weights is None else weights
     classes = ((codes == k, centre) for k, centre in enumerate(centres))
@@ -349,11 +385,13 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
     moments : ClassMoments
         Diagonal moments of the rows.
     forms : sequence of str
-        Covariance forms. If one of them depends on the units of columns, all columns have the same factor.
+        Covariance forms. If one of them is not scale equivariant (`em.is_scale_equivariant`), all columns
+        have the same factor; for an empty sequence each has its own.
 
     Returns
     -------
     (p,) float
+        Factors of the columns in the units of the data.
     """
     variances = moments.squares.sum(axis=0) / moments.total
     positive = variances > 0
@@ -388,9 +426,9 @@ def sort_rows(
     Returns
     -------
     moments : ClassMoments
-        Moments of the observed values.
+        Diagonal moments of the observed values.
     x : (n, p) float
-        The sorted rows.
+        The rows sorted by class, then by their columns from first to last, then by weight.
     codes : (n,) int
         Class of each sorted row.
     weights : (n,) float or None
@@ -434,14 +472,14 @@ def has_all_means(x: Floats, codes: Codes, n_classes: int) -> bool:
 def class_hierarchies(
     moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None, seed: int
 ) -> list[Hierarchies]:
-    """Cluster the rows of each class hierarchically.
+    """Cluster the rows of each class hierarchically, after missing values are replaced by draws.
 
     Parameters
     ----------
     moments : ClassMoments
         Diagonal moments of the rows.
     x : (n, p) float
-        Rows in the units of the data.
+        Rows in the units of the data, in the order of `sort_rows`.
     codes : (n,) int
         Class of each row.
     weights : (n,) float or None
@@ -463,10 +501,10 @@ class MixtureStructure:
 
     Attributes
     ----------
-    sizes : sequence of int
-        Numbers of components.
-    forms : sequence of str
-        Forms of the covariances.
+    sizes : sequence of K int
+        Number of components of each class.
+    forms : sequence of K str
+        Covariance form of each class, one of `em.FORMS`.
     together : bool
         Whether the form, which is then equal for all classes, applies to the components of all classes
         jointly.
@@ -496,27 +534,28 @@ def fit_mixture(
     ----------
     moments : ClassMoments
         Diagonal moments of the rows, see `sort_rows`.
-    block : RowBlock
-        All rows with classes and weights, in the order of `sort_rows`.
+    block : tuple of x (n, p), codes (n,) and weights (n,) or None
+        All rows in the units of the data, their classes and frequency weights, in the order of `sort_rows`.
     prior : (K,) float
         Prior probabilities of the classes.
     structure : MixtureStructure
         Number and form of the components.
     plan : EMPlan
         Options of EM.
-    hierarchies : sequence, optional
-        Result of `class_hierarchies`, if it has been computed.
+    hierarchies : sequence of Hierarchies, optional
+        Result of `class_hierarchies`; computed by default if a class has several components.
     estimated_prior : bool
         Whether the prior is the class proportions.
     with_marginal_llf : bool
-        Whether to compute the marginal log-likelihood of the rows.
+        Whether to compute `llf_rows`.
     progress : callable
-        Called with 1 after each step.
+        Called with 1 after each step of EM to convergence, in all runs.
 
     Returns
     -------
     MixtureFit or Degenerate
-        Degenerate if EM did not reach a maximum from any start.
+        Degenerate if EM did not reach a maximum from any start, for some class; `k` is then the position of
+        the class among all.
     """
     x, codes, weights = block
     forms = structure.forms
@@ -556,7 +595,7 @@ def fit_mixture(
 
 
 def _classes_fitted_together(n_classes: int, together: bool) -> list[list[int]]:
-    """Return the lists of classes that are fitted together."""
+    """Return the lists of classes that are fitted together: one list of all classes, or one for each."""
     return [list(range(n_classes))] if together else [[k] for k in range(n_classes)]
 
 
@@ -582,18 +621,19 @@ def _fit_from_starts(
     plan : EMPlan
         Options of EM.
     moments : ClassMoments
-        Diagonal moments of the rows, in their units.
+        Diagonal moments of these classes, in the coordinates of the fit.
     hierarchies : sequence of Hierarchies
         Hierarchical clusterings of each class; empty if each class has one component.
     progress : callable
-        Called with 1 after each step.
+        Called with 1 after each step of EM to convergence.
 
     Returns
     -------
     components : Components or Degenerate
-        The result with the largest likelihood.
+        The result with the largest likelihood, in the coordinates of the fit.
     runs : (int, int)
-        Number of runs to convergence, and number of runs that reached the maximum.
+        Number of runs to convergence, and number of runs that reached the maximum. (1, 1) if a single run was
+        continued with all rows; (0, 0) if every covariance of the form is singular.
     """
     if incomplete.has_missing(original_rows):
         return incomplete.fit_from_starts(original_rows, sizes, form, plan, hierarchies, progress)
@@ -625,7 +665,10 @@ def _fit_from_starts(
 def _result_from_frames(
     em_result: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
-    """Transform components back from frames; return a degenerate result unchanged."""
+    """Transform components back from frames; return a degenerate result unchanged.
+
+    See `starts.components_from_frames`.
+    """
     return (
         em_result
         if isinstance(em_result, Degenerate)
@@ -646,6 +689,7 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
     Returns
     -------
     Components or Degenerate
+        Components in the coordinates of the fit; Degenerate for the first class that degenerates.
     """
     fitted = []
     for group in _classes_fitted_together(len(original_rows), fit.together):
@@ -662,7 +706,10 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
 def _refit_together(
     start: Components, original_rows: Sequence[ClassRows], form: str, plan: EMPlan
 ) -> Components | Degenerate:
-    """Run EM from initial components for classes that are fitted together."""
+    """Run EM from initial components for classes that are fitted together.
+
+    Rows, initial components and result are in the coordinates of the fit; EM runs in frames.
+    """
     try:
         frames = _frames_of_complete_rows(original_rows, form)
     except np.linalg.LinAlgError:
@@ -674,18 +721,18 @@ def _refit_together(
 
 
 def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> Frames:
-    """Return the frames (coordinates) in which EM runs; None if values are missing."""
+    """Return the frames in which EM runs, see `starts.choose_frames`; None if values are missing."""
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
 
 def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan) -> Components | Degenerate:
-    """Run EM from initial components, for rows with or without missing values."""
+    """Run EM from initial components, for rows with or without missing values, in the coordinates of both."""
     climb = incomplete.run_em_incomplete if incomplete.has_missing(rows) else em.run_em
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 
 
 def select_class(components: Components, k: int) -> Components:
-    """Return the components of class k only."""
+    """Return the components of class k only; axes, path and `converged` are still of all classes."""
     component_slice = components.class_slices()[k]
     return replace(
         components,
@@ -697,7 +744,10 @@ def select_class(components: Components, k: int) -> Components:
 
 
 def _concatenate_components(components_by_class: Sequence[Components]) -> Components:
-    """Concatenate the components of classes that were fitted separately; common axes are dropped."""
+    """Concatenate the components of classes that were fitted separately.
+
+    The path is the sum of the last log-likelihoods, and common axes are dropped.
+    """
     return Components(
         tuple(size for components in components_by_class for size in components.sizes),
         np.concatenate([components.mixing_proportions for components in components_by_class]),
@@ -719,9 +769,10 @@ class FormCandidate(NamedTuple):
     form : str
         Covariance form, one of `em.FORMS`.
     df : int
-        Number of free parameters.
+        Number of free parameters without the prior; 0 if EM degenerated.
     llf, bic : float
-        Log-likelihood of rows given their classes, and BIC. NaN if EM degenerated.
+        Log-likelihood of rows given their classes, and df ln N - 2 llf with N the total weight. NaN if EM
+        degenerated.
     """
 
     components: int
@@ -734,7 +785,7 @@ class FormCandidate(NamedTuple):
 def form_candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) -> list[tuple[int, str]]:
     """Return all combinations of numbers and forms of components.
 
-    Forms that coincide for a single component are listed once.
+    Of forms that coincide for a single component in total, only the first is listed.
 
     Parameters
     ----------
@@ -748,6 +799,7 @@ def form_candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) ->
     Returns
     -------
     list of (int, str)
+        Number of components and form, the first in the order of `sizes` and then of `forms`.
     """
     distinct: list[tuple[int, str]] = []
     for size in sizes:
@@ -772,12 +824,14 @@ def fit_candidates(
 ) -> list[FormCandidate]:
     """Fit each candidate number and form of components to classes that share the form.
 
+    All classes of the moments are fitted together, with the same number of components.
+
     Parameters
     ----------
     moments : ClassMoments
         Diagonal moments of the rows.
     x : (n, p) float
-        Rows in the units of the data.
+        Rows in the units of the data, in the order of `sort_rows`.
     codes : (n,) int
         Class of each row.
     weights : (n,) float or None
@@ -792,6 +846,7 @@ def fit_candidates(
     Returns
     -------
     list of FormCandidate
+        In the order of `sizes_and_forms`.
     """
     proportions = moments.counts / moments.total
     fits = []
@@ -825,11 +880,11 @@ class _Group(NamedTuple):
     Attributes
     ----------
     rows : list of ClassRows
-        All rows of the classes.
+        All rows of the classes, in the frames.
     components : Components
-        Components of the classes.
+        Fitted components of the classes, in the frames.
     frames : sequence of StartFrame or None
-        The frames, computed from all rows.
+        The frames, computed from all rows; None if EM runs in the coordinates of the fit.
     """
 
     rows: list[ClassRows]
@@ -841,6 +896,8 @@ def leave_one_out_scorer(
     fit: MixtureFit, log_prior: Floats, x: Floats, codes: Codes, weights: Floats | None
 ) -> LeaveOneOutScorer:
     """Return a function that computes leave-one-out scores of rows of the fit.
+
+    EM starts at the fitted components. The prior does not change, and a weight falls by at most one.
 
     Parameters
     ----------
@@ -858,7 +915,8 @@ def leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
-        Raises CoreDataError for a row that does not belong to the fit.
+        Raises CoreDataError "not_a_row_of_the_fit" unless class, values and weight equal those of a row of
+        the fit. Scores are NaN if EM degenerates without the row.
     """
     all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_by_code = [x[codes == k] for k in range(len(log_prior))]
@@ -876,7 +934,7 @@ def leave_one_out_scorer(
         Parameters
         ----------
         rows : (m, p) float
-            Rows of the fit.
+            Rows of the fit, in the units of the data.
         classes : (m,) int
             Class of each row.
         row_weights : (m,) float or None
@@ -901,7 +959,7 @@ def leave_one_out_scorer(
 
 
 def _group_in_frames(original_rows: list[ClassRows], components: Components, form: str) -> _Group:
-    """Build the group of rows and components of classes, transformed to its frames."""
+    """Build the group of classes; rows and components are transformed from the coordinates of the fit."""
     frames = _frames_of_complete_rows(original_rows, form)
     return _Group(
         starts.rows_to_frames(original_rows, frames), starts.components_to_frames(components, frames), frames
@@ -922,14 +980,14 @@ def _scores_without_row(
     group : _Group
         Classes that are fitted together with the row's class.
     k, row_position : int
-        Class of the row, and its position in the class.
+        Class of the row, and its position among the rows of the class.
     row : (p,) float
         The row, in the units of the data.
 
     Returns
     -------
     (K,) float
-        NaN if a component degenerates without the row.
+        All NaN if a component degenerates without the row, or it is the only one of its class.
     """
     rows, components, frames = group
     class_position = k if fit.together else 0
@@ -951,7 +1009,7 @@ def _scores_without_row(
 
 
 def _replace_class(components: Components, k: int, others: Components) -> Components:
-    """Return components in which class k has the components `others`."""
+    """Return components in which class k has the components `others` of that class, as many as before."""
     component_slice = components.class_slices()[k]
     proportions = components.mixing_proportions.copy()
     means = components.means.copy()

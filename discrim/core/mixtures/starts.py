@@ -83,7 +83,9 @@ class Hierarchies(NamedTuple):
     rows : (m,) int
         Positions of the clustered rows; a row of large weight can occur several times.
     trees : list of (labels, merges)
-        Initial clusters, labels (m,), and merges (t, 3): two clusters and the label of their union.
+        Ward's hierarchy and the model-based one; empty if there are fewer than two rows or all are equal.
+        Each consists of the initial clusters, labels (m,), and merges (t, 3) in order: the labels of two
+        clusters and of their union.
     """
 
     rows: Codes
@@ -91,7 +93,7 @@ class Hierarchies(NamedTuple):
 
 
 def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
-    """Return the positions at which the cumulative weight reaches fractions of the total weight.
+    """Return the first positions at which the cumulative weight exceeds fractions of the total weight.
 
     A row that is repeated yields the same positions as one row with the total weight.
 
@@ -100,7 +102,7 @@ def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
     weights : (n,) float
         Weights of the rows.
     fractions : (m,) float
-        Fractions between 0 and 1.
+        Fractions between 0 and 1; at 1 the result is the last position.
 
     Returns
     -------
@@ -116,12 +118,12 @@ def positions_at_weights(weights: Floats, fractions: Floats) -> Codes:
 
 
 def divide_by_sd(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) -> Floats:
-    """Divide deviations by the standard deviation of their column over all rows.
+    """Divide deviations by the standard deviation (divisor: total weight) of their column over all rows.
 
     Parameters
     ----------
     z : (p, n) float
-        Deviations of rows from their mean.
+        Deviations of rows from their mean, one row per column of the array.
     weights : (n,) float
         Weights of the rows.
     rows : (m,) int or slice
@@ -142,7 +144,7 @@ def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
     Parameters
     ----------
     z : (p, n) float
-        Deviations from the class mean. Their order determines the sample.
+        Deviations from the class mean, without missing values. Their order determines the sample.
     weights : (n,) float
         Weights of the rows.
 
@@ -172,7 +174,10 @@ def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
 
 
 def cluster_labels(hierarchies: Hierarchies, size: int) -> list[Codes]:
-    """Return labels (m,) of `size` clusters, numbered from 0, for each hierarchy with so many clusters."""
+    """Return labels (m,) of `size` clusters, numbered from 0, for each hierarchy.
+
+    Hierarchies that start from fewer than `size` clusters are omitted.
+    """
     trees = (tree for tree in hierarchies.trees if size <= len(tree[1]) + 1)
     return [_merge_to_size(labels, merges, size) for labels, merges in trees]
 
@@ -208,7 +213,7 @@ def _ward_merges(points: Floats) -> Codes:
 
 
 class _Clusters(NamedTuple):
-    """Sufficient statistics of clusters.
+    """Sufficient statistics of m clusters of points with q coordinates.
 
     Attributes
     ----------
@@ -217,7 +222,7 @@ class _Clusters(NamedTuple):
     means : (m, q) float
         Means.
     scatters : (m, q, q) float
-        Scatter matrices about the means.
+        Sums of squares and products about the means.
     """
 
     counts: Floats
@@ -249,7 +254,10 @@ class _Clusters(NamedTuple):
         return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + between_scatters)
 
     def costs(self, mean_variance: float) -> Floats:
-        """Return the costs (m,) of clusters in the model-based hierarchy; `mean_variance` is tr W / (n q)."""
+        """Return the costs (m,) of clusters in the model-based hierarchy, see the module docstring.
+
+        `mean_variance` is tr W / (n q), with W the scatter of all n points.
+        """
         covariances = self.scatters / self.counts[:, None, None]
         traces = np.trace(covariances, axis1=1, axis2=2) + mean_variance / self.counts
         determinants = np.maximum(np.linalg.det(covariances), 0.0)
@@ -257,19 +265,20 @@ class _Clusters(NamedTuple):
 
 
 def _model_based_merges(points: Floats, labels: Codes) -> Codes:
-    """Merge clusters by the model-based criterion.
+    """Merge clusters by the model-based criterion until one remains.
 
     Parameters
     ----------
     points : (m, q) float
-        Coordinates of the rows.
+        Coordinates of the rows, with mean zero.
     labels : (m,) int
-        Initial clusters.
+        Initial clusters, numbered from 0 without gaps.
 
     Returns
     -------
     (t, 3) int
-        Merges, see `Hierarchies`; the union has the label of the first cluster.
+        Merges, see `Hierarchies`, one fewer than the initial clusters; the union has the label of the first
+        cluster.
     """
     n, q = points.shape
     members = labels == np.arange(labels.max() + 1)[:, None]
@@ -303,19 +312,19 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
 
 
 MAX_TRIAL_ROWS = 2000
-"""Maximum number of rows of a class for which starts are compared on all of them."""
+"""Maximum weight of a class for which starts are compared on all its rows, and maximum sample size."""
 
 MIN_TRIAL_ROWS = 1000
 """Minimum sample size on which starts are compared in a larger class."""
 
 TRIAL_ROWS_PER_COLUMN = 20
-"""Sample size per component and column, if that is larger, up to `NARROW_ROWS_FACTOR`."""
+"""Sample size per component and column, if that is larger, up to `MAX_TRIAL_ROWS`."""
 
 MAX_TRIAL_STEPS = 10
 """Maximum number of steps of EM in a comparison of starts."""
 
 TRIAL_TOLERANCE = 1e-4
-"""Gain of log-likelihood per row at which these steps end."""
+"""Gain of log-likelihood per unit of weight at which these steps end."""
 
 N_FINALISTS = 3
 """Number of random partitions from which EM is run to convergence, if there are few rows."""
@@ -324,7 +333,7 @@ KMEANS_ITERATIONS = 10
 """Number of iterations of k-means."""
 
 SAME_MAXIMUM_FACTOR = 1000
-"""Factor of EM's tolerance for the difference of log-likelihoods of two runs with the same maximum."""
+"""Factor of EM's tolerance: runs whose log-likelihoods differ by less have reached the same maximum."""
 
 
 class Trials(NamedTuple):
@@ -335,9 +344,10 @@ class Trials(NamedTuple):
     results : list of Components or Degenerate
         Results in decreasing order of the likelihood, degenerate ones last.
     n_converged : int
-        Number of runs to convergence; 0 if starts were compared on a sample of the rows.
+        Number of runs to convergence, including degenerate ones; 0 if starts were compared by some steps on
+        a sample of the rows.
     n_reached : int
-        Number of these runs that reached the maximum.
+        Number of these runs that reached the largest likelihood, see `same_maximum_tolerance`.
     """
 
     results: list[Components | Degenerate]
@@ -356,10 +366,14 @@ def run_starts(
 ) -> Trials:
     """Run EM from each start, to convergence or for some steps on a sample of the rows.
 
+    If a class has more than `MAX_TRIAL_ROWS` rows, starts are only compared by steps on samples. Otherwise EM
+    is run to convergence from the starts of hierarchies and the best `N_FINALISTS` random ones, and from the
+    other random ones only if all these degenerate.
+
     Parameters
     ----------
     original_rows : sequence of ClassRows
-        Rows of the classes that are fitted together, in an order that depends only on their values.
+        Complete rows of the classes that are fitted together, in an order that depends only on their values.
     rows : sequence of ClassRows
         The same rows in the coordinates in which EM runs.
     sizes : sequence of int
@@ -385,7 +399,7 @@ def run_starts(
     random_starts = list(_random_starts(sampled_original, sampled_rows, sizes, form, plan, rng))
 
     def run_steps(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        """Run a few steps of EM from each start, and sort by likelihood."""
+        """Run a few steps of EM on the samples from each start, and sort by decreasing likelihood."""
         return sorted(
             (
                 _run_from_start(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS)
@@ -399,7 +413,7 @@ def run_starts(
     random_starts = run_steps(random_starts)
 
     def run_to_convergence(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        """Run EM to convergence from each start, and sort by likelihood."""
+        """Run EM on all rows to convergence from each start, and sort by decreasing likelihood."""
         runs = (_run_from_start(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
         return sorted(runs, key=likelihood_sort_key)
 
@@ -411,7 +425,10 @@ def run_starts(
 
 
 def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
-    """Return the difference of log-likelihoods up to which two runs have reached the same maximum."""
+    """Return the difference of log-likelihoods up to which two runs have reached the same maximum.
+
+    It is `SAME_MAXIMUM_FACTOR` times EM's tolerance times the total weight of the rows.
+    """
     weight = sum(float(row.weights.sum()) for row in rows)
     return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
 
@@ -431,7 +448,7 @@ def _run_from_start(
     form : str
         Covariance form, one of `em.FORMS`.
     tol : float
-        Minimum gain of log-likelihood per unit of weight.
+        Gain of log-likelihood per unit of weight at which EM ends.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -456,7 +473,8 @@ def _hierarchical_starts(
 ) -> Iterator[Components | Degenerate]:
     """Estimate starting components from hierarchical clusters by one M step.
 
-    Each class can have several hierarchies; the i-th start uses the i-th hierarchy of every class.
+    Each class can have several hierarchies; the i-th start uses the i-th hierarchy of every class that has
+    enough clusters. There are as many starts as the class with the fewest of them allows, possibly none.
 
     Parameters
     ----------
@@ -465,7 +483,7 @@ def _hierarchical_starts(
     sizes : sequence of K int
         Number of components, and therefore of clusters, of each class.
     form : str
-        Covariance form, in the letters of mclust (for example "VVV").
+        Covariance form, one of `em.FORMS`.
     hierarchies : sequence of K Hierarchies
         Hierarchical clusterings of each class.
 
@@ -493,6 +511,8 @@ def _random_starts(
 ) -> Iterator[Components | Degenerate]:  # fmt: skip
     """Estimate starting components from k-means clusters with random initial centres, by one M step.
 
+    Starts alternate between whitened rows and rows divided by standard deviations.
+
     Parameters
     ----------
     original_rows, rows : sequence of ClassRows
@@ -509,6 +529,7 @@ def _random_starts(
     Yields
     ------
     Components or Degenerate
+        Degenerate if a cluster does not determine its covariance.
     """
     metrics = [_whiten_rows(row) for row in original_rows], [divide_by_sd(*row) for row in original_rows]
     for start in range(plan.starts):
@@ -520,8 +541,9 @@ def _random_starts(
 def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
     """Draw positions of a sample of the rows of a large class, in proportion to their weights.
 
-    The result is None if the class has at most `MAX_TRIAL_ROWS` rows, all of which are then used. The sample
-    grows with the number of components `size` and of columns.
+    Positions are sorted and can repeat. The result is None if the weight of the class is at most
+    `MAX_TRIAL_ROWS`; all rows are then used. The sample grows with the number of components `size` and of
+    columns.
     """
     if float(row.weights.sum()) <= MAX_TRIAL_ROWS:
         return None
@@ -535,7 +557,7 @@ def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
 
 
 def _whiten_rows(row: ClassRows) -> Floats:
-    """Transform the rows to axes (r, n) in which the class has unit covariance; drop null directions."""
+    """Return the rows (r, n) in r axes in which the class has unit covariance; drop null directions."""
     z, weights = row
     eigenvalues, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
     is_positive = eigenvalues > 1e-12 * eigenvalues[-1]
@@ -543,7 +565,7 @@ def _whiten_rows(row: ClassRows) -> Floats:
 
 
 def _kmeans_weights(z: Floats, weights: Floats, size: int, rng: np.random.Generator) -> Floats:
-    """Partition the rows of a class by k-means with k-means++ initialization.
+    """Partition the rows of a class by `KMEANS_ITERATIONS` of k-means with k-means++ initialization.
 
     Parameters
     ----------
@@ -583,15 +605,15 @@ ROTATION_INVARIANT_FORMS = ("EVE", "VVE", "EEV", "VEV")
 """Forms that depend on lengths along axes and are invariant only to rotations."""
 
 MIN_SD_RATIO = 1e-2
-"""Ratio of the standard deviations of two columns below which lengths along axes lose digits."""
+"""Ratio of the smallest to the largest standard deviation below which these forms lose digits."""
 
 COMMON_FRAME_FORMS = ("EEE", "VEE", "EVE", "VVE")
-"""Forms that require one frame for all classes."""
+"""Forms that require one frame for all classes, because components share a matrix or axes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StartFrame:
-    """Coordinates in which EM runs: a linear transformation z = M'u of deviations z to coordinates u.
+    """Coordinates u in which EM runs, defined by z = M'u for deviations z from the class mean.
 
     Attributes
     ----------
@@ -610,11 +632,11 @@ class StartFrame:
         return 0.0 if self.is_rotation else float(np.log(np.abs(np.diagonal(self.root))).sum())
 
     def to_frame(self, z: Floats) -> Floats:
-        """Return the coordinates u (p, n) of deviations z (p, n)."""
+        """Return the coordinates u (p, n) of deviations z (p, n), one row per column of the array."""
         return np.asarray(self.root @ z) if self.is_rotation else Covariance.from_root(self.root).whiten(z)
 
     def from_frame(self, means: Floats) -> Floats:
-        """Return the deviations z (G, p) of points with coordinates u (G, p), for example means."""
+        """Return the deviations z (G, p) of G points, such as means, with coordinates u (G, p)."""
         return np.asarray(means @ self.root)
 
     def covariance_to_frame(self, covariance: Covariance) -> Covariance:
@@ -639,16 +661,18 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
     Parameters
     ----------
     rows : sequence of ClassRows
-        Rows of the classes that are fitted together.
+        Complete rows of the classes that are fitted together.
     form : str
         Covariance form, one of `em.FORMS`.
     moments : ClassMoments or None
-        Diagonal moments of the rows in the same units, to detect linearly dependent columns.
+        Diagonal moments of the rows in the same units, to detect linearly dependent columns; None to detect
+        only exact singularity.
 
     Returns
     -------
     list of StartFrame or None
-        One frame for each class; None if frames are not needed or the form is not invariant.
+        One frame for each class, equal ones for `COMMON_FRAME_FORMS`. None if no scatter loses digits or the
+        covariances of the form are diagonal.
 
     Raises
     ------
@@ -689,7 +713,10 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
 
 
 def _loses_digits(scatter: Floats, form: str) -> bool:
-    """Return whether covariances of the form lose digits in the current coordinates."""
+    """Return whether covariances of the form lose digits, given the scatter (p, p) in these coordinates.
+
+    It is ill-conditioned, or its columns have very different sizes and the form depends on them.
+    """
     squares = np.diagonal(scatter)
     is_uneven = form in ROTATION_INVARIANT_FORMS and squares.min() < MIN_SD_RATIO**2 * squares.max()
     return bool(is_uneven) or is_scatter_ill_conditioned(scatter)
@@ -724,7 +751,10 @@ def rows_to_frames(rows: Sequence[ClassRows], frames: Frames) -> list[ClassRows]
 
 
 def components_to_frames(components: Components, frames: Frames) -> Components:
-    """Transform components to the frames of their classes; without frames, return them unchanged."""
+    """Transform means, covariances and common axes to the frames of the classes; not the path.
+
+    Without frames, the components are returned unchanged.
+    """
     if frames is None:
         return components
     means = components.means.copy()
@@ -746,7 +776,7 @@ def components_from_frames(components: Components, rows: Sequence[ClassRows], fr
     components : Components
         Components in the coordinates of the frames.
     rows : sequence of ClassRows
-        Rows of the classes, for their weights.
+        Rows of the classes, in any coordinates; only their weights are used.
     frames : sequence of StartFrame or None
         Frames of the classes; None if the components are not transformed.
 
