@@ -65,7 +65,7 @@ Keys = NDArray[np.int64]
 """Keys of boxes: 2^32 times the bandwidth level plus the position of the box."""
 
 NEGLIGIBLE_LOG_RATIO = 2 * 38.0
-"""Twice the logarithm of the ratio of a sum to the contribution of the points that are skipped."""
+"""Twice the log of the ratio of a sum to the largest possible contribution of all points that are skipped."""
 
 N_TERMS = 26
 """Number Q of terms of an expansion."""
@@ -83,10 +83,10 @@ LOG_BANDWIDTH_STEP = 2e-3
 """Step of the grid of log bandwidths; each level of the grid has its own boxes."""
 
 MAX_TILT = 0.5 * float(np.expm1(LOG_BANDWIDTH_STEP))
-"""Largest |d| within a step of the bandwidth grid."""
+"""Largest |d| (see the module docstring) within a step of the bandwidth grid."""
 
 MAX_DIRECT_POINTS = 48
-"""Number of contributing points up to which a direct sum is faster than an expansion."""
+"""Number of points that contribute to a box up to which direct sums are faster than an expansion."""
 
 MAX_BOX_POSITION = 2.0**30
 """Largest number of boxes on either side of the first point; farther boxes have no key."""
@@ -101,7 +101,7 @@ MAX_RELATIVE_ERROR = 2.0**-54
 """Largest relative error of a sum that is computed by an expansion."""
 
 MAX_TERM_RATIO = 64.0
-"""Largest ratio of the terms of an expansion to their sum."""
+"""Largest accepted ratio of an upper bound of a sum of kernels in a box to a lower bound."""
 
 MAX_BLOCK_KERNELS = 2**17
 """Number of kernels that are evaluated in one block."""
@@ -111,7 +111,7 @@ MAX_BLOCK_POINTS = 8192
 
 
 class KernelBoxes:
-    """Boxes of evaluation points and a cache of their expansions.
+    """Boxes of evaluation points and a cache of their expansions, for sums of weighted kernels.
 
     Whether an expansion is used depends only on the evaluation point and its bandwidth, not on earlier calls.
     A row therefore has bitwise the same result in every call. Each point contributes to some twenty boxes per
@@ -141,17 +141,19 @@ class KernelBoxes:
     def log_sums(self, x: Floats, bandwidths: Floats) -> Floats:
         """Return the logarithms of kernel sums at evaluation points, as far as expansions are available.
 
+        The sums are those of `KernelSums.log_sums`. New expansions are added to the cache.
+
         Parameters
         ----------
         x : (m,) float
-            Evaluation points.
+            Evaluation points, finite.
         bandwidths : (m,) float
-            Bandwidth of each evaluation point.
+            Bandwidth of each evaluation point, positive.
 
         Returns
         -------
         (m,) float
-            NaN if a direct sum is faster, or the expansion is not accurate.
+            NaN if a direct sum is faster, the expansion is not accurate, or the point has no box.
         """
         log_sums = np.full(len(x), np.nan)
         levels = np.rint(np.log(bandwidths / self._bandwidth) / LOG_BANDWIDTH_STEP)
@@ -177,14 +179,14 @@ class KernelBoxes:
         Parameters
         ----------
         boxes : (B,) int
-            Keys of boxes, sorted.
+            Distinct keys of boxes, sorted.
 
         Returns
         -------
         expansion_index : (B,) int
-            Index of the expansion of each box; -1 if direct sums are faster.
+            Position of the expansion of each box in `expansions`; -1 if direct sums are faster.
         expansions : _Expansions
-            All cached expansions.
+            All cached expansions, not only of these boxes.
         """
         # Read and replace the cache as one object: concurrent threads may repeat work but never see a partial
         # update.
@@ -205,7 +207,7 @@ class KernelBoxes:
         return expansion_index, cache.expansions
 
     def _windows(self, boxes: Keys) -> _Windows:
-        """Return the ranges of points that contribute to boxes with keys (B,)."""
+        """Return the ranges of points that contribute to any sum in boxes with keys (B,)."""
         levels = (boxes + 2**31) >> 32
         h = self._bandwidth * np.exp(levels * LOG_BANDWIDTH_STEP)
         centres = self._points[0] + (boxes - levels * 2**32) * (2 * BOX_HALF_WIDTH * h)
@@ -233,7 +235,7 @@ class _Windows(NamedTuple):
     centres, bandwidths : (B,) float
         Centre of each box, and the bandwidth of its expansion.
     low, high : (B,) int
-        Positions of the first contributing point of each box and after the last one.
+        Positions, among the sorted points, of the first contributing point of each box and after the last.
     """
 
     centres: Floats
@@ -255,21 +257,22 @@ class _Windows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Expansions:
-    """Expansions of B boxes.
+    """Expansions of B boxes; see the module docstring for the symbols.
 
     Attributes
     ----------
     centres, bandwidths : (B,) float
-        Centre and bandwidth of each box.
+        Centre c and bandwidth h of each box.
     means : (B,) float
-        Weighted means t of the standardized points.
+        Means t of the standardized points t_i = (x_i - c) / h, weighted by w_i exp(-t_i^2/2).
     peaks : (B,) float
         Log of the largest w_i exp(-t_i^2/2).
     moments : (Q, B) float
-        M_q / q!, relative to the peak; NaN if the expansion is not accurate everywhere in the box.
+        M_q / q!, divided by the largest w_i exp(-t_i^2/2); NaN if the expansion is not accurate everywhere in
+        the box.
     right_index : (B,) int
-        If the expansion covers only the points left of the centre, index of the expansion for the points on
-        the right; otherwise -1.
+        If the expansion covers only the points left of the centre, position of the expansion for the points
+        on the right; otherwise -1.
     """
 
     centres: Floats
@@ -336,11 +339,12 @@ class _Expansions:
         points, logs : (u,) float
             Sorted values and logs of their weights.
         windows : _Windows
-            The boxes.
+            The boxes, each with at least one point.
 
         Returns
         -------
         _Expansions
+            Without right-hand sides; moments are NaN if the expansion is not accurate.
         """
         n_boxes = len(windows.low)
         means = np.empty(n_boxes)
@@ -381,7 +385,7 @@ class _Expansions:
         return _Expansions(windows.centres, windows.bandwidths, means, peaks, moments, no_right)
 
     def concatenate(self, other: _Expansions) -> _Expansions:
-        """Return these expansions followed by other ones."""
+        """Return these expansions followed by other ones, whose `right_index` is shifted."""
         other = replace(
             other, right_index=np.where(other.right_index < 0, -1, other.right_index + len(self.right_index))
         )
@@ -394,7 +398,7 @@ class _Expansions:
         Parameters
         ----------
         box : (m,) int
-            Index of the expansion of each evaluation point.
+            Position of the expansion of each evaluation point.
         x : (m,) float
             Evaluation points.
         bandwidths : (m,) float
@@ -403,7 +407,8 @@ class _Expansions:
         Returns
         -------
         (m,) float
-            Logs of the sums; NaN for an evaluation point outside its box.
+            Logs of the sums; NaN if the expansion is not accurate or the evaluation point lies outside its
+            box.
         """
         b = (self.bandwidths[box] / bandwidths) ** 2
         u = (x - self.centres[box]) / self.bandwidths[box]
@@ -439,9 +444,9 @@ class _ExpansionCache(NamedTuple):
     keys : (B,) int
         Sorted keys of boxes.
     expansion_index : (B,) int
-        Index of the expansion of each box.
+        Position of the expansion of each box in `expansions`.
     expansions : _Expansions
-        All expansions, in the order in which they were added.
+        All expansions, also of right-hand sides, in the order in which they were added.
     """
 
     keys: Keys
@@ -449,7 +454,7 @@ class _ExpansionCache(NamedTuple):
     expansions: _Expansions
 
     def find(self, boxes: Keys) -> Codes:
-        """Return the indices (b,) of the expansions of boxes; -1 for a box that is not cached."""
+        """Return the positions (b,) of the expansions of boxes with keys (b,); -1 if a box is not cached."""
         positions = np.searchsorted(self.keys, boxes)
         is_cached = np.append(self.keys, np.iinfo(np.int64).max)[positions] == boxes
         return np.where(is_cached, np.append(self.expansion_index, -1)[positions], -1)
@@ -460,9 +465,9 @@ class _ExpansionCache(NamedTuple):
         Parameters
         ----------
         keys, expansion_index : (b,) int
-            Sorted keys, and the indices of their expansions.
+            Sorted keys that are not cached yet, and the positions of their expansions after the addition.
         expansions : _Expansions
-            The additional expansions.
+            The additional expansions, which are appended.
 
         Returns
         -------
@@ -493,7 +498,7 @@ class KernelSums:
     weights : (u,) float
         Positive weights of the points.
     bandwidth : float
-        Bandwidth of most evaluation points; 0 disables expansions.
+        Bandwidth of most evaluation points, the reference of the boxes; 0 disables expansions.
     """
 
     __slots__ = ("_boxes", "_log_total", "_log_weights", "_points", "_weights")
@@ -514,6 +519,8 @@ class KernelSums:
     ) -> Floats:
         """Return the logarithms of the kernel sums sum_i w_i exp(-((x - x_i)/h)^2 / 2).
 
+        They are not divided by the bandwidth or the total weight.
+
         Parameters
         ----------
         x : (m,) float
@@ -521,14 +528,16 @@ class KernelSums:
         bandwidths : (m,) float
             Bandwidth h of each evaluation point.
         own_points : (m,) int or None
-            Position of the point that equals each evaluation point, for leave-one-out.
+            Position of the point that equals each evaluation point, for leave-one-out. None, here or in
+            `own_weights`, leaves all weights unchanged.
         own_weights : (m,) float or None
             Weight of that point in the sum instead of its full weight.
 
         Returns
         -------
         (m,) float
-            NaN if the evaluation point or its bandwidth is missing or the bandwidth is not positive.
+            NaN if the evaluation point is not finite, or the bandwidth is NaN or not positive. Minus
+            infinity if no weight remains.
         """
         log_sums = np.full(len(x), np.nan)
         direct = np.flatnonzero((bandwidths > 0) & np.isfinite(x))
@@ -559,9 +568,9 @@ class KernelSums:
         Parameters
         ----------
         x, bandwidths : (m,) float
-            Evaluation points and their bandwidths.
+            Evaluation points, finite, and their bandwidths, positive.
         replaced : tuple of (m,) int and (m,) float, or None
-            `own_points` and `own_weights` of `log_sums`.
+            `own_points` and `own_weights` of `log_sums`; None leaves all weights unchanged.
 
         Returns
         -------
@@ -608,7 +617,7 @@ class KernelSums:
 
 
 BANDWIDTH_FACTORS = {"nrd0": 0.9, "nrd": 1.06}
-"""Factors of the rules of thumb for the bandwidth."""
+"""Factors of the rules of thumb for the bandwidth: Silverman's "nrd0" and Scott's "nrd"."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -622,7 +631,8 @@ class KernelDensity:
     weights : (u,) float
         Weight of the rows with each value.
     bandwidth : float
-        Bandwidth h; zero if the rule yields none, because of too few rows or equal values.
+        Bandwidth h in the units of the column; zero if the rule yields none, because of too few rows or equal
+        values.
     sums : KernelSums
         Evaluates sums of kernels.
     order : _OrderStatistics
@@ -649,9 +659,9 @@ class KernelDensity:
         Parameters
         ----------
         values : (m,) float
-            Values of the rows of the class.
+            Values of the rows of the class, none missing.
         weights : (m,) float or None
-            Frequency weights; None if all are one.
+            Frequency weights; None if all are one. Rows of weight zero are dropped.
         rule : {"nrd0", "nrd"}
             Rule of thumb for the bandwidth.
         fixed_bandwidth : float
@@ -668,7 +678,7 @@ class KernelDensity:
         return KernelDensity(points, counts, fixed_bandwidth or rule_of_thumb_bandwidth(points, counts, rule))
 
     def log_density(self, x: Floats) -> Floats:
-        """Return the log density (m,) at values (m,)."""
+        """Return the log density (m,) at values (m,); NaN if the bandwidth is zero."""
         sums = self._log_sums(x, np.full(len(x), self.bandwidth), None, None)
         return np.asarray(sums - np.log(self.order.total))
 
@@ -683,9 +693,9 @@ class KernelDensity:
         Parameters
         ----------
         x : (m,) float
-            Values of the rows.
+            Values of the rows; each has to be one of `points`.
         weights : (m,) float or None
-            Weights of the rows.
+            Frequency weights of the rows; None if all are one.
         rule : {"nrd0", "nrd"}
             Rule of thumb for the bandwidth.
         fixed_bandwidth : float
@@ -694,7 +704,7 @@ class KernelDensity:
         Returns
         -------
         (m,) float
-            NaN if the density does not have a bandwidth without the row.
+            NaN if the density does not have a bandwidth, or no row remains, without the row.
         """
         left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
         own_points = np.searchsorted(self.points, x)
@@ -719,7 +729,7 @@ class KernelDensity:
         x, bandwidths : (m,) float
             Evaluation points and their bandwidths.
         own_points : (m,) int or None
-            Position of the point of each row that is left out.
+            Position in `points` of the value of each row that is left out; None leaves out nothing.
         left_out_weights : (m,) float or None
             Weight that is left out.
 
@@ -779,9 +789,9 @@ class _OrderStatistics:
     total : float
         Total weight.
     centred : (u,) float
-        Deviations from the mean, divided by the largest absolute deviation.
+        Deviations from the weighted mean, divided by the largest absolute deviation.
     max_deviation : float
-        The largest absolute deviation.
+        The largest absolute deviation; 0 if there is only one value.
     squares : float
         Weighted sum of squares of `centred`.
     """
@@ -803,7 +813,7 @@ class _OrderStatistics:
         return _OrderStatistics(points, weights, np.cumsum(weights), total, centred, size, squares)
 
     def sds_without(self, own_points: Codes, left_out_weights: Floats) -> Floats:
-        """Return the standard deviations without each row.
+        """Return the standard deviations without each row (divisor: remaining weight - 1).
 
         They are downdated, or recomputed if the downdate would lose digits.
 
@@ -838,7 +848,8 @@ class _OrderStatistics:
         left_out_weights : (m,) float
             Weight that is left out.
         ranks : (m,) float
-            Rank among the remaining sorted rows, starting at zero; fractions interpolate.
+            Rank among the remaining sorted rows, starting at zero and counting a row once per unit of weight;
+            fractions interpolate.
 
         Returns
         -------
@@ -877,7 +888,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
     Returns
     -------
     float
-        Zero if the rule does not yield a bandwidth.
+        Zero if there are fewer than two values or the total weight is at most one.
 
     Examples
     --------
@@ -898,7 +909,7 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
 
 
 def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -> Floats:
-    """Return factor * min(sd, IQR / 1.34) * n^(-1/5) elementwise; without the IQR where it is zero."""
+    """Return factor * min(sd, IQR / 1.34) * n^(-1/5) elementwise for n `counts`; with sd if the IQR is 0."""
     dispersion = np.where(iqr > 0, np.minimum(sd, iqr / 1.34), sd)
     return np.asarray(factor * dispersion * counts**-0.2)
 
@@ -922,7 +933,7 @@ def _center_and_rescale(points: Floats, weights: Floats) -> tuple[Floats, float]
     centred : (u,) float
         Deviations from the weighted mean, divided by the largest absolute deviation.
     max_deviation : float
-        That divisor.
+        That divisor; if it is zero, the deviations are not divided.
     """
     proportions = weights / weights.sum()
     deviations = points - points[0]
@@ -933,12 +944,12 @@ def _center_and_rescale(points: Floats, weights: Floats) -> tuple[Floats, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelColumns:
-    """Kernel densities of some columns of naive Bayes.
+    """Kernel densities of q of the p columns of naive Bayes in K classes.
 
     Attributes
     ----------
     positions : (q,) int
-        Positions of the columns.
+        Positions of the columns among all p.
     densities : tuple of q tuples of K KernelDensity
         Densities by column and class.
     rule : {"nrd0", "nrd"}
@@ -953,7 +964,7 @@ class KernelColumns:
     fixed_bandwidths: Floats
 
     def bandwidths(self) -> Floats:
-        """Return the bandwidths (K, q)."""
+        """Return the bandwidths (K, q); zero if the rule does not yield one."""
         return np.array([[density.bandwidth for density in column] for column in self.densities]).T
 
     def log_densities(self, x: Floats) -> Floats:
@@ -979,6 +990,8 @@ class KernelColumns:
     def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Return leave-one-out log densities of rows of the fit, summed over observed columns.
 
+        Only the densities of the row's own class change without it.
+
         Parameters
         ----------
         x : (m, p) float
@@ -986,12 +999,12 @@ class KernelColumns:
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
-            Frequency weights; at most one unit of a row is left out.
+            Frequency weights; at most one unit of a row is left out. None if all are one.
 
         Returns
         -------
         (K, m) float
-            NaN if a density does not have a bandwidth without the row.
+            NaN in the row's own class if a density does not have a bandwidth without the row.
         """
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):

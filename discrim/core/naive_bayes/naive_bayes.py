@@ -79,7 +79,7 @@ def incomplete_leave_one_out_scorer(
     Parameters
     ----------
     moments : ClassMoments
-        Means and sums of squares of each column over the rows in which it is observed.
+        Means and sums of squares of each of the q normal columns over the rows in which it is observed.
     counts : (K, q) float
         Weight of the rows of each class in which each column is observed.
     log_prior : (K,) float
@@ -90,8 +90,9 @@ def incomplete_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
-        Scores use the observed columns of each row. They are NaN if the variance without the row does not
-        exist or has lost its digits to subtraction.
+        Scores are log prior plus log density of the observed columns, up to a constant of each row; without
+        smoothing. All scores of a row are NaN if a variance without it does not exist or has lost its digits
+        to subtraction.
     """
     means = moments.means
     squares = moments.scatters
@@ -103,7 +104,7 @@ def incomplete_leave_one_out_scorer(
         Parameters
         ----------
         x : (m, q) float
-            Rows of the normal columns; NaN is missing.
+            Rows of the normal columns in the units of the data; NaN is missing.
         codes : (m,) int
             Class of each row.
         weights : (m,) float or None
@@ -140,14 +141,14 @@ def incomplete_leave_one_out_scorer(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelTables:
-    """Tables P(level | class) of the categorical columns.
+    """Tables P(level | class) of q categorical columns among the p columns, in K classes.
 
     Attributes
     ----------
     positions : (q,) int
-        Positions of the columns.
+        Positions of the columns among all p.
     counts : tuple of (K, L_j) float
-        Weight of the rows by class and level of each column.
+        Weight of the rows by class and level of each column, without the pseudo-count.
     laplace : float
         Pseudo-count added to each level.
     """
@@ -157,7 +158,7 @@ class LevelTables:
     laplace: float
 
     def probabilities(self) -> tuple[Floats, ...]:
-        """Return P(level | class) of each column, (K, L_j)."""
+        """Return P(level | class) of each column, (K, L_j), with the pseudo-count."""
         return tuple(
             _smoothed_proportions(n, n.sum(axis=1, keepdims=True), n.shape[1], self.laplace)
             for n in self.counts
@@ -174,6 +175,7 @@ class LevelTables:
         Returns
         -------
         (K, m) float
+            Minus infinity if a level has the probability zero.
         """
         total = np.zeros((len(self.counts[0]), len(x)))
         for position, level_probabilities in zip(self.positions.tolist(), self.probabilities(), strict=True):
@@ -190,6 +192,8 @@ class LevelTables:
     def leave_one_out_scores(self, x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Return leave-one-out log probabilities of rows of the fit, summed over observed columns.
 
+        Only the table of the row's own class changes without it.
+
         Parameters
         ----------
         x : (m, p) float
@@ -197,11 +201,12 @@ class LevelTables:
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
-            Frequency weights; at most one unit of a row is left out.
+            Frequency weights; at most one unit of a row is left out. None if all are one.
 
         Returns
         -------
         (K, m) float
+            NaN in the row's own class if no row remains in it and there is no pseudo-count.
         """
         total = self.log_densities(x)
         rows = np.arange(len(x))
@@ -246,14 +251,14 @@ MAX_DENSE_VALUES = 2**21
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CountColumns:
-    """Multinomial distribution of the columns of counts in each class.
+    """Multinomial distribution of J columns of counts among the p columns, in each of K classes.
 
     Attributes
     ----------
     positions : (J,) int
-        Positions of the columns.
+        Positions of the columns among all p.
     sums : (K, J) float
-        Weighted sums of the columns by class.
+        Weighted sums of the columns by class, without the pseudo-count.
     laplace : float
         Pseudo-count added to each sum.
     """
@@ -263,7 +268,7 @@ class CountColumns:
     laplace: float
 
     reads_sparse_rows: ClassVar[bool] = True
-    """Whether leave-one-out uses the stored values of sparse rows."""
+    """Whether scores and leave-one-out use the stored values of sparse rows."""
 
     def probabilities(self) -> Floats:
         """Return the probabilities theta (K, J) of the columns."""
@@ -273,14 +278,17 @@ class CountColumns:
     def log_densities(self, x: Floats | SparseRows) -> Floats:
         """Return log probabilities of rows, given the sum of their observed counts.
 
+        The multinomial coefficient, equal for all classes, is omitted.
+
         Parameters
         ----------
         x : (m, p) float or SparseRows
-            Rows with all columns.
+            Rows with all columns; NaN is missing.
 
         Returns
         -------
         (K, m) float
+            Minus infinity if a positive count has the probability zero.
         """
         if isinstance(x, SparseRows):
             columns = x.select_columns(self.positions)
@@ -315,11 +323,12 @@ class CountColumns:
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
-            Frequency weights; at most one unit of a row is left out.
+            Frequency weights; at most one unit of a row is left out. None if all are one.
 
         Returns
         -------
         (K, m) float
+            Only the entry of the row's own class differs from `log_densities`.
         """
         if isinstance(x, SparseRows):
             return self._sparse_leave_one_out_scores(x, codes, weights)
@@ -377,7 +386,7 @@ class CountColumns:
         return logs
 
     def llf(self) -> float:
-        """Return the log-likelihood of the counts, given class and sum of the counts of a row."""
+        """Return the log-likelihood of the counts, given class and sum of a row, without coefficients."""
         return float(scipy.special.xlogy(self.sums, self.probabilities()).sum())
 
     def df_model(self) -> int:
@@ -386,17 +395,18 @@ class CountColumns:
 
 
 NonNormalColumns = LevelTables | KernelColumns | CountColumns
+"""Distributions of the columns of one type that are not normal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NaiveBayesFit:
-    """Fitted naive Bayes classifier.
+    """Fitted naive Bayes classifier of K classes with p columns, of which q are normal.
 
     Attributes
     ----------
     moments : ClassMoments
-        Diagonal moments of all columns. Counts are of all rows; means and sums of squares of a column are of
-        the rows in which it is observed.
+        Diagonal moments of all p columns, also of those that are not normal. Counts are of all rows; means
+        and sums of squares of a column are of the rows in which it is observed.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -412,7 +422,8 @@ class NaiveBayesFit:
     counts : CountColumns or None
         Distribution of the columns of counts; None without such columns.
     available : (K, p) float or None
-        Weight of the rows in which each column is observed, if columns are fitted to different rows.
+        Weight of the rows of each class in which each column is observed, if columns are fitted to different
+        rows; None if all columns are fitted to the same rows.
     """
 
     moments: ClassMoments
@@ -441,17 +452,20 @@ class NaiveBayesFit:
 
     @property
     def level_counts(self) -> tuple[Floats, ...]:
-        """Weight by class and level (K, L_j) of each categorical column."""
+        """Weight by class and level (K, L_j) of each categorical column, without the pseudo-count."""
         return () if self.tables is None else tuple(self.tables.counts)
 
     @property
     def sums(self) -> Floats:
-        """Sums (K, J) of the columns of counts."""
+        """Sums (K, J) of the J columns of counts, without the pseudo-count."""
         return np.zeros((len(self.prior), 0)) if self.counts is None else self.counts.sums
 
     @property
     def points(self) -> Floats:
-        """Values of the kernel densities (n, 4): column, class, value and weight."""
+        """Distinct values of the kernel densities (n, 4): column, class code, value and weight.
+
+        The column is its position among the columns with kernel densities.
+        """
         densities = () if self.kernels is None else self.kernels.densities
         column_points = [
             np.column_stack([np.full(len(d.points), j), np.full(len(d.points), c), d.points, d.weights])
@@ -471,22 +485,22 @@ class NaiveBayesFit:
 
     @property
     def method(self) -> str:
-        """Divisor of the variances: "moment", n_k - 1, or "mle", n_k."""
+        """Divisor of the variances of class k of n_k rows: "moment", n_k - 1, or "mle", n_k."""
         return self.plan.method
 
     @property
     def smoothing(self) -> float:
-        """Fraction of the largest variance that is added to every variance."""
+        """Fraction of the largest variance of a column over all rows that is added to every variance."""
         return self.plan.smoothing
 
     @property
     def laplace(self) -> float:
-        """Pseudo-count added to every count."""
+        """Pseudo-count added to the count of every level, and to the sum of every column of counts."""
         return self.plan.laplace
 
     @property
     def bandwidth(self) -> str:
-        """Rule of thumb for bandwidths."""
+        """Rule of thumb for bandwidths that are not fixed, "nrd0" or "nrd"."""
         return self.plan.rule
 
     @property
@@ -496,11 +510,17 @@ class NaiveBayesFit:
 
     @property
     def covariances(self) -> tuple[Covariance, ...]:
-        """Smoothed variances of the normal columns of each class, in the coordinates of the moments."""
+        """Smoothed diagonal covariances of the normal columns, one per class, in coordinates z of `moments`.
+
+        Empty without normal columns.
+        """
         return () if self.normal is None else self.normal.covariances
 
     def distances(self) -> Distances:
-        """Return the squared distances to the class means; raise NotSupportedError without normal columns."""
+        """Return the squared distances of the normal columns to the class means.
+
+        Raises CoreNotSupportedError without normal columns.
+        """
         if self.normal is None:
             raise CoreNotSupportedError("no_normal_columns")
         return self.normal.distances()
@@ -515,8 +535,8 @@ class NaiveBayesFit:
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : {"plugin"}
-            Other methods raise NotSupportedError.
-        convention : None
+            Other methods raise CoreNotSupportedError.
+        convention : str or None
             Not used.
 
         Returns
@@ -539,12 +559,12 @@ class NaiveBayesFit:
         moments : ClassMoments
             Diagonal moments of all columns of the other rows.
         tally : Tally or None
-            Sums and values of the columns that are not normal; None if all columns are normal.
+            Plan, counts, sums and values of the columns that are not normal; None if all columns are normal.
 
         Returns
         -------
         NaiveBayesFit or None
-            None if a density does not exist.
+            None if a class has no rows, or a density does not exist, see `has_fit` and `without_bandwidth`.
         """
         # Without a tally all remaining columns are normal.
         tally = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
@@ -556,7 +576,7 @@ class NaiveBayesFit:
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores of rows of the fit.
 
-        Smoothing and bandwidths are recomputed without the row.
+        Smoothing and bandwidths are recomputed without the row; the prior is not.
 
         Parameters
         ----------
@@ -566,6 +586,8 @@ class NaiveBayesFit:
         Returns
         -------
         LeaveOneOutScorer
+            The score is minus infinity for the class of a row that is alone in it. All scores of a row are
+            NaN if it requires a refit.
         """
         normal = None if self.normal is None else self._normal_leave_one_out_scorer(self.normal, log_prior)
         if normal is not None and self.is_normal:
@@ -584,7 +606,7 @@ class NaiveBayesFit:
         return scores
 
     def _normal_leave_one_out_scorer(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer of the normal columns, given their fit."""
+        """Return the leave-one-out scorer of the normal columns, for rows (m, q) of these columns only."""
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
             return incomplete_leave_one_out_scorer(
@@ -635,7 +657,8 @@ class NaiveBayesFit:
     def llf(self) -> float:
         """Return the joint log-likelihood of classes and rows.
 
-        Variances have the divisor n_k and are smoothed as in the fit.
+        Variances have the divisor n_k for both methods, and are smoothed as in the fit. Counts are given
+        their sum.
 
         Raises
         ------
@@ -653,11 +676,11 @@ class NaiveBayesFit:
 
     @property
     def _available_normal(self) -> Floats:
-        """Weight (K, q) of the rows in which each normal column is observed."""
+        """Weight (K, q) of the rows in which each normal column is observed; (0, 0) without `available`."""
         return np.zeros((0, 0)) if self.available is None else self.available[:, self.plan.normal_positions]
 
     def _normal_llf(self, normal: QDAFit) -> float:
-        """Return the joint log-likelihood of the classes and the normal columns."""
+        """Return the joint log-likelihood of the classes and the observed values of the normal columns."""
         moments = normal.moments
         if self.available is not None:
             # Sums of squares are over the rows in which the column is observed.
@@ -693,7 +716,8 @@ def fit_naive_bayes(
     moments : ClassMoments
         Diagonal moments of all columns.
     tally : Tally
-        Counts, sums and values of the columns that are not normal. `has_fit` has to accept both arguments.
+        Plan of the columns; counts, sums and values of those that are not normal. `has_fit` has to be true
+        for both arguments.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool, default True
@@ -748,7 +772,11 @@ def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
 
 
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
-    """Return whether all classes have rows and all densities exist, apart from kernel densities."""
+    """Return whether all classes have rows and all densities exist, apart from kernel densities.
+
+    With `available`, every column also has to be observed in every class. See `has_variances` for normal
+    columns; the sums of counts of a class, with the pseudo-count, must not all be zero.
+    """
     plan = tally.plan
     available = tally.available
     if (moments.rows < 1).any() or (available is not None and not (available > 0).all()):
@@ -763,14 +791,16 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
 def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
     """Return whether all smoothed variances of the normal columns are positive and finite.
 
+    Without smoothing, each class needs two rows or more and no column that is constant in it up to rounding.
+
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the normal columns.
+        Diagonal moments of the q normal columns.
     plan : ColumnPlan
-        Options of the estimates.
+        Provides `smoothing` and `method`.
     available : (K, q) float or None
-        Weight of the rows in which each column is observed, if values are missing.
+        Weight of the rows in which each column is observed, if columns are fitted to different rows.
 
     Returns
     -------
@@ -787,23 +817,25 @@ def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | N
 
 
 def added_variances(moments: ClassMoments, smoothing: float, available: Floats | None = None) -> Floats:
-    """Compute the variance that smoothing adds to every variance, in the coordinates of the moments.
+    """Compute the variance that smoothing adds to every variance.
 
-    It is a fraction of the largest variance of a column over all rows (divisor N).
+    It is a fraction of the largest variance of a column over all rows (divisor N), in the units of the data,
+    and therefore equal for all columns there.
 
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the normal columns.
+        Diagonal moments of the q normal columns.
     smoothing : float
         Fraction of the largest variance.
-    available : (K, p) float or None
-        Weight of the rows in which each column is observed, if values are missing.
+    available : (K, q) float or None
+        Weight of the rows in which each column is observed, if columns are fitted to different rows.
 
     Returns
     -------
-    (p,) float
-        Infinite if the units of the columns differ by more than the range of float64.
+    (q,) float
+        The variance in the coordinates z of the moments. Infinite if the units of the columns differ by more
+        than the range of float64.
     """
     totals = moments.total if available is None else available.sum(axis=0)
     max_sd = (np.sqrt(_total_squares(moments, available) / totals) / moments.scale).max()
@@ -819,18 +851,19 @@ def _added_variances_without(
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the normal columns.
+        Diagonal moments of the q normal columns.
     smoothing : float
         Fraction of the largest variance.
-    x : (m, p) float
-        Rows that are left out in turn.
+    x : (m, q) float
+        Rows that are left out in turn, in the units of the data.
     weights : (m,) float or None
-        Frequency weights; at most one unit of a row is left out.
+        Frequency weights; at most one unit of a row is left out. None if all are one.
 
     Returns
     -------
-    (p, m) float
-        NaN if the subtraction of the row lost digits.
+    (q, m) float
+        The variance in the coordinates z of the moments. NaN in all columns of a row if subtracting it from
+        the column that may have the largest variance lost digits.
     """
     total = moments.total
     left_out_weights = np.ones(len(x)) if weights is None else np.minimum(weights, 1.0)
@@ -861,15 +894,16 @@ def _smoothed_variances(moments: ClassMoments, plan: ColumnPlan, available: Floa
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the normal columns, each over the rows in which it is observed.
+        Diagonal moments of the q normal columns, each over the rows in which it is observed.
     plan : ColumnPlan
         Provides `smoothing` and, for the divisors, `method`.
-    available : (K, p) float or None
-        Weight of the rows in which each column is observed, if values are missing.
+    available : (K, q) float or None
+        Weight of the rows in which each column is observed; None if all rows are complete.
 
     Returns
     -------
-    (K, p) float
+    (K, q) float
+        In the coordinates z of the moments.
     """
     counts = moments.counts[:, None] if available is None else available
     added = added_variances(moments, plan.smoothing, available) if plan.smoothing else 0.0
@@ -882,13 +916,14 @@ def _total_squares(moments: ClassMoments, available: Floats | None = None) -> Fl
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the normal columns, each over the rows in which it is observed.
-    available : (K, p) float or None
-        Weight of the rows in which each column is observed, if values are missing.
+        Diagonal moments of the q normal columns, each over the rows in which it is observed.
+    available : (K, q) float or None
+        Weight of the rows in which each column is observed; None if all rows are complete.
 
     Returns
     -------
-    (p,) float
+    (q,) float
+        In the coordinates z of the moments.
     """
     means = moments.means
     if available is not None:
@@ -926,7 +961,7 @@ def restore_naive_bayes(
     sums : (K, J) float
         Sums of the columns of counts.
     points : (n, 4) float
-        Values of the kernel densities: column, class, value and weight.
+        Values of the kernel densities, see `NaiveBayesFit.points`.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if columns are fitted to different rows.
 
@@ -984,14 +1019,19 @@ def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     Parameters
     ----------
     points : (n, 4) float
-        Column, class, value and weight.
+        See `NaiveBayesFit.points`.
     counts : (K, q) float
-        Weight of the rows of each class and column.
+        Weight of the rows of each class in which each column with a kernel density is observed.
 
     Returns
     -------
     list of q lists of (values, codes, weights)
         One block for each column, see `Tally.values`.
+
+    Raises
+    ------
+    InvalidStateError
+        A column or class is unknown, a weight is not positive, or the weights do not add up to `counts`.
     """
     k, q = counts.shape
     is_valid = are_integers(points[:, 0], 0, q - 1) and are_integers(points[:, 1], 0, k - 1)

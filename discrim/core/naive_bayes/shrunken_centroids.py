@@ -34,7 +34,7 @@ from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import LinearRule, NoLikelihood, best_class, require_plugin_method
 
 Offset = float | Literal["median"]
-"""The offset s_0, or "median" for the median of the standard deviations."""
+"""The offset s_0, or "median" for the median of the standard deviations within classes."""
 
 MAX_BLOCK_VALUES = 2**18
 """Number of values of a column-by-row array per block in leave-one-out."""
@@ -43,27 +43,30 @@ MAX_THRESHOLD_BLOCK_VALUES = 2**16
 """Number of values of a column-by-class or row-by-class array for several thresholds per block."""
 
 MIN_REMAINING_SQUARES = 1e-3
-"""Fraction of a column's sum of squares that has to remain without a row for an accurate difference."""
+"""Fraction of a column's within-class sum of squares that has to remain without a row.
+
+If less remains, the difference is inaccurate and the row requires a refit.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ShrunkenFit(NoLikelihood):
-    """Fitted nearest shrunken centroids.
+    """Fitted nearest shrunken centroids of K classes and p columns; symbols as in the module docstring.
 
     Attributes
     ----------
     moments : ClassMoments
-        Diagonal moments.
+        Diagonal moments by class.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     threshold : float
-        Amount by which the differences are shrunk.
+        Amount by which the standardized differences d_kj are shrunk towards zero.
     offset : float or "median"
         The option that determines s_0: its value, or "median" for the median of s_j.
     centre : (p,) float
-        Mean of all rows, in coordinates z about the origin of the moments.
+        Mean of all rows, in coordinates z = (x - origin) * scale of the moments.
     sd : (p,) float
         Standard deviations within classes s_j, in the units of the data.
     added : float
@@ -71,7 +74,7 @@ class ShrunkenFit(NoLikelihood):
     differences : (K, p) float
         Standardized differences d_kj, not shrunk; zero if s_j + s_0 is zero.
     errors : (K,) float
-        Standard errors M_k of the class means, relative to the standard deviation.
+        Standard errors M_k of the class means minus the mean of all rows, relative to the standard deviation.
     """
 
     moments: ClassMoments
@@ -91,15 +94,15 @@ class ShrunkenFit(NoLikelihood):
 
     @property
     def column_scale(self) -> Floats:
-        """Divisors s_j + s_0 (p,) of the columns, in units of z; infinite if a column is not used."""
+        """Divisors s_j + s_0 (p,) of the columns, in units of z; infinite on overflow, possibly zero."""
         return _column_scale(self.sd, self.added, self.moments.scale)
 
     def shrunken_differences(self, threshold: float | None = None) -> Floats:
-        """Return the differences d'_kj (K, p), shrunk by `threshold` (default: the fit's)."""
+        """Return the differences d'_kj (K, p), shrunk by `threshold`; None for the threshold of the fit."""
         return _soft_threshold(self.differences, self.threshold if threshold is None else threshold)
 
     def removal_thresholds(self) -> Floats:
-        """Return, for each column (p,), the threshold at which it is removed: its largest |d_kj|."""
+        """Return, for each column (p,), the threshold at or above which it is removed: its largest |d_kj|."""
         return np.asarray(np.abs(self.differences).max(axis=0))
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
@@ -110,27 +113,28 @@ class ShrunkenFit(NoLikelihood):
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : str
-            Has to be "plugin".
+            Has to be "plugin"; other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.
 
         Returns
         -------
         LinearRule
+            Scores as in the module docstring, up to a constant of each row.
         """
         require_plugin_method(method, "is not defined for shrunken centroids")
         origin = self.moments.origin + self.centre / self.moments.scale
         return nearest_mean_rule(self._centroids(origin), origin, log_prior)
 
     def rule_for_columns(self, log_prior: Floats, keep: Codes) -> LinearRule:
-        """Return the decision rule that uses only some columns, with the others integrated out.
+        """Return the decision rule that uses only some columns; the sum omits the others.
 
         Parameters
         ----------
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         keep : (q,) int
-            Positions of the columns that are used.
+            Positions of the columns that are used, which are the columns of the rows to score.
 
         Returns
         -------
@@ -147,13 +151,17 @@ class ShrunkenFit(NoLikelihood):
         return nearest_mean_rule(column_means, origin[keep], log_prior)
 
     def _column_weights(self) -> Floats:
-        """Return the factors (p,) of the columns in the distance; zero if a column is removed."""
+        """Return the factors 1 / (s_j + s_0) (p,) of the columns of z in the distance; zero if removed."""
         is_removed = np.abs(self.differences) <= self.threshold
         unit = self.column_scale
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~is_removed.all(axis=0))
 
     def _centroids(self, origin: Floats) -> Means:
-        """Return the shrunken centroids about an origin (p,), with the metric of the distance."""
+        """Return the shrunken centroids m'_kj, with the metric of the distance.
+
+        `origin` (p,) is the mean of all rows in the units of the data, the centroid of all classes in a
+        removed column.
+        """
         moments = self.moments
         unit = self.column_scale
         # The class mean less the threshold is more accurate than the mean plus the shrunken difference.
@@ -171,16 +179,17 @@ class ShrunkenFit(NoLikelihood):
         return Means(centres, centre_remainders, moments.scale, lambda z: z * weights, lambda y: y * weights)
 
     def columns_without_scale(self) -> list[Dependency]:
-        """Return the columns that do not vary within classes if s_0 is zero; otherwise an empty list."""
+        """Return the columns that do not vary within classes, if s_0 is zero; otherwise an empty list."""
         return [] if self.added > 0 else dependencies(self.moments, diagonal=True)
 
     def refit(self, moments: ClassMoments) -> ShrunkenFit | None:
-        """Fit the same model to other moments, with the same prior.
+        """Fit the same model to other diagonal moments, with the same prior, threshold and offset option.
 
         Returns
         -------
         ShrunkenFit or None
-            None if a class is empty or a column does not vary within classes and the offset is zero.
+            None if a class is empty, the total weight is at most the number of classes, or s_0 is zero and a
+            column does not vary within classes.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
@@ -191,12 +200,12 @@ class ShrunkenFit(NoLikelihood):
         return None if fit.columns_without_scale() else fit
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the function that computes leave-one-out scores with the same threshold."""
+        """Return the function `left_out_centroid_scores` of rows, under log priors (K,)."""
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
 
 def _column_scale(sd: Floats, added: float, scale: Floats) -> Floats:
-    """Return the divisors (sd + added) * scale (p,) of columns; infinite on overflow."""
+    """Return the divisors (sd + added) * scale (p,) of columns in units of z; infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
 
@@ -274,7 +283,7 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
     Returns
     -------
     (T, m) int
-        Predicted class codes.
+        Predicted class codes. If all columns are removed, they follow from the prior alone.
     """
     if replace(fit, threshold=0.0).rule(log_prior).close_groups:
         rules = (replace(fit, threshold=threshold).rule(log_prior) for threshold in thresholds.tolist())
@@ -313,16 +322,16 @@ def predict_along_path(fit: ShrunkenFit, x: Floats, thresholds: Floats, log_prio
 def left_out_centroid_scores(
     fit: ShrunkenFit, x: Floats, codes: Codes, weights: Floats | None, log_prior: Floats
 ) -> Floats:
-    """Compute leave-one-out scores with the same prior and threshold, in K p operations per row.
+    """Compute leave-one-out scores with the given prior and the threshold of the fit.
 
-    All parameters are recomputed without the row: means, standard deviations, their median and M_k.
+    All other parameters are recomputed without the row: means, standard deviations, their median and M_k.
 
     Parameters
     ----------
     fit : ShrunkenFit
         The fit to all rows.
     x : (m, p) float
-        Rows of the fit.
+        Rows of the fit, in the units of the data.
     codes : (m,) int
         Class of each row.
     weights : (m,) float or None
@@ -333,8 +342,8 @@ def left_out_centroid_scores(
     Returns
     -------
     (m, K) float
-        Minus infinity for the class of a row that is alone in it. NaN if the rule without the row does not
-        exist or has lost digits to subtraction.
+        Up to a constant of each row. Minus infinity for the class of a row that is alone in it. All NaN if
+        the rule without the row does not exist or has lost digits to subtraction.
     """
     scores = np.empty((len(fit.prior), len(codes)))
     is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).close_groups)
@@ -370,6 +379,7 @@ def _left_out_scores_of_block(
     Returns
     -------
     (K, m) float
+        See `left_out_centroid_scores`.
     """
     moments = fit.moments
     counts = moments.counts
@@ -401,9 +411,9 @@ def _left_out_scores_of_block(
         shift = np.where(is_alone, 0.0, -left_out_weights / np.where(is_alone, 1.0, remaining))
 
         def differences_of(k: int | Codes) -> tuple[Floats, Floats]:
-            """Return M_k d_kj of class k without each row (p, m), and the amounts to shrink them (m,).
+            """Return M_k d_kj of class k without each row (p, m), and threshold times M_k (m,).
 
-            k is one class, or a class for each row.
+            k is one class, or a class (m,) for each row.
             """
             is_own = codes == k
             class_weights = np.where(is_own, remaining, counts[k])

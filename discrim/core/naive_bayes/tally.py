@@ -39,13 +39,14 @@ class ColumnPlan:
     bandwidths : (p,) float
         Fixed bandwidths of kernel densities; 0 applies the rule.
     rule : {"nrd0", "nrd"}
-        Rule of thumb for bandwidths.
+        Rule of thumb for bandwidths, Silverman's or Scott's.
     laplace, smoothing : float
-        Pseudo-count added to each count, and fraction of the largest variance added to each variance.
+        Pseudo-count added to each count, and fraction of the largest variance of a column over all rows that
+        is added to each variance.
     method : {"moment", "mle"}
-        Divisor of the variances.
+        Divisor of the variances of a class of weight n: n - 1 or n.
     unseen : {"raise", "missing"}
-        Treatment of levels in new rows that are unknown to the fit.
+        Treatment of levels in new rows that are unknown to the fit: an error, or a missing value.
     """
 
     families: Codes
@@ -58,7 +59,7 @@ class ColumnPlan:
     unseen: str = "raise"
 
     def columns(self, keep: Codes) -> ColumnPlan:
-        """Return the plan for the columns at positions `keep`."""
+        """Return the plan for the columns at positions `keep`, in this order."""
         return replace(
             self, families=self.families[keep], sizes=self.sizes[keep], bandwidths=self.bandwidths[keep]
         )
@@ -95,13 +96,14 @@ class Tally:
     n_classes : int
         Number of classes K.
     available : (K, p) float or None
-        Weight of the rows in which each column is observed, if columns are fitted to different rows.
+        Weight of the rows of each class in which each column is observed, if columns are fitted to different
+        rows. It is only stored; `add_block` does not update it.
     tables : list of (K, L_j) float
-        Weights by class and level of each categorical column.
+        Weights by class and level of each categorical column with L_j levels.
     sums : (K, J) float
-        Sums of the columns of counts.
+        Weighted sums by class of the J columns of counts.
     values : list of lists of (values, codes, weights)
-        For each column with a kernel density, one entry per block.
+        For each column with a kernel density, one entry per block, see `ColumnBlock`.
     """
 
     plan: ColumnPlan
@@ -121,11 +123,14 @@ class Tally:
         self.values = [[] for _ in plan.kernel_positions]
 
     def wrap(self, blocks: RowBlocks) -> RowBlocks:
-        """Return the blocks, wrapped to update this tally after each complete pass over them."""
+        """Return the blocks, wrapped to replace the contents of this tally after each complete pass.
+
+        If all columns are normal, the blocks are returned unchanged.
+        """
         return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
-        """Return the tally of the classes at positions `keep`; all other classes must not have rows."""
+        """Return the tally of the classes at positions `keep`, numbered from 0; others must not have rows."""
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
         values = [
@@ -140,7 +145,10 @@ class Tally:
         return tally
 
     def merge(self, other: Tally) -> Tally:
-        """Return the tally of the union of two disjoint sets of rows."""
+        """Return the tally of the union of two disjoint sets of rows with the same plan and classes.
+
+        `available` is None unless both have it.
+        """
         available = None
         if self.available is not None and other.available is not None:
             available = self.available + other.available
@@ -151,7 +159,7 @@ class Tally:
         return tally
 
     def columns(self, keep: Codes) -> Tally:
-        """Return the tally of the columns at positions `keep`."""
+        """Return the tally of the columns at positions `keep`, which have to be in increasing order."""
         plan = self.plan
         kept_columns = set(keep.tolist())
 
@@ -172,7 +180,8 @@ class Tally:
         Returns
         -------
         list of q lists of K (values, weights)
-            The weights are None if no block has weights; rows of blocks without weights count once.
+            The weights are None if no block of the column has weights; rows of blocks without weights count
+            once.
         """
         columns = []
         for blocks in self.values:
@@ -185,12 +194,13 @@ class Tally:
         return columns
 
     def add_block(self, x: Floats | SparseRows, codes: Codes, weights: Floats | None) -> None:
-        """Add the statistics of a block of rows.
+        """Add the statistics of a block of rows to this tally, in place.
 
         Parameters
         ----------
         x : (m, p) float or SparseRows
-            Rows.
+            Rows without missing values; levels are positions 0, ..., L_j - 1. Values of kernel densities are
+            copied.
         codes : (m,) int
             Class of each row.
         weights : (m,) float or None
@@ -213,7 +223,7 @@ class Tally:
                 blocks.append((x[:, position].copy(), codes, weights))
 
     def _add_sparse(self, x: SparseRows, codes: Codes, weights: Floats | None) -> None:
-        """Add the statistics of a block of sparse rows.
+        """Add the statistics of a block of sparse rows to this tally, in place.
 
         Parameters
         ----------
@@ -268,21 +278,33 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class _TalliedBlocks:
-    """Blocks of rows that update a tally after each complete pass.
+    """Blocks of rows that replace the contents of a tally after each complete pass.
 
     Attributes
     ----------
     blocks : RowBlocks
-        Blocks of rows.
+        Blocks (x, codes, weights) of rows.
     tally : Tally
-        The tally that is updated.
+        The tally whose tables, sums and values are replaced.
     """
 
     blocks: RowBlocks
     tally: Tally
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to the blocks, possibly in parts on workers; merge results and update the tally."""
+        """Apply a task to the blocks, possibly in parts on workers; merge results and replace the tally.
+
+        Parameters
+        ----------
+        task : callable
+            Computes a result from blocks; it has to read all of them.
+        merge : callable
+            Combines the results of two parts.
+
+        Returns
+        -------
+        merged result
+        """
         tallied_task = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
         result: tuple[T, Tally] = map_reduce(
             self.blocks, tallied_task, partial(merge_results_and_counts, merge)
@@ -291,7 +313,7 @@ class _TalliedBlocks:
         return result[0]
 
     def _keep(self, total: Tally) -> None:
-        """Replace the statistics of the tally by `total`, the tally of a complete pass."""
+        """Replace the tables, sums and values of the tally by those of `total`, a complete pass."""
         self.tally.tables = total.tables
         self.tally.sums = total.sums
         self.tally.values = total.values

@@ -49,7 +49,7 @@ Algorithm = Literal["nipals", "simpls", "engine"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Latent:
-    """Components of columns and responses, in the order in which they were computed.
+    """Components of p columns and q responses, in the order in which they were computed.
 
     Attributes
     ----------
@@ -59,13 +59,13 @@ class Latent:
     loadings : (p, a) float
         Slopes of the columns on the scores.
     rotations : (p, a) float
-        Matrix that maps the centred columns to scores.
+        Matrix that maps the centred columns, not deflated, to scores.
     y_loadings : (q, a) float
-        Slopes of the responses on the scores.
+        Slopes of the responses on the scores; zero for orthogonal components.
     squares : (a,) float
         Sums of squares of the scores, which are orthogonal.
     x_total, y_total : float
-        Sums of squares of all columns and of all responses.
+        Sums of squares of all columns and of all responses, before deflation.
     orthogonal : int
         Number of components that are orthogonal to the responses. They are the last ones.
     """
@@ -85,7 +85,10 @@ class Latent:
         return len(self.squares)
 
     def truncate(self, count: int) -> Latent:
-        """Return a `Latent` with the first `count` components, which do not depend on later components."""
+        """Return a `Latent` with the first `count` components, which do not depend on later components.
+
+        They count as predictive: `orthogonal` is 0 in the result.
+        """
         weights = self.weights[:, :count]
         loadings = self.loadings[:, :count]
         rotations = self.rotations[:, :count]
@@ -107,8 +110,9 @@ class Latent:
     def importance_by_n_components(self) -> Floats:
         """Return the variable importance in the projection (Wold's VIP) with 1, 2, ..., a components.
 
-        VIP_ja = sqrt(p sum_a s_a w_ja^2 / sum_a s_a), with s_a the sum of squares of the responses that
-        component a explains. The mean square over the columns is one.
+        VIP_ja = sqrt(p sum_c s_c w_jc^2 / sum_c s_c), with sums over the components c = 1, ..., a, s_c the
+        sum of squares of the responses that component c explains, and w_jc the weight of column j. The mean
+        square over the columns is one.
 
         Returns
         -------
@@ -129,6 +133,7 @@ class Latent:
         Returns
         -------
         predictive, orthogonal : (p,) float
+            NaN for a type without components.
         """
         x, y = self.explained()
         weight = x / x.sum() + y / y.sum()
@@ -156,6 +161,7 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     Returns
     -------
     Latent
+        With min(r, p) components at most, and fewer, possibly none, if A'B vanishes earlier.
 
     Examples
     --------
@@ -170,7 +176,7 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
 def latent_from_rotations(
     a: Floats, b: Floats, weights: Floats, loadings: Floats, rotations: Floats
 ) -> Latent:
-    """Build a `Latent` from existing weights, loadings and rotations.
+    """Build a `Latent` from existing weights, loadings and rotations; the rest follows from the columns.
 
     Parameters
     ----------
@@ -179,7 +185,7 @@ def latent_from_rotations(
     b : (r, q) float
         Centred responses.
     weights, loadings, rotations : (p, c) float
-        See `Latent`.
+        See `Latent`; c components, none of them orthogonal.
 
     Returns
     -------
@@ -198,7 +204,10 @@ def _rounding_norm(a: Floats, b: Floats) -> float:
 
 
 def _first_direction(product: Floats, min_singular_value: float) -> Floats | None:
-    """Return the first left singular vector (p,) of A'B (p, q); None if its singular value is too small."""
+    """Return the first left singular vector (p,) of A'B (p, q), its largest entry in absolute value positive.
+
+    None if its singular value is at most `min_singular_value`.
+    """
     _, singular_values, right_vectors = svd(product, full_matrices=False)
     if not singular_values[0] > min_singular_value:
         return None
@@ -263,10 +272,11 @@ def _rotations(weights: Floats, loadings: Floats) -> Floats:
 
 
 def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[Latent]:
-    """Compute predictive components with 0, 1, ..., `max_orthogonal` orthogonal components.
+    """Compute predictive components with 0, 1, ..., `max_orthogonal` orthogonal components, by NIPALS.
 
-    The number of predictive components is the rank of A'B. They come before the orthogonal components. The
-    sequence ends early if no remaining direction covaries with the predictive scores.
+    The number of predictive components is the rank of A'B. They come before the orthogonal components and
+    depend on their number. The sequence ends early if no remaining direction covaries with the predictive
+    scores.
 
     Parameters
     ----------
@@ -280,7 +290,7 @@ def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[La
     Returns
     -------
     list of Latent
-        Entry i has i orthogonal components.
+        Entry i has i orthogonal components; only entry 0, without components, if A'B vanishes.
 
     Examples
     --------
@@ -337,6 +347,7 @@ def _join_components(
     Returns
     -------
     Latent
+        Predictive components first; rotations apply to `a`, which is not deflated.
     """
     inner_weights, _, inner_rotations = _compute_components(columns @ w, b, w.shape[1], "nipals")
     predictive_weights = w @ inner_weights
@@ -358,7 +369,8 @@ def _join_components(
 def fit_sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     """Compute sparse components of centred columns and responses.
 
-    Entries tied at the threshold are all kept. The sequence ends early if A'B vanishes.
+    Entries tied at the threshold are all kept. The sequence ends early if A'B vanishes. Rotations are not
+    sparse after the first component.
 
     Parameters
     ----------
@@ -394,11 +406,11 @@ def fit_sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
 
 
 MAX_UPDATES = 10**4
-"""Maximum number of alternating updates of a sparse direction."""
+"""Maximum number of alternating updates of a sparse direction; reaching it is not an error."""
 
 
 def _sparse_direction(product: Floats, count: int, min_singular_value: float) -> Floats | None:
-    """Find the sparse direction with `count` nonzero entries that has the largest product with A'B.
+    """Find a sparse direction with `count` nonzero entries by alternating updates, see the module docstring.
 
     Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
 
@@ -414,7 +426,8 @@ def _sparse_direction(product: Floats, count: int, min_singular_value: float) ->
     Returns
     -------
     (p,) float or None
-        Unit vector; None if A'B counts as zero.
+        Unit vector, its largest entry in absolute value positive; None if A'B counts as zero. Ties can leave
+        more than `count` entries.
     """
     _, singular_values, right_vectors = svd(product, full_matrices=False)
     if not singular_values[0] > min_singular_value:

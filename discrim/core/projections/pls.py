@@ -78,10 +78,10 @@ MAX_BLOCK_VALUES = 2**18
 """Maximum number of elements of a row-by-class-by-column array that is in memory at once."""
 
 MIN_REMAINING_SQUARES = 1e-3
-"""Smallest proportion of a column's sum of squares without a row at which the difference is accurate."""
+"""Proportion of a column's sum of squares that has to remain without a row; otherwise the row is refitted."""
 
 MIN_PRODUCT_SQUARES = 1e-12
-"""Proportion of the sum of squares of A'B below which the deflated product counts as zero."""
+"""Proportion of the sum of squares of A'B up to which that of the deflated product counts as zero."""
 
 MAX_WIDTH_RATIO = 2.0
 """Ratio of columns to rows of A above which A'A is not formed."""
@@ -89,7 +89,9 @@ MAX_WIDTH_RATIO = 2.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _FullProducts:
-    """Matrix products of the full data that leave-one-out updates start from.
+    """Matrix products of the full data that leave-one-out updates start from; symbols as in the module.
+
+    Columns are centred at the mean of all rows and divided by `PLSFit.column_scale`.
 
     Attributes
     ----------
@@ -100,9 +102,9 @@ class _FullProducts:
     squares : (p,) float
         Diagonal of A'A.
     means : (K, p) float
-        Class means minus the overall mean, in units of `PLSFit.unit`.
+        Class means of the columns.
     indicators : (K, p) float
-        Sums of products of the class indicators with the columns.
+        Sums of products of the 0/1 class indicators with the columns, n_k times `means`.
     """
 
     columns: Floats
@@ -121,13 +123,13 @@ class _FullProducts:
         return cls(columns, products, (columns**2).sum(axis=0), means, fit.moments.counts[:, None] * means)
 
     def multiply(self, v: Floats) -> Floats:
-        """Return the product (m, p) of rows v (m, p) with A'A."""
+        """Return v A'A (m, p) for rows v (m, p)."""
         if self.products is not None:
             return np.asarray(v @ self.products)
         return np.asarray(v @ self.columns.T @ self.columns)
 
     def multiply_within_root(self, v: Floats) -> Floats:
-        """Return the product (m, r) of rows v (m, p) with the root of the within-class scatter."""
+        """Return v R' (m, r) for rows v (m, p), with R (r, p) the root of the within-class scatter."""
         return np.asarray(v @ self.columns[len(self.means) :].T)
 
 
@@ -139,25 +141,26 @@ class _LeftOutRows(NamedTuple):
     Attributes
     ----------
     deviations : (m, p) float
-        The rows minus the overall mean.
+        The rows d minus the mean of all rows, divided by `PLSFit.column_scale`.
     codes : (m,) int
-        Class of each row.
+        Class g of each row.
     left_out_weights : (m,) float
         Weight w that is left out.
     downdate_factors : (m,) float
         The factor c.
     counts : (m, K) float
-        Class counts of the remaining rows.
+        Class counts n_k' of the remaining rows.
     total : (m,) float
-        Total count of the remaining rows.
+        Total count N - w of the remaining rows.
     mean_updates : (m, K) float
         The terms e_k.
     unit_ratios : (m, p) float
-        Ratio of the full-data unit of each column to its unit without the row.
+        `PLSFit.column_scale` divided by the scale of the column without the row; one if columns are not
+        scaled.
     sizes : (m, K) float
-        Divisors of the indicators.
+        Divisors of the indicators without the row; one if indicators are not scaled.
     is_unreliable : (m,) bool
-        Rows whose scores are inaccurate; the functions below update it.
+        Rows whose scores are inaccurate; the functions below update it in place.
     """
 
     deviations: Floats
@@ -178,9 +181,9 @@ class _Component(NamedTuple):
     Attributes
     ----------
     rotation : (m, p) float
-        Rotation, to be multiplied with the columns.
+        Rotation of columns divided by `PLSFit.column_scale`, the scale of the full data.
     y_loadings : (m, K) float
-        Slopes of the indicators on the scores.
+        Slopes of the scaled indicators on the scores.
     """
 
     rotation: Floats
@@ -195,20 +198,22 @@ def left_out_pls_scores(
     Parameters
     ----------
     fit : PLSFit
-        The fit to all rows.
+        The fit to all rows, without orthogonal or sparse components.
     x : (m, p) float
-        Rows of the fit.
+        Rows of the fit, in the units of the data.
     codes : (m,) int
         Class of each row.
     weights : (m,) float or None
-        Frequency weights, of which at most one unit is left out.
+        Frequency weights, of which at most one unit is left out; None if all are one.
     log_prior : (K,) float
-        Logarithms of the prior probabilities.
+        Logarithms of the prior probabilities; used by the rule "lda" only.
 
     Returns
     -------
     (m, K) float
-        NaN in rows for which the update is inaccurate and a refit is needed.
+        Fitted indicators for "max", minus half the squared distance of the scores to the centroid for
+        "centroid", and log prior minus half the squared Mahalanobis distance for "lda". NaN in rows for
+        which the update is inaccurate and a refit is needed.
     """
     full_products = _FullProducts.from_fit(fit)
     scores = np.empty((len(x), len(log_prior)))
@@ -236,7 +241,7 @@ def _left_out_statistics(
     full_products : _FullProducts
         Products of the full data.
     d : (m, p) float
-        The rows minus the overall mean.
+        The rows minus the mean of all rows, divided by `fit.column_scale`.
     codes : (m,) int
         Class of each row.
     left_out_weights : (m,) float
@@ -245,6 +250,8 @@ def _left_out_statistics(
     Returns
     -------
     _LeftOutRows
+        Unreliable are rows that are alone in their class, leave too few rows, or hold most of the variation
+        of a scaled column.
     """
     is_member = np.equal(codes[:, None], np.arange(len(full_products.means)))
     counts = fit.moments.counts - is_member * left_out_weights[:, None]
@@ -370,11 +377,12 @@ def _left_out_scores(
     left_out : _LeftOutRows
         The left-out rows; those with inaccurate results are marked as unreliable.
     log_prior : (K,) float
-        Logarithms of the prior probabilities.
+        Logarithms of the prior probabilities; used by the rule "lda" only.
 
     Returns
     -------
     (m, K) float
+        See `left_out_pls_scores`; values of unreliable rows are meaningless.
     """
     components = _left_out_components(fit, full_products, left_out)
     total_ratio = fit.moments.total / left_out.total
@@ -429,12 +437,12 @@ def _left_out_scores(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EngineComponents:
-    """Components computed by a function outside this package.
+    """Components computed by a function outside this package (`algorithm` "engine").
 
     Attributes
     ----------
     weights, loadings, rotations : (p, a) float
-        See `Latent`.
+        See `Latent`; for columns divided by `PLSFit.column_scale`.
     """
 
     weights: Floats
@@ -442,7 +450,7 @@ class EngineComponents:
     rotations: Floats
 
     def fit_latent(self, a: Floats, b: Floats) -> Latent:
-        """Build a `Latent` from the components for columns a (r, p) and responses b (r, q)."""
+        """Build a `Latent` from the components for centred columns a (r, p) and responses b (r, q)."""
         return latent_from_rotations(a, b, self.weights, self.loadings, self.rotations)
 
 
@@ -452,17 +460,18 @@ class PLSOptions(NamedTuple):
     Attributes
     ----------
     components : int
-        Maximum number of components.
+        Maximum number of components; not used if `orthogonal` is positive.
     algorithm : {"nipals", "simpls", "engine"}
         Algorithm that computes the components.
     scale : bool
-        Whether columns are divided by their standard deviations.
+        Whether columns are divided by their standard deviations over all rows (divisor N - 1).
     scaled_indicators : bool
-        Whether indicators are divided by their standard deviations.
+        Whether indicators are divided by their standard deviations (divisor N - 1).
     orthogonal : int
-        Number of orthogonal components.
+        Maximum number of orthogonal components, in addition to as many predictive ones as the rank of the
+        indicators.
     nonzero : tuple of int
-        Number of columns that each component may use; empty if all may be used.
+        Number of columns that each component may use (sparse NIPALS); empty if all may be used.
     """
 
     components: int
@@ -473,7 +482,7 @@ class PLSOptions(NamedTuple):
     nonzero: tuple[int, ...] = ()
 
     def fit_latent(self, a: Floats, b: Floats) -> Latent:
-        """Compute at most `components` components of columns a (r, p) and responses b (r, q)."""
+        """Compute the components of centred, scaled columns a (r, p) and responses b (r, q); maybe fewer."""
         if self.orthogonal:
             return fit_orthogonal_latents(a, b, self.orthogonal)[-1]
         if self.nonzero:
@@ -484,23 +493,25 @@ class PLSOptions(NamedTuple):
 Decides = Literal["lda", "max", "centroid"]
 """Classification rules, see the module docstring."""
 Indicators = Literal["scaled", "centred"]
-"""Whether class indicators are only centred, or also divided by their standard deviations."""
+"""Whether class indicators are only centred, or also divided by their standard deviations over all rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmallTables:
-    """Small tables A and B with the same sums of products as the full data.
+    """Small tables A and B with the same sums of products as the full data, see the module docstring.
 
     Attributes
     ----------
     columns : (K + r, p) float
-        Columns z divided by `unit`. The first K rows are the weighted class means.
+        Columns z divided by `unit`. The first K rows are the class means minus the overall mean, times the
+        root of the class count; the other r are a root of the within-class scatter.
     indicators : (K + r, K) float
-        Indicators divided by `sizes`.
+        Indicators divided by `sizes`; the last r rows are zero.
     unit : (p,) float
-        Unit of each column; infinite for a constant column.
+        Divisor of each column of z: with scaling its standard deviation over all rows, infinite for a
+        constant column; otherwise the factor that restores the relative sizes in the units of the data.
     sizes : (K,) float
-        Unit of each indicator.
+        Divisor of each indicator: its standard deviation, or one.
     """
 
     columns: Floats
@@ -511,12 +522,12 @@ class SmallTables:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PLSFit(NoLikelihood):
-    """Estimates of a partial least squares discriminant analysis.
+    """Estimates of a partial least squares discriminant analysis of K classes and p columns.
 
     Attributes
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a root that has few rows.
+        Moments with a pooled scatter, or with a thin root (see `ClassMoments`).
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -530,15 +541,17 @@ class PLSFit(NoLikelihood):
     indicators : {"scaled", "centred"}
         Whether indicators are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
-        The classification rule.
+        The classification rule, see the module docstring.
     column_scale : (p,) float
-        Divisors of the columns, in the coordinates z of the moments.
+        Divisors of the columns, in the coordinates z of the moments; infinite for a constant column if
+        columns are scaled. See `SmallTables.unit`.
     sizes : (K,) float
         Divisors of the indicators.
     latent : Latent
         Components of z divided by `column_scale`.
     within : (a, a) float
-        Triangular root of the within-class sums of products of the scores.
+        Upper triangular R with R'R the within-class sums of products of the scores, not divided by the
+        degrees of freedom; its diagonal can be negative.
     origin : (p,) float
         Overall mean of the rows in the units of the data, rounded.
     centre : (p,) float
@@ -569,12 +582,12 @@ class PLSFit(NoLikelihood):
 
     @property
     def chosen_algorithm(self) -> dict[str, int]:
-        """Value chosen for the option `algorithm`: {"n": number of orthogonal components} or {}."""
+        """Resolved option `algorithm`: {"n": number of orthogonal components}, or {} without them."""
         return {"n": self.orthogonal} if self.orthogonal else {}
 
     @property
     def score_unit(self) -> float:
-        """Factor that converts scores to the units of the data if columns are not scaled."""
+        """Factor that converts scores to the units of the data if columns are not scaled; otherwise one."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
     @property
@@ -612,11 +625,11 @@ class PLSFit(NoLikelihood):
 
     @property
     def centroids(self) -> Floats:
-        """Class means (K, a) of the scores."""
+        """Class means (K, a) of the scores; the weighted mean of all rows is zero."""
         return (self.moments.means_from(self.origin) - self.centre) @ self._score_matrix()
 
     def _score_matrix(self) -> Floats:
-        """Return the matrix (p, a) that maps z, the centred columns of the moments, to scores."""
+        """Return the matrix (p, a) that maps z, minus the mean of all rows, to scores."""
         return np.asarray(self.latent.rotations / self.column_scale[:, None])
 
     def residual_error(self) -> float:
@@ -630,12 +643,12 @@ class PLSFit(NoLikelihood):
         return float(np.sqrt(residual_squares / (self.moments.total - 1 - self.components)))
 
     def covariance_with_scores(self, component: int, *, pareto: bool) -> tuple[Floats, Floats]:
-        """Return the covariance and the correlation of the columns with the scores of a component.
+        """Return the total covariance and correlation of the columns with the scores of a component.
 
         Parameters
         ----------
         component : int
-            Position of the component.
+            Position of the component, starting at zero.
         pareto : bool
             Whether columns are divided by the root of their standard deviation (Pareto scaling) in the
             covariance.
@@ -643,7 +656,8 @@ class PLSFit(NoLikelihood):
         Returns
         -------
         covariance, correlation : (p,) float
-            Covariances have the divisor N - 1.
+            Covariances have the divisor N - 1 and the units of the data. For a constant column they are zero
+            and NaN.
         """
         squares = self.latent.squares[component]
         loadings = self.latent.loadings[:, component]
@@ -660,7 +674,10 @@ class PLSFit(NoLikelihood):
         return covariance, correlation
 
     def whitening(self) -> Floats:
-        """Return the matrix (a, a) that makes scores uncorrelated with unit variance within classes."""
+        """Return W (a, a), upper triangular: scores T W are uncorrelated with unit variance within classes.
+
+        The within-class covariance has the divisor N - K and has to be regular.
+        """
         eye = np.eye(len(self.within))
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
 
@@ -673,12 +690,12 @@ class PLSFit(NoLikelihood):
         return int(np.argmax(is_constant)) if is_constant.any() else len(is_constant)
 
     def transform(self, x: Floats) -> Floats:
-        """Return the scores (m, a) of rows (m, p)."""
+        """Return the scores (m, a) of rows (m, p) in the units of the data."""
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
-        """Return the slopes (p, K) of the 0/1 indicators on z, the centred columns of the moments."""
+        """Return the slopes (p, K) of the 0/1 indicators on z, minus the mean of all rows."""
         return self._score_matrix() @ (self.latent.y_loadings * self.sizes[:, None]).T
 
     def regression(self) -> tuple[Floats, Floats]:
@@ -688,7 +705,7 @@ class PLSFit(NoLikelihood):
         return slopes * scale[:, None], self.class_proportions - (self.origin * scale + self.centre) @ slopes
 
     def fitted_rule(self) -> LinearRule:
-        """Return the linear rule whose scores are the fitted indicators."""
+        """Return the linear rule whose scores are the fitted 0/1 indicators; they add up to one."""
         slopes = self.slopes()
         return LinearRule(
             self.origin, self.moments.scale, slopes, self.class_proportions - self.centre @ slopes
@@ -702,13 +719,14 @@ class PLSFit(NoLikelihood):
         log_prior : (K,) float
             Logarithms of the prior probabilities; used by the rule "lda" only.
         method : str
-            Has to be "plugin".
+            Has to be "plugin"; other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.
 
         Returns
         -------
         LinearRule
+            Scores as in `left_out_pls_scores`; for "lda" and "centroid" up to a constant of each row.
         """
         require_plugin_method(method, "is not defined for scores of PLS")
         if self.decides == "max":
@@ -729,12 +747,13 @@ class PLSFit(NoLikelihood):
         x : (m, p) float
             Rows in the units of the data.
         log_prior : (K,) float
-            Logarithms of the prior probabilities.
+            Logarithms of the prior probabilities; used by the rule "lda" only.
 
         Yields
         ------
         scores, fitted : (m, K) float
-            The fitted indicators are updated in place between iterations.
+            Scores up to a constant of each row, equal to the fitted indicators for the rule "max". Both
+            arrays are updated in place between iterations: copy what you keep.
         """
         t = self.transform(x)
         centroids = self.centroids
@@ -753,7 +772,10 @@ class PLSFit(NoLikelihood):
             yield fitted if self.decides == "max" else scores, fitted
 
     def refit(self, moments: ClassMoments) -> PLSFit | None:
-        """Refit with the same prior and number of components; None if rows or components are too few."""
+        """Refit to other moments with the same prior and number of components.
+
+        None if a class is empty, the total weight is at most K, or fewer components can be computed.
+        """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         fit = self.refit_up_to(moments, self.components)
@@ -762,8 +784,9 @@ class PLSFit(NoLikelihood):
     def refit_up_to(self, moments: ClassMoments, max_components: int) -> PLSFit | None:
         """Refit to other moments with at most `max_components` components.
 
-        Returns None if no component can be computed. If the fit is sparse, additional components use as many
-        columns as its last component.
+        Returns None if no component can be computed. For the rule "lda", components from the first one whose
+        scores do not vary within classes are dropped; None with orthogonal components. If the fit is sparse,
+        additional components use as many columns as its last component.
         """
         extra_nonzero = self.nonzero[-1:] * (max_components - len(self.nonzero))
         fit = fit_pls(
@@ -777,7 +800,7 @@ class PLSFit(NoLikelihood):
         return fit.with_components(n_components) if n_components else None
 
     def with_components(self, n_components: int) -> PLSFit:
-        """Return the fit with its first `n_components` components."""
+        """Return the fit with its first `n_components` components, which then all count as predictive."""
         if n_components == self.components:
             return self
         within = self.within[:n_components, :n_components]
@@ -791,7 +814,22 @@ class PLSFit(NoLikelihood):
         )
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the function that computes the scores of rows under the rule fitted without each of them."""
+        """Return the function that computes the scores of rows under the rule fitted without each of them.
+
+        With orthogonal or sparse components, except for two classes with the rules "lda" and "max" and
+        orthogonal components, it marks every row for a refit. Raises CoreNotSupportedError if these are too
+        many.
+
+        Parameters
+        ----------
+        log_prior : (K,) float
+            Logarithms of the prior probabilities; used by the rule "lda" only.
+
+        Returns
+        -------
+        LeaveOneOutScorer
+            See `left_out_pls_scores`.
+        """
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space and result in the same rule.
             without_rotation = replace(self, latent=replace(self.latent, orthogonal=0))
@@ -822,32 +860,33 @@ def fit_pls(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a root that has few rows; more rows than classes.
+        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); more rows than classes.
     prior : (K,) float
         Prior probabilities of the classes.
     components : int
-        Maximum number of components.
+        Maximum number of components; not used with an `engine` or if `orthogonal` is positive.
     algorithm : {"nipals", "simpls", "engine"}
-        Algorithm that computes the components; ignored with an `engine`.
+        Algorithm that computes the components; with an `engine` it is only stored. "engine" requires one.
     scale : bool
         Whether columns are divided by their standard deviations.
     indicators : {"scaled", "centred"}
         Whether indicators are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
-        The classification rule.
+        The classification rule, see the module docstring.
     estimated_prior : bool
-        Whether the prior was estimated from the rows.
+        Whether the prior is the class proportions of the rows.
     engine : callable, optional
-        Computes a `Latent` from a table of columns and a table of indicators, instead of the algorithm.
+        Computes a `Latent` from the columns and indicators of `SmallTables`, instead of the algorithm.
     orthogonal : int
-        Number of orthogonal components. If positive, the number of predictive components is the rank of
-        the indicators.
+        Maximum number of orthogonal components. If positive, the number of predictive components is the
+        rank of the indicators.
     nonzero : sequence of int
         Number of columns that each component may use; empty for all.
 
     Returns
     -------
     PLSFit
+        With as many components as could be computed, possibly none.
 
     Examples
     --------
@@ -894,13 +933,13 @@ def restore_pls(
     prior : (K,) float
         Prior probabilities of the classes.
     regressed : PLSOptions
-        Options of the regression.
+        Options of the regression; `components` is the total number, including orthogonal components.
     decides : str
         The classification rule, see `fit_pls`.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     engine_components : EngineComponents or None
-        Components, if the algorithm is "engine".
+        Components, if the algorithm is "engine"; otherwise None.
 
     Returns
     -------
@@ -909,7 +948,7 @@ def restore_pls(
     Raises
     ------
     InvalidStateError
-        If the arguments contradict each other.
+        The components contradict the algorithm or their number, or a number in `nonzero` is not positive.
     """
     components, algorithm, scale, is_scaled, orthogonal, nonzero = regressed
     engine = engine_components
@@ -943,7 +982,7 @@ def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) ->
     Returns
     -------
     list of PLSFit
-        One fit for each number of orthogonal components that can be computed.
+        Entry i has i + 1 orthogonal components; shorter if fewer can be computed.
     """
     comparable_moments = moments if fit.scale else limit_scales(moments)
     tables = small_tables(comparable_moments, scale=fit.scale, indicator_scaling=fit.indicators)
@@ -960,7 +999,7 @@ def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) ->
 
 
 def _within_root(tables: SmallTables, latent: Latent) -> Floats:
-    """Return a triangular root (a, a) of the within-class sums of products of the scores."""
+    """Return R (a, a), upper triangular, with R'R the within-class sums of products of the scores."""
     triangle = np.linalg.qr(tables.columns[len(tables.sizes) :] @ latent.rotations, mode="r")
     # With fewer rows than components, pad with rows of zeros.
     return np.concatenate([triangle, np.zeros((latent.n_components - len(triangle), latent.n_components))])
@@ -1006,7 +1045,7 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
 
 
 def _scatter_root(moments: ClassMoments) -> Floats:
-    """Return a root (r, p) of the within-class scatter; columns with zero scatter are zero in it."""
+    """Return R (r, p) with R'R the pooled scatter of z within classes; columns of zero scatter are zero."""
     pooled_moments = moments.pool_classes()
     if pooled_moments.roots is not None:
         return np.asarray(pooled_moments.roots[0])
@@ -1023,11 +1062,11 @@ class _Fold(NamedTuple):
     Attributes
     ----------
     basis : (m, r) float or None
-        The matrix Q of the training rows Z = QR; None unless there are more rows than columns.
+        The matrix Q of the m training rows Z = QR; None unless there are more rows than columns.
     columns : (r, q) float
-        R, or the training rows in rotated columns.
+        R, or the training rows in rotated columns. Sparse components use the columns themselves.
     test_columns : (t, q) float
-        The test rows in the same columns.
+        The t test rows in the same columns, centred and scaled like the training rows.
     """
 
     basis: Floats | None
@@ -1036,14 +1075,14 @@ class _Fold(NamedTuple):
 
 
 def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
-    """Centre, scale and reduce the rows of a fold.
+    """Centre, scale and reduce the rows of a fold, by means and standard deviations of the training rows.
 
     Parameters
     ----------
     x : (n, p) float
-        Rows.
+        Rows, unweighted and without missing values; not modified.
     is_training : (n,) bool
-        The training rows.
+        The training rows; the others are test rows.
     options : PLSOptions
         Options of the regression.
 
@@ -1072,7 +1111,10 @@ def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
 
 
 def _indicator_sds(codes: Codes, k: int, options: PLSOptions) -> Floats:
-    """Return the divisors (K,) of the indicators of classes `codes` (n,); one for a class without rows."""
+    """Return the divisors of the indicators of k classes: their standard deviations (divisor n - 1), or one.
+
+    They are one if indicators are not scaled, and for a class without rows in `codes` (n,).
+    """
     if not options.scaled_indicators:
         return np.ones(k)
     counts = np.bincount(codes, minlength=k).astype(np.float64)
@@ -1097,6 +1139,7 @@ def _predict_indicators(fold: _Fold, codes: Codes, k: int, options: PLSOptions) 
     Returns
     -------
     (t, K) float
+        Predicted 0/1 indicators, not scaled.
     """
     indicators = np.equal(codes[:, None], np.arange(k)).astype(np.float64)
     proportions = indicators.mean(axis=0)
@@ -1144,16 +1187,19 @@ def q2_by_labelling(
 ) -> Floats:
     """Compute the cross-validated Q2 = 1 - PRESS / SS of the indicators for each of P labellings of the rows.
 
+    PRESS is the sum of squared prediction errors of the test rows of all folds, SS the sum of squares of the
+    indicators about the proportions of all rows. Both are divided by the same squared `_indicator_sds`.
+
     Parameters
     ----------
     x : (n, p) float
-        Rows.
+        Rows, unweighted and without missing values.
     labellings : callable
         Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
     count : int
         The number P of labellings.
     fold_ids : (n,) int
-        Fold of each row.
+        Fold of each row, 0, 1, ...
     k : int
         Number of classes.
     options : PLSOptions
@@ -1184,10 +1230,12 @@ def r2_by_labelling(
 ) -> Floats:
     """Compute R2, the explained proportion of the sum of squares of the indicators, for each of P labellings.
 
+    Each labelling is fitted to all rows and evaluated on the same rows.
+
     Parameters
     ----------
     x : (n, p) float
-        Rows.
+        Rows, unweighted and without missing values.
     labellings : callable
         Maps 0, ..., P - 1 to the classes (n,) of the rows. All labellings have the same class counts.
     count : int

@@ -1,7 +1,7 @@
 """Sparse discriminant analysis: successive discriminant directions with few nonzero coefficients.
 
-`fit_sparse` computes a `SparseFit` for one set of penalties, `along` a path of fits; the verb of the model
-uses both. The rule is linear discriminant analysis of the scores on the directions, divisor N - K, following
+`fit_sparse` computes a `SparseFit` for one set of penalties, `fit_sparse_path` the fits along a path of
+penalties. The rule is linear discriminant analysis of the scores on the directions, divisor N - K, following
 Clemmensen, Hastie, Witten & Ersboll (2011, Technometrics 53, 406-413) and R's sparseLDA. It is therefore
 linear in the selected columns.
 
@@ -53,7 +53,7 @@ from discrim.core.rules.gaussian import Means, nearest_mean_rule
 from discrim.core.rules.rules import LinearRule, NoLikelihood, require_plugin_method
 
 MAX_ACTIVE_SET_CHANGES = 10_000
-"""Maximum number of changes of the active set."""
+"""Maximum number of changes of the active set; reaching it is not an error."""
 
 N_EXTRA_ENTERING = 16
 """Number of columns that may enter at once in addition to twice the number of active ones."""
@@ -67,16 +67,17 @@ COLLINEAR_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
-    """Correlations of the columns over all rows, as a matrix or as a root.
+    """Correlations of p columns over all rows, as a matrix, as a root or as both.
 
-    If there are fewer rows than columns, the matrix is not formed and the root is required.
+    If there are fewer rows than columns, the matrix is not formed and the root is required. A constant column
+    has only zeros, also on the diagonal.
 
     Attributes
     ----------
     matrix : (p, p) float or None
         The correlation matrix G.
     root : (m, p) float or None
-        A root R with R'R = G.
+        A root R with R'R = G; columns of unit norm.
     """
 
     matrix: Floats | None
@@ -119,9 +120,9 @@ class SparseVector(NamedTuple):
     Attributes
     ----------
     positions : (q,) int
-        Positions of the nonzero coefficients, in the order in which they entered.
+        Positions of the coefficients that can be nonzero, not sorted; all columns without an L1 penalty.
     values : (q,) float
-        The nonzero coefficients.
+        Their values.
     """
 
     positions: Codes
@@ -151,6 +152,12 @@ def active_root(correlations: Correlations, columns: Codes, ridge: float) -> Flo
     Returns
     -------
     (q, q) float
+        Its diagonal can be negative. It has fewer than q rows if neither the rows nor a ridge suffice.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        There is only a matrix, and it is not positive definite.
     """
     if correlations.root is None:
         return np.asarray(np.linalg.cholesky(correlations.submatrix(columns, ridge)).T)
@@ -165,7 +172,8 @@ def minimize_elastic_net(
 ) -> SparseVector:
     """Minimize the elastic net objective b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2.
 
-    Requires more rows than columns, or a positive penalty or ridge.
+    Requires linearly independent columns, or a positive penalty or ridge; otherwise LinAlgError or a
+    meaningless result.
 
     Parameters
     ----------
@@ -176,11 +184,12 @@ def minimize_elastic_net(
     penalty, ridge : float
         L1 penalty and ridge of the objective.
     start : SparseVector
-        Starting coefficients.
+        Starting coefficients, none of them zero; not used without a penalty.
 
     Returns
     -------
     SparseVector
+        Its coefficients are nonzero if there is a penalty.
     """
     if not penalty:
         return _minimize_unpenalized(correlations, c, ridge)
@@ -234,6 +243,7 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
     Returns
     -------
     SparseVector
+        The coefficients of all columns.
     """
     all_columns = np.arange(len(c))
     if correlations.matrix is None and correlations.root is not None and ridge:
@@ -249,7 +259,24 @@ def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -
 
 
 def _active_cholesky(correlations: Correlations, columns: Codes, ridge: float) -> tuple[Floats, bool]:
-    """Return a lower root (q, q) of the correlations of columns plus a ridge, and whether it is regular."""
+    """Compute a root of the correlations of some columns plus a ridge.
+
+    Parameters
+    ----------
+    correlations : Correlations
+        Correlations of all columns.
+    columns : (q,) int
+        Positions of the columns.
+    ridge : float
+        Number that is added to the diagonal.
+
+    Returns
+    -------
+    root : (q, q) float
+        Lower triangular L with LL' the matrix; valid only if it is regular.
+    is_regular : bool
+        Whether no column is collinear with earlier ones, see `COLLINEAR_TOLERANCE`.
+    """
     root, failed = dpotrf(correlations.submatrix(columns, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
 
@@ -278,12 +305,12 @@ def _minimize_active(
     active : (q,) int
         Positions of the active coefficients.
     values, signs : (q,) float
-        Their values and signs.
+        Their values, zero for columns that enter, and their signs, 1 or -1.
 
     Returns
     -------
     active, values, signs : (r,) array
-        The remaining active coefficients.
+        The remaining active coefficients, possibly none.
     """
     while len(active):
         root, is_regular = _active_cholesky(correlations, active, ridge)
@@ -313,7 +340,7 @@ def _minimize_active(
 
 
 MAX_UPDATES = 500
-"""Maximum number of alternating updates of coefficients and scores."""
+"""Maximum number of alternating updates of coefficients and scores; reaching it is not an error."""
 
 MIN_DECREASE = 1e-16
 """Decrease of the objective that counts as zero."""
@@ -325,16 +352,16 @@ MIN_SCORE_CHANGE = 1e-13
 """Change of the unit-norm scores that counts as zero."""
 
 MAX_EXTRAPOLATION = 1e3
-"""Maximum factor by which the change of the scores is extrapolated."""
+"""Maximum multiple of the change of the scores that is added to the new scores."""
 
 MIN_CORRELATION = 64 * EPS
-"""Correlation with the classes that counts as zero."""
+"""Correlation of a column or direction with the class scores up to which it counts as zero."""
 
 MERGED_TOLERANCE = 1e-6
-"""Difference of scores below which two paths have merged."""
+"""Largest difference of unit-norm scores, up to sign, at which two paths have merged."""
 
 MAX_PATHS = 4
-"""Maximum number of paths."""
+"""Maximum number of paths that are followed in the search for one direction."""
 
 COLUMN_SEARCH_RATIO = 0.8
 """Ratio of successive penalties on a path to a given number of columns."""
@@ -356,14 +383,14 @@ class ScoringProblem:
     Attributes
     ----------
     correlations : Correlations
-        Correlations of the columns over all rows.
+        Correlations G of the columns over all rows.
     means : (K, p) float
-        The matrix M: class means of the standardized columns times `roots`.
+        The matrix M: class means of the columns, centred and divided by `sd`, times `roots`.
     roots : (K,) float
-        Square roots of the class proportions.
+        Square roots of the class proportions of the rows.
     mean, sd : (p,) float
-        Mean and standard deviation over all rows, in z about the origin of the moments; the standard
-        deviation of a constant column is set to one.
+        Mean and standard deviation (divisor N) over all rows, in z about the origin of the moments; the
+        standard deviation of a constant column is set to one.
     ridge : float
         Ridge of the objective.
     """
@@ -377,7 +404,7 @@ class ScoringProblem:
 
     @classmethod
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
-        """Build the problem from moments with a pooled scatter, or with a root that has few rows."""
+        """Build the problem from moments with a pooled scatter, or with a thin root (see `ClassMoments`)."""
         total_moments = moments.as_one_class()
         constant_positions = constant_columns(moments)
         sd = np.sqrt(total_moments.squares[0] / total_moments.total)
@@ -399,13 +426,16 @@ class ScoringProblem:
     def max_penalty(self, earlier_scores: Floats) -> float:
         """Return the smallest penalty at which all coefficients of the next direction are zero.
 
-        The scores of the next direction are orthogonal to `earlier_scores`, the scores of the directions
-        that were computed before.
+        The scores of the next direction are orthogonal to `earlier_scores` (K, h), the unit-norm scores of
+        the directions that were computed before.
         """
         return float(np.sqrt((self.orthogonalize(self.means, earlier_scores) ** 2).sum(axis=0)).max())
 
     def orthogonalize(self, scores: Floats, earlier_scores: Floats) -> Floats:
-        """Orthogonalize scores (K, m) or (K,) against a constant and earlier scores (K, h)."""
+        """Return scores u (K, m) or (K,), orthogonalized against `roots` and earlier scores (K, h).
+
+        Orthogonality to `roots` means that theta has mean zero over the rows.
+        """
         fixed_scores = np.column_stack([self.roots, earlier_scores])
         for _ in range(2):
             scores = scores - fixed_scores @ (fixed_scores.T @ scores)
@@ -418,11 +448,11 @@ class Direction(NamedTuple):
     Attributes
     ----------
     scores : (K,) float
-        Unit-norm scores u of the classes.
+        Unit-norm scores u_k = sqrt(pi_k) theta_k of the classes.
     coef : SparseVector
-        Coefficients b of the standardized columns.
+        Coefficients b of the columns divided by their standard deviations.
     penalty : float
-        L1 penalty.
+        L1 penalty; infinite in a starting direction.
     value : float
         Objective at the scores and coefficients.
     """
@@ -434,7 +464,7 @@ class Direction(NamedTuple):
 
 
 def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float) -> float:
-    """Return the objective of sparse optimal scoring at scores (K,) and coefficients."""
+    """Return the objective of sparse optimal scoring at unit-norm scores u (K,) and coefficients."""
     positions, b = coef
     c = scores @ problem.means[:, positions]
     curvature = problem.correlations.quadratic_form(positions, b) + problem.ridge * float(b @ b)
@@ -444,22 +474,25 @@ def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, pena
 def _minimize_direction(
     problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats
 ) -> Direction:
-    """Find a direction by alternating updates of scores and coefficients, with extrapolation.
+    """Find a direction, a local minimum, by alternating updates of scores and coefficients.
+
+    Extrapolation and Newton's method accelerate the updates.
 
     Parameters
     ----------
     problem : ScoringProblem
         Statistics of the rows.
     start : Direction
-        Starting scores and coefficients.
+        Starting scores, orthogonal to earlier ones, and coefficients.
     penalty : float
         L1 penalty.
     earlier_scores : (K, h) float
-        Scores of earlier directions.
+        Unit-norm scores of earlier directions.
 
     Returns
     -------
     Direction
+        Without active columns if all coefficients are zero for its scores.
     """
     best = _minimize_coef(problem, start.scores, penalty, start.coef)
     extrapolation = 0.0
@@ -503,7 +536,7 @@ def _minimize_direction(
 
 
 def _minimize_coef(problem: ScoringProblem, scores: Floats, penalty: float, coef: SparseVector) -> Direction:
-    """Return the direction that minimizes over the coefficients for fixed scores (K,), from a start."""
+    """Return the direction that minimizes over the coefficients for fixed scores (K,), starting at `coef`."""
     coef = minimize_elastic_net(problem.correlations, scores @ problem.means, penalty, problem.ridge, coef)
     return Direction(scores, coef, penalty, _objective(problem, scores, coef, penalty))
 
@@ -532,7 +565,8 @@ def _newton_fixed_point(
     Returns
     -------
     Direction or None
-        None if the iterations fail, the fixed point is not a minimum, or a coefficient changes sign.
+        None if the iterations fail, the fixed point is not a minimum, its objective is larger than at the
+        start, or a coefficient changes sign.
     """
     active = coef.positions
     signs = np.sign(coef.values)
@@ -577,16 +611,19 @@ def _newton_fixed_point(
 
 
 def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats:
-    """Return an orthonormal basis (K, d) of the scores orthogonal to a constant and to earlier scores."""
+    """Return an orthonormal basis (K, d), d = K - 1 - h, of the scores u that a direction can have.
+
+    They are orthogonal to `problem.roots` and to `earlier_scores` (K, h).
+    """
     fixed_scores = np.column_stack([problem.roots, earlier_scores])
     return np.asarray(np.linalg.qr(fixed_scores, mode="complete")[0][:, fixed_scores.shape[1] :])
 
 
 def _starting_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Return starting directions for the paths, with scores but without coefficients.
+    """Return at most `MAX_PATHS` starting directions for the paths, with scores but without coefficients.
 
-    The scores of the first one belong to the column that enters first; the others are principal axes of the
-    class means.
+    The scores of the first one belong to the column that enters first; the others, if several dimensions
+    remain besides `earlier_scores` (K, h), are principal axes of the class means.
     """
     free_means = problem.orthogonalize(problem.means, earlier_scores)
     norms = np.sqrt((free_means**2).sum(axis=0))
@@ -618,7 +655,8 @@ def _continue_paths(
     Returns
     -------
     list of Direction
-        Minima in increasing order of the objective; paths that merged are kept once.
+        Minima in increasing order of the objective; paths that merged are kept once, and paths whose scores
+        depend on earlier scores are dropped.
     """
     minima: list[Direction] = []
     for path in paths:
@@ -642,7 +680,10 @@ def _have_merged(a: Direction, b: Direction) -> bool:
 
 
 def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Direction]:
-    """Return at most `ncomp` directions without a penalty, from one eigenproblem."""
+    """Return at most `ncomp` directions without a penalty, from one eigenproblem.
+
+    Directions that are not correlated with the classes are omitted.
+    """
     directions = _least_squares_directions(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
     # Select directions by their covariances with the columns. With a large ridge the objective is close to a
     # half, and with nearly collinear columns it is a difference of huge numbers.
@@ -651,7 +692,10 @@ def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Directi
 
 
 def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
-    """Return the unpenalized directions orthogonal to earlier ones, in order of decreasing correlation."""
+    """Return the K - 1 - h unpenalized directions, in order of decreasing correlation with the columns.
+
+    Their scores are orthogonal to each other and to `earlier_scores` (K, h).
+    """
     all_columns = np.arange(problem.means.shape[1])
     basis = _free_score_basis(problem, earlier_scores)
     zero_coef = SparseVector(all_columns, np.zeros(len(all_columns)))
@@ -684,13 +728,13 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
     problem : ScoringProblem
         Statistics of the rows.
     penalties : (T,) float
-        Decreasing penalties, the same for all directions.
+        Decreasing penalties, the same for all directions; the last one can be zero.
     ncomp : int
         Maximum number of directions.
 
     Returns
     -------
-    list of list of Direction
+    list of T lists of Direction
         The directions at each penalty; an empty list if all coefficients are zero.
     """
     paths: list[list[Direction]] = []
@@ -701,7 +745,10 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
             continue
 
         def next_direction(level: int, earlier_scores: Floats, penalty: float = penalty) -> Direction | None:
-            """Continue the paths of the direction with index `level` to the penalty; return the best one."""
+            """Continue the paths of the direction with index `level` to the penalty; return the best one.
+
+            None if all its coefficients are zero for every score.
+            """
             if penalty >= problem.max_penalty(earlier_scores):
                 return None
             if level == len(paths):
@@ -777,10 +824,11 @@ def _direction_at_penalty(
 
 
 def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores: Floats) -> Direction | None:
-    """Compute the next direction with at most `nonzero` columns, at the smallest such penalty.
+    """Compute the next direction with at most `nonzero` columns.
 
     The penalty decreases until more columns enter for the first time. The result is the direction just before
-    the next column enters, which is the stopping point of R's sparseLDA.
+    the next column enters, which is the stopping point of R's sparseLDA. The search ends at
+    `MIN_RELATIVE_PENALTY` times the largest penalty. If `nonzero` is p or more, there is no penalty.
 
     Parameters
     ----------
@@ -834,20 +882,20 @@ MIN_RELATIVE_SD = 64 * EPS
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseFit(NoLikelihood):
-    """Estimates of a sparse discriminant analysis.
+    """Estimates of a sparse discriminant analysis of K classes and p columns, with r directions.
 
     Attributes
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a root that has few rows.
+        Moments with a pooled scatter, or with a thin root (see `ClassMoments`).
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     by : {"penalty", "nonzero"}
-        Meaning of `tuning`.
+        Meaning of `tuning`: L1 penalties, or maximum numbers of columns.
     tuning : tuple of float
-        Penalty, or number of columns, of each possible direction.
+        Penalty or number of columns of each possible direction, `max_directions` in total.
     ridge : float
         Ridge of the objective.
     ncomp : int or None
@@ -856,12 +904,12 @@ class SparseFit(NoLikelihood):
         Standard deviations over all rows, divisor N, in the coordinates z of the moments; one for a constant
         column.
     class_scores : (K, r) float
-        Optimal scores of the classes: mean zero and mean square one over the rows, uncorrelated.
+        Optimal scores theta of the classes: mean zero and mean square one over the rows, uncorrelated.
     coef : (p, r) float
-        Coefficients of the columns divided by `sd`. In each direction the largest coefficient, standardized
-        within classes, is positive.
+        Coefficients of the columns divided by `sd`. In each direction the coefficient of largest absolute
+        value, after multiplication by the within-class standard deviation, is positive.
     penalties : (r,) float
-        Penalty of each direction.
+        L1 penalty of each direction, also if it was determined by a number of columns.
     """
 
     moments: ClassMoments
@@ -892,7 +940,7 @@ class SparseFit(NoLikelihood):
 
     @property
     def max_directions(self) -> int:
-        """Maximum number of directions."""
+        """Maximum number of directions, min(K - 1, p, ncomp)."""
         return _max_directions(self.moments, self.ncomp)
 
     def selected(self) -> Mask:
@@ -900,11 +948,15 @@ class SparseFit(NoLikelihood):
         return np.asarray(self.coef != 0)
 
     def directions(self) -> Floats:
-        """Return the directions (p, r) as coefficients of z."""
+        """Return the directions (p, r) as coefficients of the columns z of the moments."""
         return np.asarray(self.coef / self.sd[:, None])
 
     def root(self) -> Floats:
-        """Return an upper triangular root (r, r) of the within-class covariance of the scores."""
+        """Return R (r, r), upper triangular, with R'R the within-class covariance of the scores.
+
+        The divisor of the covariance is N - K, and the diagonal of R can be negative. With a thin root of the
+        moments R can have fewer than r rows; otherwise a singular covariance raises LinAlgError.
+        """
         used = np.flatnonzero(self.coef.any(axis=1))
         used_directions = self.directions()[used]
         if self.moments.roots is not None:
@@ -917,7 +969,7 @@ class SparseFit(NoLikelihood):
         return np.asarray(np.linalg.cholesky(covariance / sd / sd[:, None]).T * sd)
 
     def is_singular(self) -> bool:
-        """Return whether the within-class covariance of the scores is singular."""
+        """Return whether the within-class covariance of the scores is singular up to rounding."""
         if not self.coef.shape[1]:
             return False
         try:
@@ -947,13 +999,15 @@ class SparseFit(NoLikelihood):
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : str
-            Has to be "plugin".
+            Has to be "plugin"; other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.
 
         Returns
         -------
         LinearRule
+            Log prior minus half the squared Mahalanobis distance of the scores to the class mean, up to a
+            constant of each row; the prior alone without directions.
         """
         require_plugin_method(method, "is not defined for sparse directions")
         axes = self.directions()
@@ -961,18 +1015,22 @@ class SparseFit(NoLikelihood):
         root = self.root() if axes.shape[1] else np.zeros((0, 0))
 
         def whiten(z: Floats) -> Floats:
-            """Scores (r, m) of columns z (p, m), whitened within classes."""
+            """Return the scores (r, m) of z (p, m), whitened within classes."""
             return np.asarray(solve_triangular(root, axes.T @ z, trans=1)) if len(root) else axes.T @ z
 
         def unwhiten(y: Floats) -> Floats:
-            """Coefficients (p, m) of z for coefficients y (r, m) of the whitened scores."""
+            """Return the coefficients (p, m) of z for coefficients y (r, m) of the whitened scores."""
             return np.asarray(axes @ solve_triangular(root, y)) if len(root) else axes @ y
 
         means = Means(moments.centres, moments.rests, moments.scale, whiten, unwhiten)
         return nearest_mean_rule(means, moments.origin, log_prior)
 
     def refit(self, moments: ClassMoments) -> SparseFit | None:
-        """Refit to other moments with the same prior and tuning; None if the fit is not possible."""
+        """Refit to other moments with the same prior and tuning.
+
+        None if a class is empty, the total weight is at most K, the columns are collinear without penalty and
+        ridge, or the scores do not all vary within classes. The number of directions can differ.
+        """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
         try:
@@ -985,7 +1043,7 @@ class SparseFit(NoLikelihood):
         return None if fit.is_singular() else fit
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if parts of a loaded fit contradict each other or are out of range."""
         tuning = np.array(self.tuning)
         max_directions = _max_directions(self.moments, self.ncomp)
         if not 0 <= self.ridge < np.inf:
@@ -1025,15 +1083,16 @@ def fit_sparse(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a root that has few rows; more rows than classes.
+        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); more rows than classes.
     prior : (K,) float
         Prior probabilities of the classes.
     by : {"penalty", "nonzero"}
-        Meaning of `tuning`.
+        Meaning of `tuning`: L1 penalties, or maximum numbers of columns.
     tuning : sequence of float
-        Penalty or number of columns of each direction.
+        Penalty or number of columns of each possible direction, one for each of min(K - 1, p, ncomp). Only
+        zeros, or numbers of at least p, result in the directions of linear discriminant analysis.
     ridge : float
-        Ridge of the objective.
+        Ridge of the objective, not negative.
     ncomp : int or None
         Maximum number of directions; None for min(K - 1, p).
     estimated_prior : bool
@@ -1042,18 +1101,19 @@ def fit_sparse(
     Returns
     -------
     SparseFit
+        With the directions up to the first one without nonzero coefficients, possibly none.
 
     Raises
     ------
     numpy.linalg.LinAlgError
-        If a direction has neither penalty nor ridge and the columns are not linearly independent.
+        A direction has neither penalty nor ridge, and the columns are not linearly independent.
     """
     problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)
     penalized = by == "penalty"
 
     def next_direction(k: int, earlier_scores: Floats) -> Direction | None:
-        """Return the direction with index k by its penalty or number of columns."""
+        """Return the direction with index k by its penalty or number of columns; None if there is none."""
         if penalized:
             return _direction_at_penalty(problem, float(tuning[k]), earlier_scores)
         return direction_with_columns(problem, int(tuning[k]), earlier_scores)
@@ -1069,7 +1129,7 @@ def fit_sparse(
 def _fit_arrays(
     moments: ClassMoments, problem: ScoringProblem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the arrays of a fit for its directions.
+    """Return the arrays of a fit for its directions: `sd`, `class_scores`, `coef` and `penalties`.
 
     Parameters
     ----------
@@ -1125,11 +1185,11 @@ def fit_sparse_path(
     prior : (K,) float
         Prior probabilities of the classes.
     penalties : (T,) float
-        Decreasing penalties, the same for all directions.
+        Decreasing penalties, the same for all directions; the last one can be zero.
     ridge : float
         Ridge of the objective.
     ncomp : int or None
-        Maximum number of directions.
+        Maximum number of directions; None for min(K - 1, p).
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
 
@@ -1151,7 +1211,10 @@ def fit_sparse_path(
 
 
 def max_path_penalty(moments: ClassMoments) -> float:
-    """Return the smallest penalty at which no column is selected: the largest correlation ratio."""
+    """Return the smallest penalty at which no column is selected: the largest correlation ratio of a column.
+
+    The correlation ratio is the root of the between-class share of the sum of squares over all rows.
+    """
     means = moments.means
     proportions = moments.counts / moments.total
     anchor = means[int(np.argmax(moments.counts))]
