@@ -60,7 +60,7 @@ from discrim.core.rules.rules import LinearRule
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """Coefficients of the regressions and their standard errors, in units of the data.
+    """Coefficients of the K regressions on p columns and their standard errors, in units of the data.
 
     Attributes
     ----------
@@ -83,13 +83,15 @@ class OptimalScoring:
     Attributes
     ----------
     scores : (K, r) float
-        Scores of the classes, uncorrelated, with mean zero and mean square one over the rows.
+        Scores of the classes, uncorrelated, with mean zero and mean square one over the rows; r is the number
+        of canonical correlations that are not zero.
     coef : (p, r) float
-        Coefficients in units of the data.
+        Slopes of the regressions of the scores on the columns, in units of the data; not divided by
+        sqrt(r^2 (1 - r^2)), see the module docstring.
     correlations : (r,) float
         Canonical correlations, decreasing.
     residuals : (r,) float
-        Average squared residuals, 1 - correlation^2.
+        Average squared residuals (divisor N), 1 - correlation^2, accurate for correlations near one.
     """
 
     scores: Floats
@@ -102,20 +104,22 @@ class OptimalScoring:
 class IndicatorFit:
     """Estimates of a regression of class indicators, in coordinates z = (x - origin) * scale.
 
+    The table, A, C and Q are those of the module docstring.
+
     Attributes
     ----------
     moments : ClassMoments
-        Pooled moments of the rows.
+        Pooled moments of the rows; `moments.scale` is the scale of z.
     prior : (K,) float
-        Class proportions.
+        Class proportions of the rows.
     origin : (p,) float
-        Overall mean of the rows, rounded.
+        Overall mean of the rows in the units of the data, rounded.
     centre : (p,) float
         Overall mean minus the origin, in z.
     coef : (p, K) float
         Slopes of the K regressions on z.
     inverse : (p, p) float
-        The product of this matrix with its transpose is the inverse of the total scatter.
+        Matrix V with V V' the inverse of the total scatter of z; its rows are the columns of z.
     explained : (p, K) float
         Q'C; the sums of squares of its columns are explained by the regressions.
     basis : (K + p, p) float
@@ -157,24 +161,18 @@ class IndicatorFit:
         return column_squares(self.explained)
 
     def is_fitted_exactly(self) -> NDArray[np.bool_]:
-        """Return a mask (K,) of indicators whose residuals are rounding errors, which have no valid tests."""
+        """Return a mask (K,) of indicators whose residuals are rounding errors, so that tests are invalid."""
         residual_squares = self.residual_squares()
         explained_squares = self.explained_squares()
         return np.asarray(residual_squares <= (10 * max(self.basis.shape) * EPS) ** 2 * explained_squares)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
-        """Return the rule whose scores are the fitted values.
-
-        The arguments are those of the rules of other fits and are not used.
+        """Return the rule whose scores are the fitted values of the indicators; they sum to one.
 
         Parameters
         ----------
-        log_prior : (K,) float
-            Logarithms of the prior probabilities.
-        method : str
-            Kind of rule.
-        convention : str or None
-            Convention of the posteriors.
+        log_prior, method, convention
+            Not used; present because the rules of other fits have them.
 
         Returns
         -------
@@ -183,7 +181,7 @@ class IndicatorFit:
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
     def data_params(self) -> tuple[Floats, Floats]:
-        """Return coefficients (p, K) and intercepts (K,) in units of the data."""
+        """Return slopes (p, K) and intercepts (K,) of the indicators in units of the data."""
         scale = self.moments.scale
         mean = self.origin * scale + self.centre
         return self.coef * scale[:, None], self.prior - mean @ self.coef
@@ -200,16 +198,20 @@ class IndicatorFit:
         return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * se_factors, df)
 
     def leverages(self, x: Floats) -> Floats:
-        """Return the leverages (m,) of rows (m, p) of weight one."""
+        """Return the leverages (m,) of rows (m, p), in the units of the data, of weight one."""
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function that computes leave-one-out fitted values; NaN for a leverage close to one."""
+        """Return a function that computes leave-one-out fitted values (m, K).
+
+        They are NaN for a row whose weight times leverage is close to one; it requires a refit. The log prior
+        is not used.
+        """
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Leave-one-out fitted values (m, K) of rows; see `LeaveOneOutScorer`."""
+            """Return leave-one-out fitted values (m, K) of rows; see `LeaveOneOutScorer`."""
             removed_weights = 1.0 if weights is None else np.minimum(weights, 1.0)
             indicators = np.zeros((len(x), len(self.prior)))
             indicators[np.arange(len(x)), codes] = 1.0
@@ -222,13 +224,17 @@ class IndicatorFit:
         return scores
 
     def refit(self, moments: ClassMoments) -> IndicatorFit | None:
-        """Refit to other moments; None if the columns are collinear over these rows."""
+        """Refit to other moments; None if there are at most p rows or the columns are collinear over them."""
         if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one_class()):
             return None
         return fit_indicator(moments)
 
     def optimal_scoring(self) -> OptimalScoring:
-        """Compute optimal scores and their regressions, with the signs of the discriminants of LDA."""
+        """Compute optimal scores and their regressions, with the signs of the discriminants of LDA.
+
+        In each regression the slope of largest absolute value, after multiplication by the within-class
+        standard deviation, is positive. A class without rows has zero scores.
+        """
         total = self.moments.total
         counts = self.moments.counts
         roots = np.sqrt(np.where(counts > 0, counts, np.inf))
@@ -254,7 +260,10 @@ class IndicatorFit:
 
 
 def fit_indicator(moments: ClassMoments) -> IndicatorFit:
-    """Fit the regressions of the class indicators to pooled moments whose columns are not collinear.
+    """Fit the regressions of the class indicators to pooled moments.
+
+    The columns must not be collinear over all rows, nor within classes unless the moments have roots; a
+    singular scatter raises LinAlgError.
 
     Examples
     --------
@@ -292,7 +301,10 @@ def fit_indicator(moments: ClassMoments) -> IndicatorFit:
 
 
 def indicator_from_moments(moments: ClassMoments, prior: Floats) -> IndicatorFit:
-    """Rebuild a stored fit from moments; raise InvalidStateError for collinear columns or another prior."""
+    """Rebuild a stored fit from moments.
+
+    Raises InvalidStateError if the columns are collinear or the prior (K,) is not the class proportions.
+    """
     if dependencies(moments.as_one_class()):
         raise InvalidStateError("its columns are collinear")
     fit = fit_indicator(moments)
@@ -308,9 +320,9 @@ class VariateRule:
     Attributes
     ----------
     variates : callable
-        Maps rows (m, p) to variates (m, r).
+        Maps rows (m, p) in the units of the data to variates (m, r).
     linear : LinearRule
-        Rule for variates.
+        Rule for rows (m, r) of variates.
     """
 
     variates: Callable[[Floats], Floats]
@@ -323,7 +335,7 @@ class VariateRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FlexibleFit:
-    """Estimates of a flexible discriminant analysis.
+    """Estimates of a flexible discriminant analysis with r axes, see the module docstring.
 
     Attributes
     ----------
@@ -334,15 +346,16 @@ class FlexibleFit:
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     regress : callable
-        Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
+        Maps rows (m, p) without missing values to fitted values (m, K - 1) of the `starting_scores`.
     rotation : (K - 1, r) float
-        Maps the fitted values to variates.
+        Maps the fitted values F to variates F v / sqrt(l (1 - l)); not finite for an axis with l >= 1.
     values : (r,) float
-        Squared canonical correlations of the retained axes.
+        Squared canonical correlations l of the retained axes, decreasing.
     all_values : (K - 1,) float
-        Squared canonical correlations of all axes.
+        Squared canonical correlations of all axes, decreasing; they can be negative unless the regression is
+        least squares.
     scores : (K, r) float
-        Optimal scores.
+        Optimal scores, of mean zero and mean square one over the rows.
     centroids : (K, r) float
         Class means of the variates.
     """
@@ -396,7 +409,10 @@ class FlexibleFit:
 
 
 def starting_scores(counts: Floats) -> Floats:
-    """Return uncorrelated scores (K, K - 1) with mean zero and mean square one for class counts (K,)."""
+    """Return uncorrelated scores (K, K - 1) with mean zero and mean square one over the rows.
+
+    The class counts (K,) have to be positive.
+    """
     roots = np.sqrt(counts / counts.sum())
     basis = np.linalg.qr(np.column_stack([roots, np.eye(len(counts))[:, 1:]]))[0]
     return np.asarray(basis[:, 1:] / roots[:, None])
@@ -422,9 +438,9 @@ def fit_flexible(
     regress : callable
         Maps rows (m, p) to fitted values (m, K - 1) of the starting scores.
     sums : (K, K - 1) float
-        Sums of the fitted values by class.
+        Weighted sums of the fitted values by class.
     ncomp : int, optional
-        Maximum number of axes.
+        Maximum number of axes; by default all whose squared correlation is positive.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
 

@@ -37,10 +37,10 @@ from discrim.core.regression.newton import BlockLikelihood, LikelihoodSums, Newt
 from discrim.core.rules.rules import LinearRule
 
 SUBSAMPLE_STRIDE = 16
-"""One of `SUBSAMPLE_STRIDE` rows is in the subsample."""
+"""Number of successive rows of which one is in the subsample."""
 
 SUBSAMPLE_BLOCK_ROWS = 128
-"""Number of rows of the subsample that are processed at once."""
+"""Minimum number of rows in a block of the subsample, except the last."""
 
 MIN_ROWS_PER_COEFFICIENT = 10
 """Minimum number of rows of the subsample per coefficient, for a maximum close to the maximum of all rows."""
@@ -67,6 +67,7 @@ def intercept_only_coef(counts: Floats, reference: int, p1: int) -> Floats:
     Returns
     -------
     (p + 1, K - 1) float
+        Log odds of the other classes against the reference class in the first row, zeros below.
     """
     odds = np.zeros((p1, len(counts) - 1))
     odds[0] = np.log(np.delete(counts, reference) / counts[reference])
@@ -80,7 +81,8 @@ def choose_start(
 
     Candidates are a fit to a subsample and linear discriminant analysis, in this order. The first one that is
     more likely than the class proportions and whose information exceeds the floor is chosen; if there is
-    none, the coefficients of the class proportions.
+    none, the coefficients of the class proportions. If the covariance within classes is singular, there are
+    no candidates.
 
     Parameters
     ----------
@@ -96,7 +98,7 @@ def choose_start(
     coef : (p + 1, K - 1) float
         Starting coefficients in the frame.
     sums : LikelihoodSums or None
-        The sweep at `coef` if it was computed.
+        Log-likelihood and derivatives at `coef`; None for the class proportions.
     """
     counts = moments.counts
     reference = likelihood.reference
@@ -244,7 +246,7 @@ def _concatenate_blocks(blocks: list[RowBlock]) -> RowBlock:
 
 
 COVARIANCE_TYPES = ("HC0", "HC1", "cluster")
-"""Robust covariances: without and with a small-sample factor, and for groups of dependent rows."""
+"""Robust covariances: HC0 without and HC1 with a small-sample factor, and for groups of dependent rows."""
 
 MAX_SCORE_ELEMENTS = 2**18
 """Maximum number of elements of the scores that are processed at once."""
@@ -252,19 +254,20 @@ MAX_SCORE_ELEMENTS = 2**18
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sandwich:
-    """A robust covariance of the estimates.
+    """A robust covariance of the r estimated coefficients.
 
     Attributes
     ----------
     covariance_type : {"HC0", "HC1", "cluster"}
         Kind of the covariance, see `COVARIANCE_TYPES`.
     root : (r, r) float
-        Root in the coordinates of the frame: root'root is the covariance of the coefficients by class.
+        Root in the coordinates of the frame, not triangular: root'root is the covariance, including the
+        factor, of the coefficients ordered by class.
     factor : float
         Small-sample factor by which the sum of squares was multiplied.
     groups, grouped_by : int, str
-        Number of groups of rows, 0 if there are none, and the name of the grouping; the name is empty for a
-        loaded fit.
+        Number of groups of rows, 0 if there are none, and the name of the grouping; the name is empty without
+        groups and for a loaded fit.
     rank : int
         Rank of the covariance. With few groups it is less than the number of coefficients.
     """
@@ -277,7 +280,7 @@ class Sandwich:
     grouped_by: str = field(default="", metadata=NOT_STORED)
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a file contradict each other."""
+        """Raise InvalidStateError if a field of a loaded fit is out of range."""
         is_valid = self.covariance_type in COVARIANCE_TYPES and self.factor > 0 and self.groups >= 0
         if not (is_valid and 0 <= self.rank <= len(self.root)):
             raise InvalidStateError("the description of its robust covariance is invalid")
@@ -291,7 +294,7 @@ def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, code
     frame : NewtonFrame
         Coordinates of the coefficients.
     coef : (p + 1, q) float
-        Coefficients in the frame, intercepts first.
+        Coefficients in the frame of the q = K - 1 classes but the reference, intercepts first.
     reference : int
         Code of the reference class.
     x : (m, p) float
@@ -302,7 +305,7 @@ def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, code
     Returns
     -------
     (q (p + 1), m) float
-        Ordered by class.
+        Gradients with respect to the coefficients in the frame, ordered by class.
     """
     z = frame.transform(x)
     residuals = -newton.log_probabilities(coef.T @ z, reference)[1]
@@ -313,7 +316,7 @@ def row_scores(frame: NewtonFrame, coef: Floats, reference: int, x: Floats, code
 
 
 def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
-    """Compute the sum over rows of weight times the outer product of the score.
+    """Compute the sum over rows of weight times the outer product of the score, the matrix M without groups.
 
     Parameters
     ----------
@@ -379,7 +382,7 @@ def group_scores(
     Parameters
     ----------
     sums : (G, r) float
-        Sums of scores by group; updated.
+        Weighted sums of scores by group, r = q (p + 1), ordered by class; updated.
     frame : NewtonFrame
         Coordinates of the coefficients.
     coef : (p + 1, q) float
@@ -419,9 +422,14 @@ def sandwich_root(information: Floats, squares: Floats) -> tuple[Floats, int]:
     Returns
     -------
     root : (r, r) float
-        root'root is the covariance.
+        root'root is the covariance; the root is not triangular.
     rank : int
         Rank of the covariance.
+
+    Raises
+    ------
+    scipy.linalg.LinAlgError
+        The information is not positive definite.
     """
     lower = cholesky(information, lower=True)
     inner = solve_triangular(lower, solve_triangular(lower, squares, lower=True).T, lower=True)
@@ -433,10 +441,10 @@ def sandwich_root(information: Floats, squares: Floats) -> tuple[Floats, int]:
 
 
 TOLERANCE = 1e-6
-"""Distance to the maximum, in standard errors, below which one more step is the last."""
+"""Default distance to the maximum, in standard errors, below which one more step is the last."""
 
 MAX_STEPS = 50
-"""Default maximum number of Newton steps."""
+"""Default maximum number of Newton steps, also for refits."""
 
 PENALIZED_STEP_FACTOR = 20
 """Maximum number of steps of a penalized search, in multiples of `maxiter`; its steps are faster."""
@@ -445,7 +453,7 @@ PENALIZED_TOLERANCE_FACTOR = 1e-4
 """Factor of the tolerance for a penalized search, whose last step does not square the distance."""
 
 SEPARATED_TOLERANCE = 1e-3
-"""Tolerance for separated classes, whose slopes would otherwise grow until the information vanishes."""
+"""Tolerance in standard errors for separated classes, whose slopes grow until the information vanishes."""
 
 SEPARATION_RATIO = 1e-7
 """Ratio of the information to the information at the class proportions that indicates a separation."""
@@ -472,7 +480,7 @@ class UnitWeightRows(NamedTuple):
     Attributes
     ----------
     rows : RowBlocks
-        The rows.
+        Blocks of the rows, all with a weight of one.
     counts : (K,) float
         Number of rows of each class.
     """
@@ -483,28 +491,31 @@ class UnitWeightRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LogisticFit:
-    """Estimates of a multinomial logistic regression.
+    """Estimates of a multinomial logistic regression of K classes on p columns.
+
+    There are r = q (p + 1) coefficients, for the q = K - 1 classes other than the reference class.
 
     Attributes
     ----------
     moments : ClassMoments
-        Pooled: means of the classes, and the scatter that orthogonalized the columns.
+        Pooled: means of the classes, and the scatter that orthogonalized the columns. In a refit they are
+        moments of the rows of the first fit.
     counts : (K,) float
-        Counts of the classes in the rows of the fit.
+        Weights of the classes in the rows of the fit.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
-        Whether the prior was estimated from the rows.
+        Whether the prior is the class proportions of the rows.
     reference : int
         Code of the reference class, which has no coefficients.
     frame : NewtonFrame
         Coordinates of the coefficients.
     newton : Newton
-        Result of the search.
+        Result of the search: coefficients in the frame, and their information.
     bias_reduction : bool
-        Whether the likelihood was penalized.
+        Whether the likelihood was penalized by Firth's penalty.
     robust : Sandwich or None
-        Covariance of the estimates that replaces the inverse information.
+        Covariance of the estimates that replaces the inverse information; None if there is none.
     """
 
     moments: ClassMoments
@@ -521,7 +532,7 @@ class LogisticFit:
 
     @property
     def others(self) -> list[int]:
-        """Codes of the classes that have coefficients."""
+        """Codes of the q classes that have coefficients, all but the reference, in increasing order."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def params(self) -> Floats:
@@ -529,7 +540,10 @@ class LogisticFit:
         return np.asarray(self.frame.to_data() @ self.newton.coef)
 
     def root(self) -> Floats:
-        """Return a root H (r, r) of the covariance H'H of the coefficients in units of the data."""
+        """Return a root H (r, r) of the covariance H'H of the coefficients in units of the data.
+
+        Columns are ordered by class, intercepts first. The covariance is robust if there is one.
+        """
         p1, q = self.newton.coef.shape
         frame_root = self.root_in_frame()
         # The same transformation applies to the coefficients of each class.
@@ -538,7 +552,11 @@ class LogisticFit:
         )
 
     def root_in_frame(self) -> Floats:
-        """Return a root (r, r) of the covariance of the coefficients in the frame; NaN if there is none."""
+        """Return a root H (r, r) of the covariance H'H of the coefficients in the frame.
+
+        The covariance is robust if there is one, and otherwise the inverse information; all NaN if the
+        information is singular.
+        """
         if self.robust is not None:
             return self.robust.root.copy()
         try:
@@ -559,7 +577,8 @@ class LogisticFit:
     def cov_params(self, unit: Floats | None = None) -> Floats:
         """Return the covariance (r, r) of the coefficients, ordered by class, in the units of the data.
 
-        With `unit` (p,) it is the covariance for columns divided by these units.
+        With `unit` (p,) it is the covariance for columns divided by these units. Entries outside the range of
+        float64 are infinite or zero.
         """
         root = self.root()
         if unit is not None:
@@ -581,8 +600,9 @@ class LogisticFit:
         Returns
         -------
         callable
-            Maps rows x (m, p) to the variances (m, K) of their scores and to a function that multiplies the
-            score covariances of each row by v (m, K).
+            Maps rows x (m, p), in the units of the data, to the variances (m, K) of their scores and to a
+            function that multiplies the score covariances of each row by v (m, K). NaN if the information is
+            singular.
         """
         p1, q = self.newton.coef.shape
         root = self.root_in_frame()
@@ -594,14 +614,14 @@ class LogisticFit:
         k = self.moments.n_classes
 
         def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-            """Variances of the scores of rows x, and the product with their covariances."""
+            """Return the variances (m, K) of the scores of rows x, and the product with their covariances."""
             columns = self.frame.transform(x)
             variances = np.zeros((len(x), k))
             for a, code in enumerate(others):
                 variances[:, code] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
 
             def multiply(v: Floats) -> Floats:
-                """Product (m, K) of the score covariance of each row with its vector in v (m, K)."""
+                """Return the products (m, K) of the score covariances of the rows with their v (m, K)."""
                 products = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
                 covariance_products = np.zeros((len(x), k))
                 covariance_products[:, others] = (
@@ -614,7 +634,10 @@ class LogisticFit:
         return score_covariances_of_rows
 
     def intercept_reduction(self) -> Floats:
-        """Return the change (q, q) of the covariance of the intercepts for a fixed prior; else zero."""
+        """Return the change (q, q) of the covariance of the intercepts for a fixed prior.
+
+        It is negative semidefinite, and zero for an estimated prior or a robust covariance.
+        """
         p1, q = self.newton.coef.shape
         # The reduction by sampling within classes is not available for a robust covariance.
         if self.estimated_prior or self.robust is not None:
@@ -629,11 +652,15 @@ class LogisticFit:
         return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T - inverse)
 
     def of_classes(self, keep: Codes) -> LogisticFit:
-        """Return the model for the classes `keep` (C,); the first one replaces a dropped reference class."""
+        """Return the model to be refitted to the classes at positions `keep`; only `reference` changes.
+
+        The first class replaces a dropped reference class. Coefficients, moments and prior are still of all
+        classes.
+        """
         return replace(self, reference=int(np.argmax(keep == self.reference)))
 
     def with_reference(self, reference: int) -> LogisticFit:
-        """Return the fit with coefficients relative to another reference class."""
+        """Return the same fit with coefficients relative to the reference class with code `reference`."""
         if reference == self.reference:
             return self
         p1 = len(self.newton.coef)
@@ -656,7 +683,7 @@ class LogisticFit:
         return replace(self, reference=reference, newton=newton_result, robust=robust)
 
     def llf(self) -> float:
-        """Return the log-likelihood of the classes conditional on the rows."""
+        """Return the log-likelihood of the classes conditional on the rows, without a penalty."""
         return self.newton.llf
 
     def llnull(self) -> float:
@@ -681,14 +708,15 @@ class LogisticFit:
         blocks : RowBlocks
             Rows in blocks.
         counts : (K,) float
-            Counts of the classes.
+            Weights of the classes in these rows.
         min_information_ratio : float
             Ratio of the information that indicates a separation, see `SEPARATION_RATIO`.
 
         Returns
         -------
         LogisticFit or None
-            None if a class is empty or the likelihood has no maximum.
+            Prior and moments are those of this fit, and `robust` is None. None if a class is empty or the
+            search did not converge, for example because the likelihood has no maximum.
         """
         if not (counts > 0).all():
             return None
@@ -701,12 +729,16 @@ class LogisticFit:
         )
 
     def _at_class_odds(self, counts: Floats) -> LogisticFit:
-        """Return the fit with the coefficients of the class proportions (K,)."""
+        """Return the fit with zero slopes and the log odds of class counts (K,), as a start of a search."""
         start = intercept_only_coef(counts, self.reference, len(self.newton.coef))
         return replace(self, newton=replace(self.newton, coef=start))
 
     def unfitted_for_columns(self, moments: ClassMoments) -> LogisticFit:
-        """Return an unfitted model for other columns, starting at the class proportions."""
+        """Return an unfitted model for other columns, starting at the class proportions.
+
+        `moments` are pooled moments of the other columns. The information and log-likelihood of the result
+        are meaningless until a search.
+        """
         start = intercept_only_coef(moments.counts, self.reference, moments.n_columns + 1)
         newton_start = replace(self.newton, coef=start, steps=0, converged=False)
         frame = newton_frame(moments)
@@ -729,17 +761,20 @@ class LogisticFit:
         blocks : RowBlocks
             Rows in blocks.
         tol : float
-            Tolerance in standard errors.
+            Tolerance in standard errors; at least `SEPARATED_TOLERANCE` if the classes do not overlap.
         maxiter : int
-            Maximum number of steps, including earlier ones.
+            Maximum number of steps, including earlier ones. A search from the maximum of `unit_weight_rows`
+            has as many again.
         overlap : bool
-            Whether the classes overlap. Otherwise the search ends near the supremum and has not converged.
+            Whether the classes overlap. Otherwise the search ends near the supremum, and `converged` is false
+            in the result.
         unit_weight_rows : UnitWeightRows, optional
             The rows with unit weights. If rounding stops the search, it continues from their maximum.
 
         Returns
         -------
         LogisticFit
+            Its number of steps includes earlier ones. `robust` is not updated.
         """
         tol = tol if overlap else max(tol, SEPARATED_TOLERANCE)
         search_result = self._continue_search(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)
@@ -806,6 +841,8 @@ class LogisticFit:
         Returns
         -------
         LinearRule
+            Its scores are log posteriors up to a constant of each row; without the shift, the score of the
+            reference class is zero.
         """
         k = self.moments.n_classes
         coef = np.zeros((len(self.frame.scale), k))
@@ -818,7 +855,11 @@ class LogisticFit:
 
 
 def newton_frame(moments: ClassMoments) -> NewtonFrame:
-    """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal."""
+    """Compute coordinates in which the columns have unit variance over all rows and are nearly orthogonal.
+
+    `moments` are pooled moments, whose columns must not be collinear. Columns are only standardized, not
+    orthogonalized, if the condition number of their correlations is at most `MAX_CONDITION_NUMBER`.
+    """
     total_moments = moments.as_one_class()
     covariance = pooled_covariance(total_moments, total_moments.total)
     singular_values = svd(covariance.root / covariance.sd, compute_uv=False)
@@ -874,13 +915,14 @@ def fit_logistic(
     tol : float
         Distance to the maximum, in standard errors, below which one more step is the last.
     maxiter : int
-        Maximum number of steps.
+        Maximum number of steps; `PENALIZED_STEP_FACTOR` times as many with a penalty.
     bias_reduction : bool
         Whether to use Firth's penalty.
 
     Returns
     -------
     LogisticFit
+        Without an error even if the search failed: see `newton.converged`.
     """
     frame = newton_frame(moments)
     counts = moments.counts
@@ -932,14 +974,14 @@ def _maximize_objective(
     tol : float
         Tolerance in standard errors.
     maxiter : int
-        Maximum number of steps.
+        Maximum number of steps; `PENALIZED_STEP_FACTOR` times as many with a penalty.
     n_rows : int
-        Number of rows.
+        Number of rows; with few, each pass computes the information.
     penalized : bool
         Whether to use Firth's penalty.
     min_information_ratio : float
         Ratio of the information to its value at the class proportions at which the search ends because the
-        classes are separated; 0 if the information has no lower bound.
+        classes are separated; 0 if the information has no lower bound. Not used with a penalty.
     start_sums : LikelihoodSums, optional
         The sweep at `start` if it was computed before.
 
@@ -986,6 +1028,7 @@ def _information_floor(counts: Floats, reference: int, min_information_ratio: fl
     Returns
     -------
     (K - 1, K - 1) float
+        In the order of the classes without the reference.
     """
     others = np.delete(counts, reference)
     return np.asarray(min_information_ratio * (np.diag(others) - np.outer(others, others) / counts.sum()))
@@ -1010,9 +1053,9 @@ def logistic_from_search(
     prior : (K,) float
         Prior probabilities of the classes.
     reference : int
-        Position of the class without coefficients.
+        Code of the class without coefficients.
     estimated_prior, bias_reduction : bool
-        Whether the prior was estimated, and whether the likelihood was penalized.
+        Whether the prior is the class proportions of the rows, and whether the likelihood was penalized.
     newton : Newton
         Result of the search.
     robust : Sandwich, optional
@@ -1025,7 +1068,7 @@ def logistic_from_search(
     Raises
     ------
     InvalidStateError
-        If the information is not positive definite or the search has not converged.
+        The information is not positive definite, or the search has not converged.
     """
     diagonal = np.diagonal(newton.information)
     if not (diagonal > 0).all() or not newton.converged or newton.steps < 0:

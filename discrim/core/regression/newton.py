@@ -95,7 +95,7 @@ class LimitedMemory:
             self._pairs.append((step, decrease))
 
     def __call__(self, gradient: Floats) -> Floats:
-        """Return the step (m,) for a gradient by the two-loop recursion.
+        """Return the ascent step (m,) for a gradient (m,) by the two-loop recursion.
 
         See Nocedal & Wright, 2006, Numerical Optimization, section 7.2 (algorithm 7.4).
         """
@@ -176,8 +176,9 @@ def _pair_products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats,
 class Information:
     """Accumulator of the information of a multinomial logit at one or more coefficients.
 
-    It is the sum over rows of the Kronecker product of diag(diagonal) - weighted probabilities' (q, q) and
-    zz' (p + 1, p + 1), with the arguments of `add`.
+    It is the sum over rows of the Kronecker product of the weight matrix (q, q) of a row and zz' (p + 1, p +
+    1). The weight matrix has the given `diagonal` and, elsewhere, the elements of -weighted probabilities',
+    with the arguments of `add`.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ class Information:
     max_rows : int
         Maximum number of rows of one `add`.
     points : tuple of int
-        Shape of the leading axes if the information is computed at several coefficients.
+        Shape of the leading axes if the information is computed at several coefficients; () for one.
     """
 
     def __init__(self, p1: int, q: int, max_rows: int, points: tuple[int, ...] = ()) -> None:
@@ -222,7 +223,7 @@ class Information:
         )
 
     def add(self, z: Floats, diagonal: Floats, weighted: Floats, probabilities: Floats) -> None:
-        """Add the contribution of some rows.
+        """Add the contribution of at most `max_rows` rows, in place.
 
         Parameters
         ----------
@@ -231,7 +232,7 @@ class Information:
         diagonal : (..., q, m) float
             Diagonal of the weight matrix of each row.
         weighted, probabilities : (..., q, m) float
-            Factors of the rank-one part of the weight matrix, the probabilities with and without row weights.
+            Factors of the other elements of the weight matrix: probabilities with and without row weights.
         """
         m = z.shape[1]
         if self._by_blocks:
@@ -285,7 +286,7 @@ class Information:
 
 
 def _pair_positions(n_lines: int) -> Codes:
-    """Return the position (n, n) of each pair of lines in the list of pairs (i, j) with i <= j."""
+    """Return the position (n, n) of each pair of lines, in any order, in the list of pairs (i, j), i <= j."""
     positions = np.empty((n_lines, n_lines), dtype=np.intp)
     upper = np.triu_indices(n_lines)
     positions[upper] = positions[upper[1], upper[0]] = np.arange(len(upper[0]))
@@ -346,10 +347,10 @@ MIN_DECREMENT = 1e-12
 """Distance to the maximum, in standard errors, below which the information does not change."""
 
 MAX_HALVINGS = 30
-"""Number of step halvings before the line search gives up."""
+"""Maximum number of points that the line search tries, each at half of the previous step."""
 
 MAX_RELATIVE_ROUNDING = 1e-8
-"""Relative decrease of the log-likelihood near the maximum that is attributed to rounding."""
+"""Decrease of the log-likelihood L near the maximum, relative to max(1, |L|), attributed to rounding."""
 
 ELEMENTS_PER_CLASS = 5
 """Number of elements per row and class in memory in addition to the columns."""
@@ -381,11 +382,13 @@ class NewtonFrame:
     Attributes
     ----------
     centre, mean : (p,) float
-        Grand mean, rounded, in units of the data, and the remaining difference in units of z.
+        Mean of all rows, rounded, in units of the data, and the remaining difference in units of z = (x -
+        centre) * scale.
     scale : (p,) float
         Powers of two.
     covariance : Covariance
-        Covariance of all rows, divisor N, in units of z; only its diagonal if correlations are weak.
+        Covariance of all rows about their mean, divisor N, in units of z; only its diagonal if correlations
+        are weak. Columns of the frame are whitened by its root.
     chunk_rows : int
         Number of rows that are processed at once.
     max_squared_norm : float
@@ -407,7 +410,7 @@ class NewtonFrame:
         x : (m, p) float
             Rows in the units of the data.
         out : (p + 1, >= m) float, optional
-            Buffer of the result.
+            Buffer of the result, which is then a view of it.
 
         Returns
         -------
@@ -433,7 +436,7 @@ class NewtonFrame:
         x : (m, p) float
             Rows in the units of the data.
         out : (p + 1, >= m) float, optional
-            Buffer of the result.
+            Buffer of the result, which is then a view of it.
 
         Returns
         -------
@@ -459,7 +462,10 @@ class NewtonFrame:
         return matrix
 
     def to_data(self) -> Floats:
-        """Return the matrix (p + 1, p + 1) that converts coefficients in the frame to units of the data."""
+        """Return M (p + 1, p + 1): M b are coefficients in units of the data for coefficients b in the frame.
+
+        Intercepts are the first elements of both.
+        """
         slopes = self.covariance.unwhiten(np.eye(len(self.scale))) * self.scale[:, None]
         mean = self.centre + self.mean / self.scale
         matrix = np.zeros((len(slopes) + 1, len(slopes) + 1))
@@ -471,18 +477,21 @@ class NewtonFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Newton:
-    """Result of Newton's method.
+    """Result of Newton's method, for p columns and the q = K - 1 classes other than the reference.
+
+    After `maximize`, information and log-likelihood are at the coefficients before the last step, which is
+    too short to matter.
 
     Attributes
     ----------
     coef : (p + 1, q) float
         Coefficients in the frame, intercepts first.
     information : (q (p + 1), q (p + 1)) float
-        Information at the coefficients, ordered by class.
+        Information at the coefficients, ordered by class, without the curvature of a penalty.
     llf : float
         Log-likelihood, without a penalty.
     decrement : float
-        Distance from the maximum in standard errors before the last step.
+        Distance from the maximum in standard errors before the last step; infinite if it is unknown.
     steps : int
         Number of steps.
     converged : bool
@@ -509,7 +518,7 @@ class LikelihoodSums(NamedTuple):
     information : (q (p + 1), q (p + 1)) float
         Minus the Hessian of the log-likelihood, ordered by class.
     min_weight : float
-        Smallest positive row weight.
+        Smallest positive row weight; infinite without rows.
     """
 
     llf: float
@@ -564,7 +573,21 @@ class BlockLikelihood:
         )
 
     def map_reduce(self, task: Callable[..., T], merge: Callable[[T, T], T], **options: Any) -> T:
-        """Apply `task` to parts of the rows, with the frame and `options`, and merge the results."""
+        """Apply a task to parts of the rows, possibly on workers, and merge the results.
+
+        Parameters
+        ----------
+        task : callable
+            Called with blocks of rows and the keywords `frame` and `options`.
+        merge : callable
+            Combines the results of two parts.
+        **options
+            Passed to `task`.
+
+        Returns
+        -------
+        merged result
+        """
         return map_reduce(self.blocks, partial(task, frame=self.frame, **options), merge)
 
 
@@ -576,7 +599,7 @@ def _merge_lists(merge: Callable[[T, T], T]) -> Callable[[list[T], list[T]], lis
 def _likelihood_sums(
     blocks: RowBlocks, frame: NewtonFrame, coefs: Floats, reference: int
 ) -> list[LikelihoodSums]:
-    """Compute log-likelihood, score and information of some rows at several coefficients.
+    """Compute log-likelihood, score and information of some rows at several coefficients, in the frame.
 
     Parameters
     ----------
@@ -679,7 +702,7 @@ def _row_chunks(
 ) -> Iterator[RowBlock]:
     """Yield columns, class codes and weights of chunks of rows.
 
-    The arrays are overwritten in the next iteration.
+    The columns are overwritten in the next iteration. The progress display is refreshed after each chunk.
 
     Parameters
     ----------
@@ -758,7 +781,7 @@ def _likelihood_terms(
 
 
 def _softmax(odds: Floats) -> tuple[Floats, Floats]:
-    """Return probabilities (..., K - 1, m) for log odds, and the log of the normalizing sum (..., m)."""
+    """Return probabilities (..., q, m) for log odds (..., q, m), and ln(1 + sum exp(odds)) (..., m)."""
     peak = np.maximum(odds.max(axis=-2), 0.0)
     probabilities = np.exp(odds - peak[..., None, :])
     total = probabilities.sum(axis=-2)
@@ -800,7 +823,8 @@ def maximize(
 ) -> Newton:
     """Maximize the log-likelihood by Newton's method with a line search.
 
-    After a decrement below `tol` (at least `MIN_DECREMENT`) the next step is the last.
+    After a decrement below `tol`, and a proof that a maximum exists (*Existence of the maximum* in the module
+    docstring), the next step is the last. The proof is omitted if `floor` is zero.
 
     Parameters
     ----------
@@ -811,7 +835,7 @@ def maximize(
     tol : float
         Tolerance of the decrement, in standard errors.
     maxiter : int
-        Maximum number of passes with the information.
+        Maximum number of passes with the information after the first.
     floor : (q, q) float
         Lower bound of the information between the classes for each column of the frame. If the
         information falls to it, the estimates diverge; the last coefficients above it are returned as not
@@ -825,7 +849,9 @@ def maximize(
     Returns
     -------
     Newton
-        `steps` counts passes with the information.
+        `steps` counts passes with the information, without the one at `start`. Not converged after `maxiter`
+        steps, if no step increases the likelihood, or if the information falls to the floor; the decrement is
+        then infinite in the last case.
     """
     llf, score, information, min_weight = start_sums or likelihood.sweep(start)
     search = _Search(likelihood, tol, passes_per_information)
@@ -887,7 +913,7 @@ class _SearchState(NamedTuple):
     score : (p + 1, q) float
         Gradient at the coefficients.
     step : (p + 1, q) float
-        Next step.
+        Next step, not taken yet.
     decrement : float
         Newton decrement of the step.
     """
@@ -944,6 +970,18 @@ class _Search:
 
         The steps end if convergence is slow enough that computing the information is cheaper, or if the next
         step is expected to reach the tolerance.
+
+        Parameters
+        ----------
+        state : _SearchState
+            Current state.
+        factor : tuple
+            Result of `cho_factor` for the information at its coefficients.
+
+        Returns
+        -------
+        _SearchState
+            State after the last step, with the next step; the given state if the first step fails.
         """
         memory = LimitedMemory(lambda gradient: np.asarray(cho_solve(factor, gradient)))
         for _ in range(int(MAX_CHEAP_PASSES * self.passes_per_information)):
@@ -971,7 +1009,7 @@ def _newton_step(factor: tuple[Floats, bool], score: Floats) -> Floats:
 
 
 def exceeds_floor(information: Floats, floor: Floats) -> bool:
-    """Return whether the information exceeds the floor in every direction.
+    """Return whether the information minus the floor is positive definite, see `require_above_floor`.
 
     Parameters
     ----------
@@ -992,7 +1030,9 @@ def exceeds_floor(information: Floats, floor: Floats) -> bool:
 
 
 def require_above_floor(information: Floats, floor: Floats) -> None:
-    """Raise LinAlgError unless the information exceeds the floor in every direction.
+    """Raise LinAlgError unless the information minus the floor is positive definite.
+
+    The floor is subtracted from the information between the classes of each column with itself.
 
     Parameters
     ----------
@@ -1009,7 +1049,7 @@ def require_above_floor(information: Floats, floor: Floats) -> None:
 
 
 MAX_LOG_ODDS_CHANGE = 8.0
-"""Maximum change of the log odds of a row in one step."""
+"""Maximum change of the log odds of a row in one step of a penalized search."""
 
 MAX_CHUNK_ELEMENTS = 2**20
 """Maximum number of elements that are processed at once."""
@@ -1018,17 +1058,17 @@ MIN_ROOT_DIAGONAL = 1e-140
 """Smallest diagonal element of a root of the information for which the inverse is certain to be finite."""
 
 MAX_ROUNDING_SCORE = 1e-5
-"""Adjusted score, in standard errors, that counts as rounding if no step increases the objective."""
+"""Norm of the adjusted score, in standard errors, that is rounding if no step increases the objective."""
 
 MAX_HEAVY_ROUNDING_SCORE = 1e-3
-"""Upper limit of this score for rows of large weight."""
+"""Upper limit of this norm for rows of large weight."""
 
 MAX_STALLED_STEPS = 20
 """Number of steps without progress after which the search ends."""
 
 
 def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float, maxiter: int) -> Newton:
-    """Maximize the penalized log-likelihood l(b) + ln|I(b)|/2.
+    """Maximize the penalized log-likelihood l(b) + ln|I(b)|/2 from one start; the maximum may be a local one.
 
     Parameters
     ----------
@@ -1044,7 +1084,8 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Returns
     -------
     Newton
-        `llf` excludes the penalty.
+        `llf` excludes the penalty. Converged if the tolerance was reached, or the norm is a rounding error
+        when no step increases the objective.
     """
     point = _PenalizedPoint.evaluate(likelihood, start)
     curvature_excess = np.zeros_like(point.information)
@@ -1135,9 +1176,9 @@ class _PenalizedPoint(NamedTuple):
     information : (q (p + 1), q (p + 1)) float
         Information, ordered by class.
     factor : tuple
-        Cholesky factor of the information.
+        Lower Cholesky factor of the information as of `cho_factor`; meaningless if `adjusted_score` is None.
     max_variance : float
-        Largest variance of the log odds of a row.
+        Largest variance of the log odds of a row, under the inverse information; infinite without a factor.
     """
 
     coef: Floats
@@ -1154,7 +1195,7 @@ class _PenalizedPoint(NamedTuple):
         return 64 * EPS * max(1.0, abs(self.llf), abs(self.objective))
 
     def score_rounding(self, weight: float) -> float:
-        """Return the adjusted score, in standard errors, that counts as rounding for rows of this weight."""
+        """Return the norm of the adjusted score, in standard errors, that is rounding for this row weight."""
         lower = dpotri(self.factor[0], lower=1)[0]
         return float(EPS * weight * np.sqrt(np.trace(lower)))
 
@@ -1281,7 +1322,7 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
 
 
 def _cholesky_factor(information: Floats) -> tuple[Floats, bool] | None:
-    """Return the lower Cholesky factor of the information; None if it is singular or not finite."""
+    """Return the lower `cho_factor` of the information; None if it or its inverse does not exist."""
     try:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):
@@ -1299,7 +1340,24 @@ def _half_logdet(factor: tuple[Floats, bool]) -> float:
 def _score_adjustment(
     likelihood: BlockLikelihood, coef: Floats, factor: tuple[Floats, bool]
 ) -> tuple[Floats, float]:
-    """Return the gradient (p + 1, q) of ln|I|/2, and the largest variance of the log odds of a row."""
+    """Compute the gradient of ln|I|/2, in one pass over the rows.
+
+    Parameters
+    ----------
+    likelihood : BlockLikelihood
+        The log-likelihood without the penalty.
+    coef : (p + 1, q) float
+        Coefficients in the frame, intercepts first.
+    factor : tuple
+        Lower Cholesky factor of the information I at `coef`.
+
+    Returns
+    -------
+    gradient : (p + 1, q) float
+        Gradient with respect to the coefficients.
+    max_variance : float
+        Largest variance of the log odds of a row, under the inverse information.
+    """
     lower = np.tril(dpotri(factor[0], lower=1)[0])
     inverse = lower + np.tril(lower, -1).T
     options = {"coef": coef, "reference": likelihood.reference, "inverse": inverse}

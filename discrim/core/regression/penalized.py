@@ -7,7 +7,8 @@ one. The objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of 
 
 with weights w, N their sum, and b the coefficients of the standardized columns (divisor N), without the
 intercepts. For two classes b refers to the log odds of the second class against the first; for more classes
-each class has coefficients (the symmetric parametrization). The penalty then determines all coefficients
+each class has coefficients (the symmetric parametrization). C, 1 or K, is the number of these functions of a
+row in the shapes below. For more classes the penalty determines all coefficients
 except a common constant of the intercepts, which are made to sum to zero, and, for the lasso with an even
 number of classes, the choice in `_center_coefs`.
 """
@@ -32,7 +33,7 @@ PATH_TOLERANCE = 1e-5
 """Violation of the optimality conditions, in units of lambda, at which a search along a path ends."""
 
 INTERMEDIATE_TOLERANCE = 1e-2
-"""Violation at which a search at an intermediate strength ends."""
+"""Violation, in units of lambda, at which a search at an intermediate strength ends."""
 
 STRENGTH_RATIO = 0.4
 """Ratio of successive intermediate strengths."""
@@ -48,16 +49,16 @@ GAIN_WINDOW = 5
 
 
 class StandardColumns(NamedTuple):
-    """Standardization of columns, ((x - centre) scale - mean) / sd.
+    """Standardization of p columns, ((x - centre) scale - mean) / sd.
 
     Attributes
     ----------
     centre, mean : (p,) float
-        Centre in the units of the data, and the remaining mean after scaling.
+        Centre in the units of the data, and the mean of (x - centre) scale over all rows.
     scale : (p,) float
         Powers of two.
     sd : (p,) float
-        Standard deviations after scaling, divisor N.
+        Standard deviations over all rows after scaling, divisor N; no column may be constant.
     """
 
     centre: Floats
@@ -76,7 +77,7 @@ class StandardColumns(NamedTuple):
         return cls(moments.origin, mean, moments.scale, np.sqrt(squares / total))
 
     def standardize(self, x: Floats, out: Floats) -> None:
-        """Write rows (m, p) as standardized columns into `out` (p, m)."""
+        """Write rows (m, p), in the units of the data, as standardized columns into `out` (p, m)."""
         out[:] = x.T
         out -= self.centre[:, None]
         out *= self.scale[:, None]
@@ -103,13 +104,14 @@ class PenalizedFit:
     strength, l1_ratio : float
         The values of lambda and a.
     beta : (C, p + 1) float
-        Coefficients of the standardized columns, intercepts first.
+        Coefficients of the standardized columns, intercepts first: C = 1, log odds of the second class
+        against the first, for two classes, and otherwise C = K.
     loss : float
-        Mean negative log-likelihood.
+        Weighted mean of the negative log-likelihood, without the penalty.
     violation : float
         Largest violation of the optimality conditions, in units of lambda.
     steps : int
-        Number of steps of the search.
+        Number of steps of the search at this strength.
     """
 
     moments: ClassMoments
@@ -127,7 +129,7 @@ class PenalizedFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the L1 ratio does not match the penalty."""
+        """Raise InvalidStateError if the L1 ratio does not match the penalty, or a number is out of range."""
         l1_ratio = self.l1_ratio
         is_valid = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1, "elastic_net": 0 < l1_ratio < 1}
         if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
@@ -135,16 +137,19 @@ class PenalizedFit:
 
     @property
     def chosen_penalty(self) -> dict[str, float]:
-        """Value chosen for the option `penalty`, as {"strength": strength}."""
+        """Resolved option `penalty`: {"strength": strength}."""
         return {"strength": self.strength}
 
     @property
     def others(self) -> list[int]:
-        """Codes of the classes without the reference."""
+        """Codes of the classes other than the reference class, in increasing order."""
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def of_classes(self, keep: Codes) -> PenalizedFit:
-        """Return the model for the classes `keep` (C,); the first one replaces a dropped reference class."""
+        """Return the model to be refitted to the classes at positions `keep`, which has no coefficients.
+
+        The first class replaces a dropped reference class. Moments and prior are still of all classes.
+        """
         return replace(self, reference=int(np.argmax(keep == self.reference)), beta=self.beta[:, :0])
 
     @property
@@ -155,7 +160,10 @@ class PenalizedFit:
         return self.beta.T
 
     def class_params(self) -> Floats:
-        """Return coefficients (p + 1, K) by class in units of the data, intercepts first."""
+        """Return coefficients (p + 1, K) by class in units of the data, intercepts first.
+
+        For two classes those of the first class are zero; for more the intercepts sum to zero.
+        """
         standard = StandardColumns.from_moments(self.moments)
         beta = self.standardized_class_params
         slopes = beta[1:] / standard.sd[:, None]
@@ -167,12 +175,12 @@ class PenalizedFit:
         return np.vstack([constants, data_slopes])
 
     def params(self) -> Floats:
-        """Return coefficients (p + 1, K - 1) against the reference, in units of the data."""
+        """Return coefficients (p + 1, K - 1) of `others` against the reference, in units of the data."""
         class_params = self.class_params()
         return np.asarray(class_params[:, self.others] - class_params[:, [self.reference]])
 
     def n_nonzero(self) -> int:
-        """Return the number of nonzero slopes."""
+        """Return the number of nonzero slopes, counted in each of the C functions."""
         return int(np.count_nonzero(self.beta[:, 1:]))
 
     def explained_deviance(self) -> float:
@@ -180,7 +188,7 @@ class PenalizedFit:
         return 1 - self.loss / null_loss(self.moments.counts)
 
     def llnull(self) -> float:
-        """Return the log-likelihood of the model without slopes."""
+        """Return the log-likelihood of the rows, not its mean, for the model without slopes."""
         return -null_loss(self.moments.counts) * self.moments.total
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> LinearRule:
@@ -198,6 +206,7 @@ class PenalizedFit:
         Returns
         -------
         LinearRule
+            Its scores are log posteriors up to a constant of each row.
         """
         standard = StandardColumns.from_moments(self.moments)
         beta = self.standardized_class_params
@@ -207,7 +216,7 @@ class PenalizedFit:
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def with_result(self, search_result: PenalizedResult, strength: float) -> PenalizedFit:
-        """Return the fit with the coefficients found by a search at a strength."""
+        """Return the fit with the coefficients found by a search at a strength, made unique."""
         beta, loss, violation, steps, _ = search_result
         beta = _center_coefs(beta, self.l1_ratio)
         return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
@@ -220,7 +229,10 @@ def null_loss(counts: Floats) -> float:
 
 
 def read_standardized_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
-    """Read rows into memory, standardized by their moments; rows of weight zero are dropped."""
+    """Read rows into memory, standardized by their moments; rows of weight zero are dropped.
+
+    The weights of the result sum to one.
+    """
     standard = StandardColumns.from_moments(moments)
     n = int(moments.rows.sum())
     z = np.empty((moments.n_columns + 1, n))
@@ -251,7 +263,7 @@ class _RowSpaceModel(NamedTuple):
     model : Likelihood
         The likelihood in r coordinates of the row space.
     basis : (p, r) float or None
-        Orthonormal basis; None if the columns are unchanged.
+        Orthonormal basis of the row space; None if the columns are unchanged, with r = p.
     """
 
     model: Likelihood
@@ -267,7 +279,10 @@ class _RowSpaceModel(NamedTuple):
 
 
 def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
-    """Reduce a ridge problem with more columns than rows to the row space of the columns."""
+    """Reduce a ridge problem with more columns than rows to the row space; leave other problems unchanged.
+
+    A ridge solution lies in the row space.
+    """
     if l1_ratio or len(model.z) - 1 <= len(model.codes):
         return _RowSpaceModel(model, None)
     basis, rows = qr(model.z[1:], mode="economic", check_finite=False)
@@ -277,6 +292,9 @@ def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
 
 def path_strengths(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
     """Return a log-spaced path of strengths that starts where all slopes become zero, following glmnet.
+
+    For a ridge the path starts at glmnet's convention, see `ProximalNewton.max_strength`. It ends at 1e-4 of
+    the first strength, or at 1e-2 with fewer rows than columns.
 
     Parameters
     ----------
@@ -322,15 +340,16 @@ def penalized_path(
     maxiter : int
         Maximum number of steps for each strength.
     may_end_early : bool
-        Whether the path may end early, see `GAIN_WINDOW`.
+        Whether the path may end before the last strength, see `MAX_EXPLAINED` and `MIN_GAIN`.
     similar_path : sequence of PenalizedResult
-        Path for nearly the same rows.
+        Path for nearly the same rows and the same strengths, used for a ridge only; empty if there is none.
     progress : callable, optional
         Called with 1 after each strength.
 
     Returns
     -------
     list of PenalizedResult
+        One for each strength that was reached, converged or not.
     """
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, PATH_TOLERANCE, maxiter)
@@ -375,7 +394,8 @@ def fit_at_strength(
     maxiter : int
         Maximum number of steps.
     start : (C, p + 1) float, optional
-        Starting coefficients; by default the search passes through larger strengths.
+        Starting coefficients; by default the model without slopes, from which the search passes through
+        larger strengths unless the penalty is a ridge.
 
     Returns
     -------
@@ -403,7 +423,7 @@ def refit_penalized(
     Parameters
     ----------
     fit : PenalizedFit
-        Fit that provides the penalty and the starting coefficients.
+        Fit that provides prior, penalty and, unless it has other columns, the starting coefficients.
     moments : ClassMoments
         Moments of the other rows.
     model : Likelihood
@@ -424,7 +444,9 @@ def refit_penalized(
 
 
 def _center_coefs(beta: Floats, l1_ratio: float) -> Floats:
-    """Make coefficients (C, p + 1) unique if the likelihood and the penalty leave a choice.
+    """Return coefficients (C, p + 1) that are unique if the likelihood and the penalty leave a choice.
+
+    With more than two classes the intercepts are made to sum to zero.
 
     For the lasso, a constant may be added to the coefficients of a column in all classes as long as equally
     many are positive and negative. For an even number of classes, one of the two middle coefficients is set
@@ -450,13 +472,14 @@ def path_scores(path: Sequence[PenalizedResult], z: Floats) -> Floats:
     Parameters
     ----------
     path : sequence of PenalizedResult
-        L results.
+        L results, one or more.
     z : (p + 1, m) float
-        Standardized columns.
+        A row of ones and the standardized columns of m rows.
 
     Returns
     -------
     (L, C, m) float
+        Log odds (C = 1) or log probabilities up to a constant of each row.
     """
     scores = np.empty((len(path), len(path[0].beta), z.shape[1]))
     for i, result in enumerate(path):

@@ -65,7 +65,7 @@ maximum.
 """
 
 MAXIMUM_TOLERANCE = 1e-4
-"""Norm of the projected score if only the maximum is needed; half its square is added to the maximum."""
+"""`PEAK_TOLERANCE` if only the value of the maximum is needed; half the squared norm is added to it."""
 
 MAX_PARALLEL_PLANES = 16
 """Number of planes that are searched at once."""
@@ -74,7 +74,10 @@ MAX_INFORMATION_ELEMENTS = 2**22
 """Maximum number of elements of the information matrices of planes that are searched at once."""
 
 GRADIENT_TOLERANCE = 1e-5
-"""Tolerance of passes without the information; half the squared distance is added, an accurate correction."""
+"""Distance to the maximum, in standard errors, at which passes without the information end.
+
+Half the squared distance is added to the value, an accurate correction.
+"""
 
 MIN_GRADIENT_COEFS = 60
 """Number of coefficients above which a pass without the information costs a small part of one with it."""
@@ -89,17 +92,20 @@ MAX_ROUNDING_RESIDUAL = 1e-6
 """Residual of a column on the columns of another model that counts as zero, in its standard deviations."""
 
 ROOT_TOLERANCE = 1e-9
-"""Relative error of the root of the drop at a bound before the last step."""
+"""Relative error of the root r(d), see the module docstring, at a bound before the last step."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Objective:
     """Objective function that is maximized, as a function of coefficients in the frame.
 
+    There are p columns and the q = K - 1 classes other than the reference.
+
     Attributes
     ----------
     evaluate : callable
-        Maps coefficients (p + 1, q) to the value, the gradient (p + 1, q) and the information.
+        Maps coefficients (p + 1, q) to the value, the gradient (p + 1, q) and the information (q (p + 1),
+        q (p + 1)), ordered by class.
     is_exact : bool
         Whether the information is the curvature. Otherwise (penalized likelihood) the curvature is estimated
         from gradients by BFGS updates.
@@ -120,11 +126,11 @@ class Peak:
     value : float
         Objective at the maximum.
     gradient : (q (p + 1),) float
-        Gradient, ordered by class; zero along the plane.
+        Gradient of the objective, ordered by class; zero along the plane up to the tolerance.
     curvature : (q (p + 1), q (p + 1)) float
-        Minus the Hessian, or a positive definite approximation.
+        Minus the Hessian, or a positive definite approximation, ordered by class.
     distance : float
-        Remaining distance to the maximum in standard errors.
+        Remaining distance to the maximum in standard errors; half its square can be added to `value`.
     """
 
     coef: Floats
@@ -141,12 +147,12 @@ T.
 
 
 def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]], Sequence[Any]]) -> list[T]:
-    """Run several searches; each pass over the rows evaluates the points of all searches.
+    """Run several searches; each pass over the rows evaluates the points of all unfinished searches.
 
     Parameters
     ----------
     searches : sequence of Search
-        The searches.
+        The searches, each of which yields at least once.
     evaluate : callable
         Maps a list of coefficients (p + 1, q) to the list of objective values.
 
@@ -183,12 +189,14 @@ def maximize_on_plane(
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
     curvature : (q (p + 1), q (p + 1)) float, optional
-        Starting value if the information is not the curvature.
+        Starting value of the curvature, used only if the information is not the curvature; the information
+        by default.
 
     Returns
     -------
     Peak or None
-        None if the search fails.
+        None if the search fails: the curvature is not positive definite, no step increases the objective, or
+        `MAX_STEPS` do not suffice.
     """
     search = _search_plane(start, plane, curvature, exact=objective.is_exact)
     return run_searches([search], lambda coefs: [objective.evaluate(coef) for coef in coefs])[0]
@@ -211,7 +219,7 @@ def _search_plane(
     plane : (q (p + 1), r) float
         Normals of the plane, ordered by class.
     curvature : (q (p + 1), q (p + 1)) float, optional
-        Starting value if the information is not the curvature; by default the information.
+        Starting value, used only if the information is not the curvature; by default the information.
     exact : bool
         Whether the information is the curvature.
     tolerance : float
@@ -266,7 +274,8 @@ def _line_search(
     Returns
     -------
     Search
-        Its result is the point, the step and the objective there, or None.
+        Its result is the point (p + 1, q), the step to it (q (p + 1),) and the objective there; None if no
+        point increases the objective.
     """
     size = 1.0
     for _ in range(MAX_HALVINGS):
@@ -313,14 +322,14 @@ def solve_increasing(profile: Callable[[float], tuple[float, float]], target: fl
 
 
 class _PlaneMetric:
-    """Inverse of a curvature, projected on a plane {b: plane'b = 0}.
+    """Inverse of a curvature (m, m), projected on a plane {b: plane'b = 0}.
 
     Parameters
     ----------
     factor : tuple
-        Cholesky factor of the curvature.
+        Result of `cho_factor` for the curvature.
     plane : (m, r) float
-        Normals of the plane.
+        Normals of the plane, linearly independent.
     """
 
     def __init__(self, factor: tuple[Floats, bool], plane: Floats) -> None:
@@ -331,12 +340,12 @@ class _PlaneMetric:
         self._normal = np.linalg.qr(plane)[0]
 
     def project(self, score: Floats) -> Floats:
-        """Return the component of a gradient (m,) along the plane."""
+        """Return the component of a gradient (m,) along the plane, by the orthogonal projection."""
         # Otherwise the rounding error of the normal component would dominate.
         return np.asarray(score - self._normal @ (self._normal.T @ score))
 
     def to_plane(self, values: Floats) -> Floats:
-        """Return the shift (m,) from the nearest point of the plane to `values` (m,), in the metric."""
+        """Return `values` (m,) minus the nearest point of the plane in the metric of the curvature."""
         return np.asarray(self._inverse_normals @ cho_solve(self._inner, self._plane.T @ values))
 
     def __call__(self, score: Floats) -> Floats:
@@ -358,7 +367,7 @@ def _search_value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float 
     Returns
     -------
     Search
-        Its result is the maximum, or None after more steps than Newton's method would need.
+        Its result is the maximum value, or None if no step increases it or after `MAX_GRADIENT_STEPS` steps.
     """
     coef = start
     memory = LimitedMemory(metric)
@@ -379,7 +388,11 @@ def _search_value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float 
 
 
 def frame_normals(fit: LogisticFit, combinations: Floats) -> Floats:
-    """Convert combinations (r, p + 1) of coefficients in data units to unit normals in the frame."""
+    """Convert combinations (r, p + 1) of coefficients in data units to unit normals in the frame.
+
+    The combinations apply to the coefficients of one class, intercept first; each row of the result has
+    length one.
+    """
     normals = combinations @ fit.frame.to_data()
     # Scale first; for extreme units the squares may overflow or underflow.
     normals = normals / np.abs(normals).max(axis=1, keepdims=True)
@@ -391,21 +404,24 @@ def deviances_of_planes(
 ) -> list[float]:
     """Compute the likelihood-ratio statistics 2 [l(b^) - max l(b)] of several hypotheses.
 
+    With a penalty, l is the penalized log-likelihood.
+
     Parameters
     ----------
     fit : LogisticFit
         Model fitted to the rows.
     rows : RowBlocks
-        Rows in blocks.
+        Rows in blocks, in the units of the data.
     planes : sequence of (r, p + 1) float
-        Unit normals in the frame; each product with the coefficients of a class is zero under the hypothesis.
+        Unit normals in the frame; each product with the coefficients of every class is zero under the
+        hypothesis, which therefore has r (K - 1) degrees of freedom.
     progress : callable, optional
-        Called with the number of hypotheses that were completed.
+        Called with the number of hypotheses that were completed since the last call.
 
     Returns
     -------
     list of float
-        NaN if a search did not converge.
+        One for each hypothesis; NaN if its search did not converge.
     """
     if not planes:
         return []
@@ -494,7 +510,8 @@ def profile_bounds(fit: LogisticFit, rows: RowBlocks, drop: float) -> Floats:
     Returns
     -------
     (2, p + 1, q) float
-        Lower and upper bounds.
+        Lower and upper bounds, intercepts first, for the classes `fit.others`. Infinite if the profile does
+        not fall by `drop`; NaN if the bound was not found.
     """
     objective = _objective_of_fit(fit, rows)
     best = _unconstrained_peak(fit, rows)
@@ -529,8 +546,9 @@ class _ProfileRoot:
     Parameters
     ----------
     objective : Objective
+        Objective of the fit.
     best : Peak
-        The estimates.
+        The unconstrained maximum, at the estimates.
     normal : (q (p + 1),) float
         Unit normal; normal'b is the coefficient or its negative.
     standard_error : float
@@ -546,7 +564,10 @@ class _ProfileRoot:
         self._nearby_distance = 0.0
 
     def __call__(self, d: float) -> tuple[float, float]:
-        """Return the root and its slope at distance d; infinity and NaN if no maximum is found."""
+        """Return the root and its slope at distance d > 0; infinity and NaN if no maximum is found.
+
+        The next call starts at the maximum of this one.
+        """
         starts = [(self._nearby_peak, self._nearby_distance)]
         if not self._objective.is_exact and self._nearby_distance:
             starts.append((self._estimates, 0.0))
@@ -572,7 +593,7 @@ class _ProfileRoot:
 
 
 def _objective_of_fit(fit: LogisticFit, rows: RowBlocks) -> Objective:
-    """Return the objective of a fit: log-likelihood, or penalized log-likelihood."""
+    """Return the objective of a fit for the rows: log-likelihood, or penalized log-likelihood."""
     likelihood = fit.likelihood(rows)
     if fit.bias_reduction:
         return Objective(lambda coef: penalized_sweep(likelihood, coef), is_exact=False)
@@ -580,7 +601,7 @@ def _objective_of_fit(fit: LogisticFit, rows: RowBlocks) -> Objective:
 
 
 def _unconstrained_peak(fit: LogisticFit, rows: RowBlocks) -> Peak:
-    """Return the unconstrained maximum, at the estimates of the fit."""
+    """Return the unconstrained maximum, at the estimates of the fit; its curvature is the information."""
     search_result = fit.newton
     value = (
         penalized_sweep(fit.likelihood(rows), search_result.coef)[0]
@@ -591,14 +612,15 @@ def _unconstrained_peak(fit: LogisticFit, rows: RowBlocks) -> Peak:
 
 
 class Nesting(NamedTuple):
-    """Relation of the columns of a small model to the columns of a large model.
+    """Relation of the s columns of a small model to the p columns of a large model.
 
     Attributes
     ----------
     combinations : (p + 1, s + 1) float
-        Coefficients of the standardized columns of the small model on the columns of the large model's frame.
+        The matrix B: coefficients of the standardized columns of the small model, and a leading one, on the
+        columns of the large model's frame.
     max_residuals : (s,) float
-        Largest absolute residual of each column, in standard deviations.
+        Largest absolute residual of each column over the rows, in standard deviations of the column.
     """
 
     combinations: Floats
@@ -606,7 +628,7 @@ class Nesting(NamedTuple):
 
     @property
     def is_nested(self) -> bool:
-        """Whether the residuals are zero up to rounding."""
+        """Whether the small model is nested in the large one: its residuals are zero up to rounding."""
         return bool((self.max_residuals <= MAX_ROUNDING_RESIDUAL).all())
 
 
@@ -618,8 +640,8 @@ def check_nesting(
     Parameters
     ----------
     pairs : iterable of (x, y, weights)
-        Rows x (m, p) of the large model, rows y (m, s) of the small model, and weights (m,) or None. It is
-        iterated twice.
+        Rows x (m, p) of the large model, the same rows y (m, s) of the small model, and weights, which are
+        not used. It is iterated twice.
     large, small : NewtonFrame
         Frames of the models.
 
@@ -651,14 +673,17 @@ def _standardized_columns(frame: NewtonFrame, x: Floats) -> Floats:
 
 
 def null_directions(combinations: Floats) -> Floats:
-    """Return unit normals (r, p + 1) of the coefficients that the small model of a `Nesting` sets to zero."""
+    """Return unit normals (r, p + 1) of the hypothesis of the small model, for `deviances_of_planes`.
+
+    `combinations` (p + 1, s + 1) are those of a `Nesting`; the normals are in the frame of the large model.
+    """
     left_vectors, singular_values, _ = np.linalg.svd(combinations, full_matrices=True)
     rank = int((singular_values > MAX_ROUNDING_RESIDUAL * singular_values[0]).sum())
     return np.asarray(left_vectors[:, rank:].T)
 
 
 class ColumnBlocks:
-    """Rows restricted to some columns, block by block.
+    """Rows restricted to some columns, block by block; an iterable of blocks (x, codes, weights).
 
     Parameters
     ----------

@@ -4,10 +4,11 @@
 the log odds of the second class against the first. For more classes there is one function per class, and
 a constant may be added to all functions of a row (the symmetric parametrization).
 
-Notation: z (p + 1, n) has the columns of the rows, the first one constant; beta (C, p + 1) are the
-coefficients; eta = beta z (C, n) the functions. With normalized weights s_i, the loss is L = -sum_i s_i log
-P(y_i), its gradient (C, p + 1) is r z', r = s (P - Y), and its curvature between coefficient j of function c
-and coefficient l of function d is sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
+Notation: z (p + 1, n) has the columns of the n rows, the first one constant; beta (C, p + 1) are the
+coefficients; eta = beta z (C, n) the C functions, one for two classes and otherwise K. With normalized
+weights s_i, the loss is L = -sum_i s_i log P(y_i), its gradient (C, p + 1) is r z', r = s (P - Y), and its
+curvature between coefficient j of function c and coefficient l of function d is
+sum_i s_i (P_c [c = d] - P_c P_d)_i z_ji z_li.
 
 The objective is L(beta) + lambda ((1 - a) / 2 |b|^2 + a |b|_1), with b all coefficients except the
 intercepts. A step minimizes the quadratic approximation of L plus the exact penalty by active sets (the
@@ -43,11 +44,11 @@ class LikelihoodState(NamedTuple):
     Attributes
     ----------
     loss : float
-        Mean negative log-likelihood.
+        Weighted mean of the negative log-likelihood, without the penalty.
     residual : (C, n) float
         Weighted residuals s (P - Y).
     probabilities : (C, n) float
-        Probabilities P.
+        Probabilities P of the classes; for two classes only of the second class.
     """
 
     loss: float
@@ -87,7 +88,7 @@ class Likelihood:
         return np.bincount(self.codes, self.weights, self.n_classes).astype(np.float64)
 
     def null_coef(self) -> Floats:
-        """Return the coefficients (C, p + 1) of the model without slopes."""
+        """Return the coefficients (C, p + 1) without slopes; for C > 1 the intercepts sum to zero."""
         beta = np.zeros((self.n_functions, len(self.z)))
         logs = np.log(self.class_proportions)
         beta[:, 0] = logs[1] - logs[0] if self.n_functions == 1 else logs - logs.mean()
@@ -126,7 +127,7 @@ class Likelihood:
         return np.asarray(residual @ (self.z if columns is None else self.z[columns]).T)
 
     def residual_change(self, probabilities: Floats, change: Floats) -> Floats:
-        """Return the first-order change (C, n) of the residuals for a change (C, n) of the functions."""
+        """Return the first-order change (C, n) of the weighted residuals for changes (C, n) of functions."""
         residual_change = probabilities * change
         if self.n_functions == 1:
             return np.asarray(self.weights * (residual_change * (1 - probabilities)))
@@ -149,6 +150,7 @@ class Likelihood:
         Returns
         -------
         (a, b) float
+            Without the penalty.
         """
         p1 = len(self.z)
         is_symmetric = rows is columns
@@ -177,7 +179,7 @@ class Likelihood:
         return out
 
     def curvature_root(self, probabilities: Floats, positions: Codes) -> Floats:
-        """Return a root A (C n, a) of the curvature A'A of coefficients at `positions` (a,) in beta.ravel().
+        """Return A (C n, a) with A'A the curvature of the coefficients at `positions` (a,) in beta.ravel().
 
         For probabilities P of a row, diag(sqrt P) - P sqrt P' is a root of diag(P) - P P'.
         """
@@ -204,7 +206,7 @@ MIN_ENTERING = 16
 """Minimum number of coefficients that may enter the active set at once."""
 
 MAX_ACTIVE_SET_CHANGES = 500
-"""Maximum number of changes of the active set in one step."""
+"""Maximum number of changes of the active set in one step; reaching it is not an error."""
 
 
 @dataclass(slots=True, eq=False)
@@ -242,7 +244,23 @@ class Curvature:
         return cls(model, probabilities, np.full(n_coefs, -1), no_positions, np.zeros((0, 0)))
 
     def factor(self, positions: Codes, ridge: Floats) -> Floats:
-        """Return the lower Cholesky factor (a, a) of the curvature of coefficients (a,) plus a ridge (a,)."""
+        """Compute the Cholesky factor of the curvature of some coefficients plus a ridge.
+
+        A jitter, see `RELATIVE_JITTER`, is added to the diagonal and increased until the matrix is positive
+        definite. The last result is stored and returned if the arguments are the same.
+
+        Parameters
+        ----------
+        positions : (a,) int
+            Positions of the coefficients in beta.ravel().
+        ridge : (a,) float
+            Ridge of each coefficient.
+
+        Returns
+        -------
+        (a, a) float
+            Lower triangular factor; elements above the diagonal are meaningless.
+        """
         if self.last_factor is not None:
             last_positions, last_ridge, root = self.last_factor
             if np.array_equal(last_positions, positions) and np.array_equal(last_ridge, ridge):
@@ -261,7 +279,11 @@ class Curvature:
             jitter *= 100
 
     def block(self, positions: Codes) -> Floats:
-        """Return the curvature (a, a) of the coefficients at positions (a,); compute what is missing."""
+        """Return the curvature (a, a) of the coefficients at `positions` (a,) in beta.ravel().
+
+        Missing elements are computed and stored. Raises DataError if the matrix of all stored elements would
+        need too much memory.
+        """
         new = positions[self.matrix_positions[positions] < 0]
         if len(new):
             n_before = len(self.computed)
@@ -295,15 +317,15 @@ class PenalizedQuadratic:
     curvature : Curvature
         The matrix H.
     gradient : (C, m) float
-        The gradient g.
+        The gradient g of the loss, without the penalty.
     beta : (C, m) float
         Current coefficients b.
     columns : (m,) int
-        Positions of the columns, the first one constant.
+        Positions of the m columns among all p + 1; the first one is the constant.
     z : (m, n) float
         The columns.
     l1_weight, l2_weight : float
-        Weights of the L1 and L2 penalties.
+        Weights lambda a and lambda (1 - a) of the L1 and L2 penalties.
     """
 
     def __init__(
@@ -337,7 +359,10 @@ class PenalizedQuadratic:
         self.positions = (np.arange(functions)[:, None] * p1 + columns).ravel()
 
     def minimize(self) -> Floats:
-        """Return the minimizing coefficients (C, m)."""
+        """Return the minimizing coefficients (C, m).
+
+        It changes the state of the object, and is meant to be called once.
+        """
         active = (self.v != 0) | ~self.penalized
         if not self.l1_weight:
             active[:] = True
@@ -396,7 +421,8 @@ class PenalizedQuadratic:
     def _minimize_active(self, active: Mask, sign: Floats) -> float:
         """Minimize over the active coefficients with fixed signs, and return the change of the objective.
 
-        Coefficients that would change sign become zero; `active` and `sign`, (C m,), are updated in place.
+        Coefficients that would change sign become zero. `active` and `sign`, (C m,), are updated in place, as
+        are `self.v` and `self.slope`; the sign of an intercept is 0.
         """
         total = 0.0
         for _ in range(MAX_ACTIVE_SET_CHANGES):
@@ -448,7 +474,7 @@ class PenalizedQuadratic:
         change : float
             Change of the objective.
         slope : (C m,) float
-            Gradient of the smooth part after the step.
+            Gradient of the objective without its L1 part, after the step.
         """
         full_step = np.zeros(self.shape)
         full_step.ravel()[index] = step
@@ -465,7 +491,10 @@ class PenalizedQuadratic:
         return change + self.l1_weight * float(norm_change.sum()), self.slope + flat_change
 
     def _solve(self, index: Codes, target: Floats) -> Floats:
-        """Solve (H + l2_weight I) step = target for the coefficients at positions `index`."""
+        """Solve (H + diag(ridge)) step = target for the coefficients at positions `index` (a,) in `v`.
+
+        The ridge is `l2_weight`, and 0 for intercepts. A small jitter is added to the diagonal.
+        """
         positions = self.positions[index]
         ridge = np.where(self.penalized[index], self.l2_weight, 0.0)
         n_equations = self.model.n_functions * len(self.model.codes)
@@ -479,7 +508,7 @@ class PenalizedQuadratic:
         Parameters
         ----------
         positions : (a,) int
-            Positions of the coefficients.
+            Positions of the coefficients in beta.ravel().
         ridge : (a,) float
             Ridge of each coefficient.
         target : (a,) float
@@ -505,21 +534,24 @@ MIN_ITERATIVE_COEFS = 256
 """Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
 ITERATIVE_TOLERANCE = 1e-4
-"""Relative tolerance of the slope at which conjugate gradients end."""
+"""Norm of the slope, relative to its first value, at which conjugate gradients end."""
 
 MAX_ITERATIONS = 200
 """Maximum number of iterations of conjugate gradients."""
 
 MAX_ITERATION_RATIO = 2
-"""Increase of the number of iterations after which the preconditioner is recomputed."""
+"""Number of iterations, relative to the first step, above which the preconditioner is recomputed."""
 
 
 class ClassBlocks:
-    """Preconditioner of conjugate gradients: inverse curvature (C, p + 1, p + 1) by class.
+    """Preconditioner of conjugate gradients: inverse curvature (C, p + 1, p + 1) by class, with the penalty.
+
+    Its attribute `n_iterations` is for the caller, who stores the iterations of the first step in it.
 
     Parameters
     ----------
     model : Likelihood
+        The loss.
     probabilities : (C, n) float
         Class probabilities of the rows.
     l2_weight : float
@@ -558,16 +590,16 @@ class ClassBlocks:
         probabilities : (C, n) float
             Class probabilities of the rows.
         slope : (C, p + 1) float
-            Gradient of the objective.
+            Gradient of the objective, loss plus L2 penalty.
         l2_weight : float
             Weight of the L2 penalty.
 
         Returns
         -------
         step : (C, p + 1) float
-            Newton's step.
+            Newton's step, approximate; for C > 1 the changes of the intercepts sum to zero.
         n_iterations : int
-            Number of iterations.
+            Number of iterations, at most `MAX_ITERATIONS`.
         """
         step = np.zeros_like(slope)
         residual = -slope
@@ -599,7 +631,7 @@ MAX_CHEAP_PRODUCTS = 2.0**21
 """Number of multiplications up to which the curvature is recomputed in each step."""
 
 MAX_HALVINGS = 40
-"""Maximum number of step halvings."""
+"""Maximum number of points that are tried along a step, each at half of the previous length."""
 
 MAX_FINAL_VIOLATION = 1e-6
 """Violation, in units of lambda, that counts as converged if rounding stops the search."""
@@ -616,13 +648,13 @@ class PenalizedResult(NamedTuple):
     beta : (C, p + 1) float
         Coefficients.
     loss : float
-        Mean negative log-likelihood.
+        Weighted mean of the negative log-likelihood, without the penalty.
     violation : float
         Largest violation of the optimality conditions, in units of lambda.
     steps : int
         Number of steps.
     converged : bool
-        Whether the violation is at most the tolerance, or a rounding error.
+        Whether the violation is at most the tolerance or `MAX_FINAL_VIOLATION`, or a rounding error.
     """
 
     beta: Floats
@@ -638,8 +670,9 @@ class ProximalNewton:
     Parameters
     ----------
     model : Likelihood
+        The loss.
     l1_ratio : float
-        The weight a of the L1 penalty.
+        The proportion a of the L1 penalty, from 0 (ridge) to 1 (lasso).
     tol : float
         Largest violation of the optimality conditions, in units of lambda.
     maxiter : int
@@ -656,11 +689,15 @@ class ProximalNewton:
         self.null_loss = self.state.loss
 
     def max_strength(self) -> float:
-        """Return the smallest lambda at which all slopes stay zero, by glmnet's convention for a ridge."""
+        """Return the smallest lambda at which all slopes stay zero.
+
+        For a < 1e-3 it is computed with a = 1e-3, glmnet's convention for a ridge. It uses the current
+        gradient and is therefore valid at the model without slopes only.
+        """
         return float(np.abs(self.gradient[:, 1:]).max(initial=0.0)) / max(self.l1_ratio, 1e-3)
 
     def restart(self, beta: Floats) -> None:
-        """Restart from coefficients (C, p + 1)."""
+        """Restart from coefficients (C, p + 1), without curvature or an earlier lambda."""
         self.beta = beta.copy()
         self.eta = self.model.linear_functions(self.beta)
         self.state = self.model.evaluate(self.eta)
@@ -670,7 +707,10 @@ class ProximalNewton:
         self.previous_strength = np.inf
 
     def start_from_if_better(self, beta: Floats, strength: float) -> None:
-        """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda."""
+        """Continue from coefficients (C, p + 1) if their objective is smaller at this lambda.
+
+        For a ridge only: `gradient`, which the strong rule of other penalties needs, is not updated.
+        """
         eta = self.model.linear_functions(beta)
         new_state = self.model.evaluate(eta)
         current_objective = self._objective(self.state.loss, self.beta, strength)
@@ -689,11 +729,13 @@ class ProximalNewton:
         polish : bool
             Whether to continue until rounding stops the search.
         tol : float, optional
-            Tolerance that replaces the default one.
+            Tolerance that replaces the one of the object.
 
         Returns
         -------
         PenalizedResult
+            Not converged after `maxiter` steps, or if no step decreases the objective, unless the violation
+            is small enough.
         """
         tol = self.tol if tol is None else tol
         columns = np.arange(self.beta.shape[1])
@@ -730,7 +772,7 @@ class ProximalNewton:
     # ---- conditions of a minimum
 
     def _max_accepted_violation(self, strength: float, tol: float) -> float:
-        """Return the largest violation that counts as zero at a lambda."""
+        """Return the largest violation, not in units of lambda, that counts as zero at a lambda."""
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
@@ -751,6 +793,7 @@ class ProximalNewton:
         Returns
         -------
         (C, m) float
+            Absolute values, not in units of lambda.
         """
         l1_weight = strength * self.l1_ratio
         l2_weight = strength * (1 - self.l1_ratio)
@@ -767,14 +810,14 @@ class ProximalNewton:
     def _search_columns(
         self, strength: float, columns: Codes, max_steps: int, tol: float, *, polish: bool
     ) -> tuple[int, bool]:
-        """Take steps over some of the columns until the conditions are met.
+        """Take steps over some of the columns until the conditions are met; `beta`, `eta` and `state` change.
 
         Parameters
         ----------
         strength : float
             The value of lambda.
         columns : (m,) int
-            Positions of the columns, the first one constant.
+            Sorted positions of the columns that can change, the first one the constant.
         max_steps : int
             Maximum number of steps.
         tol : float
@@ -787,7 +830,7 @@ class ProximalNewton:
         steps : int
             Number of steps.
         stuck : bool
-            Whether no step decreases the objective.
+            Whether no step decreases the objective, or, with `polish`, the violation.
         """
         all_columns = len(columns) == self.beta.shape[1]
         z = self.model.z if all_columns else self.model.z[columns]
@@ -831,14 +874,15 @@ class ProximalNewton:
 
         Parameters
         ----------
-        gradient, beta : (C, m) float
+        gradient, beta : (C, p + 1) float
             Gradient of the loss and coefficients, for all columns.
         l2_weight : float
             Weight of the L2 penalty.
 
         Returns
         -------
-        (C, m) float
+        (C, p + 1) float
+            The step.
         """
         slope = gradient.copy()
         probabilities = self.state.probabilities
@@ -872,12 +916,14 @@ class ProximalNewton:
     def _move_towards(
         self, beta: Floats, new_beta: Floats, z: Floats, columns: Codes, strength: float
     ) -> bool:
-        """Move to other coefficients, or part of the way; return whether the objective decreased.
+        """Move to other coefficients, or part of the way, if the objective decreases.
+
+        `beta`, `eta` and `state` of the object are updated. If the full step fails, its curvature is dropped.
 
         Parameters
         ----------
         beta, new_beta : (C, m) float
-            Current and new coefficients.
+            Current and new coefficients of the columns.
         z : (m, n) float
             The columns.
         columns : (m,) int
@@ -888,6 +934,7 @@ class ProximalNewton:
         Returns
         -------
         bool
+            Whether it moved; False if `MAX_HALVINGS` points did not decrease the objective up to rounding.
         """
         step = new_beta - beta
         used = np.flatnonzero(step.any(axis=0))

@@ -46,7 +46,7 @@ MAX_CHUNK_ELEMENTS = 2**20
 
 
 class FittedRows(NamedTuple):
-    """Fitted probabilities and residuals of rows.
+    """Fitted probabilities and residuals of m rows, not weighted, for all K classes.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     fit : LogisticFit
         The fitted model.
     z : (p + 1, m) float
-        Rows in the frame.
+        Rows in the frame: a row of ones and the p standardized columns, see `NewtonFrame.transform`.
     codes : (m,) int
         Class of each row.
 
@@ -112,13 +112,15 @@ def row_residuals(
     weights : (m,) float or None
         Frequency weights; None if all are one.
     residual_type : {"response", "pearson", "working", "deviance"}
-        Working residuals refer to the log odds against the reference class. Deviance residuals are roots of
-        the contributions to the deviance; for two classes they are negative for the reference class.
+        Response residuals are indicators y minus probabilities p, Pearson residuals (y - p) / sqrt(p (1 - p))
+        times the root of the weight. Working residuals refer to the log odds against the reference class.
+        Deviance residuals are roots of the contributions to the deviance, including the weight; for two
+        classes they are negative for the reference class, otherwise all are positive.
 
     Returns
     -------
     (K, m) float
-        (K - 1, m) for "working", (1, m) for "deviance".
+        (K - 1, m) for "working", without the reference class; (1, m) for "deviance".
     """
     fitted = fitted_rows(fit, fit.frame.transform(x), codes)
     root_weights = 1.0 if weights is None else np.sqrt(weights)
@@ -136,7 +138,7 @@ def row_residuals(
 
 
 def _indicator_sd(fitted: FittedRows) -> Floats:
-    """Return the standard deviations (K, m) of the class indicators, sqrt(p (1 - p))."""
+    """Return the standard deviations sqrt(p (1 - p)) (K, m) of the class indicators, not weighted."""
     complements = np.where(fitted.residuals > 0, fitted.residuals, 1 - fitted.probabilities)
     if len(complements) == 2:
         # For two classes the complement of one probability is the other.
@@ -145,7 +147,7 @@ def _indicator_sd(fitted: FittedRows) -> Floats:
 
 
 def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Floats:
-    """Return the working residuals W^-1 (y - p).
+    """Return the working residuals W^-1 (y - p) of rows of weight one, for the classes but the reference.
 
     With p the probability of the row's own class they are 1/p for this class and otherwise 0. For a row of
     the reference class all are -1/p.
@@ -174,14 +176,15 @@ def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Fl
 
 
 class Influence(NamedTuple):
-    """Influence of rows on the estimates.
+    """Influence of m rows on the estimates, see the module docstring. A row counts with its whole weight.
 
     Attributes
     ----------
     leverage, cooks_distance : (m,) float
-        Leverage and Cook's distance of each row.
+        Leverage and Cook's distance (one-step, divided by the number of coefficients) of each row.
     standardized : (m,) float
-        Norm of the standardized Pearson residual.
+        Norm of the standardized Pearson residual. This and Cook's distance can be infinite or NaN for a row
+        that alone determines a coefficient.
     coef_changes : (q (p + 1), m) float or None
         Estimates minus one-step estimates without the row, for the standardized columns of `NewtonFrame`.
         The coefficients are ordered by class, for the q = K - 1 classes other than the reference class. None
@@ -198,6 +201,8 @@ def row_influence(
     fit: LogisticFit, *, with_coef_changes: bool
 ) -> Callable[[RowBlock], Iterator[tuple[slice, Influence]]]:
     """Return a function that computes the influence of the rows of a block.
+
+    Covariances are the inverse information, also if the fit has a robust covariance.
 
     Parameters
     ----------
@@ -266,12 +271,8 @@ def _deletion_terms_two_classes(
 
     Returns
     -------
-    pull : (1, m) float
-        The vector u, see `_deletion_terms`.
-    quadratic_forms : (1, 1, m) float
-        The matrix C, see `_deletion_terms`.
-    leverage : (m,) float
-        Leverage of each row.
+    pull, quadratic_forms, leverage : (1, m), (1, 1, m), (m,) float
+        u, C and the leverage of each row, see `_deletion_terms`.
     """
     (quadratic_forms,) = forms.iterate(z)
     leverage = weights * fitted.probabilities[0] * fitted.probabilities[1] * quadratic_forms[0]
@@ -284,6 +285,8 @@ def _deletion_terms(
     fit: LogisticFit, fitted: FittedRows, weights: Floats, z: Floats, forms: QuadraticForms
 ) -> tuple[Floats, Floats, Floats]:
     """Compute the quantities u, C and leverage of the deletion formulas of the module docstring.
+
+    Classes are the q = K - 1 other than the reference.
 
     Parameters
     ----------
@@ -303,9 +306,9 @@ def _deletion_terms(
     pull : (q, m) float
         u = (I - w W C)^-1 w (y - p) of each row.
     quadratic_forms : (q, q, m) float
-        The matrix C = z'[information^-1]z of each row.
+        The matrix C = z'[information^-1]z of each row, symmetric.
     leverage : (m,) float
-        Leverage of each row.
+        Trace of w W C of each row.
     """
     q = len(fit.others)
     m = z.shape[1]
@@ -343,14 +346,15 @@ def _solve_one_row(hat: Floats, residuals: Floats) -> Floats:
 
 
 class Effect(NamedTuple):
-    """Weighted sums over rows of effects and of their derivatives.
+    """Weighted sums over rows of effects and of their derivatives; not divided by the total weight.
 
     Attributes
     ----------
     total : (K,) float
         Effects on the class probabilities.
     jacobian : (K, r) float
-        Derivatives with respect to the coefficients in the frame, ordered by class.
+        Derivatives of `total` with respect to the r = (K - 1)(p + 1) coefficients in the frame, ordered by
+        class, the intercept of each class first.
     """
 
     total: Floats
@@ -373,9 +377,10 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     fit : LogisticFit
         The fitted model.
     z : (p + 1, m) float
-        Standardized rows with a leading one, in the coordinates of `fit.newton.coef`.
+        Rows in the frame, see `fitted_rows`.
     shift : (K,) float
-        Amounts that are added to the log odds of the classes for the prior.
+        Amounts that are added to the log odds of the classes: the log of the changed prior minus the log of
+        the class proportions of the fit, up to a constant.
 
     Returns
     -------
@@ -412,7 +417,7 @@ def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) ->
 
 
 def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Return the effect of a change of rows on the class probabilities, summed over the rows.
+    """Return the effect of a change of rows on the class probabilities, a weighted sum over the rows.
 
     Parameters
     ----------
@@ -433,7 +438,7 @@ def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats
 
 
 def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, weights: Floats) -> Effect:
-    """Return the derivative of the class probabilities with respect to a column, summed over rows.
+    """Return the derivative of the class probabilities with respect to a column, a weighted sum over rows.
 
     Parameters
     ----------
@@ -442,7 +447,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
     z : (p + 1, m) float
         Rows in the frame.
     change : (p, m) or (p, 1) float
-        Change of the rows in the frame per unit of the column.
+        Change of the rows in the frame, without the leading one, per unit of the column.
     shift : (K,) float
         Amounts that are added to the log odds of the classes for the prior.
     weights : (m,) float
@@ -466,7 +471,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
 
 
 def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> Floats:
-    """Return the derivatives (K, q, m) of the probabilities by the q = K - 1 log odds."""
+    """Return the derivatives (K, q, m) of probabilities (K, m) by the q log odds of `fit.others`."""
     derivatives = -class_probabilities[:, None] * class_probabilities[fit.others]
     for i, k in enumerate(fit.others):
         # The sum of the other probabilities avoids cancellation in one minus a probability.
@@ -475,6 +480,6 @@ def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> F
 
 
 def _jacobian(by_odds: Floats, z: Floats) -> Floats:
-    """Return the sum over rows (K, q (p + 1)) of derivatives by log odds (K, q, m) times z (p + 1, m)."""
+    """Return the sums over rows of `by_odds` (K, q, m) times z (p + 1, m): (K, q (p + 1)), by class."""
     k, q, m = by_odds.shape
     return np.asarray((by_odds.reshape(k * q, m) @ z.T).reshape(k, q * len(z)))
