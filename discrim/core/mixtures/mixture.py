@@ -94,7 +94,7 @@ class MixtureFit:
         computed.
     run_counts : (K, 2) float
         For each class, the number of runs of EM to convergence, and how many of them reached the maximum;
-        equal rows if the classes are fitted together. Not updated by `refit`.
+        equal rows if the classes are fitted together. Empty if they are unknown; not updated by `refit`.
     completed : MissingnessSummary or None
         Summary of missing values, if the fit uses rows with missing values. Set by the caller of
         `fit_mixture`.

@@ -753,7 +753,7 @@ class PLSFit(NoLikelihood):
         ------
         scores, fitted : (m, K) float
             Scores up to a constant of each row, equal to the fitted indicators for the rule "max". Both
-            arrays are updated in place between iterations: copy what you keep.
+            arrays are updated in place between iterations; copy them to keep them.
         """
         t = self.transform(x)
         centroids = self.centroids

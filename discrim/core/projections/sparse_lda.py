@@ -404,7 +404,10 @@ class ScoringProblem:
 
     @classmethod
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
-        """Build the problem from moments with a pooled scatter, or with a thin root (see `ClassMoments`)."""
+        """Build the problem from moments with a pooled scatter, or with a thin root (see `ClassMoments`).
+
+        The ridge is added to the correlations.
+        """
         total_moments = moments.as_one_class()
         constant_positions = constant_columns(moments)
         sd = np.sqrt(total_moments.squares[0] / total_moments.total)
@@ -954,8 +957,9 @@ class SparseFit(NoLikelihood):
     def root(self) -> Floats:
         """Return R (r, r), upper triangular, with R'R the within-class covariance of the scores.
 
-        The divisor of the covariance is N - K, and the diagonal of R can be negative. With a thin root of the
-        moments R can have fewer than r rows; otherwise a singular covariance raises LinAlgError.
+        The divisor of the covariance is N - K. If the moments have roots, R is computed by QR: its diagonal
+        can be negative, and a singular covariance results in zeros on it or in fewer than r rows. Otherwise a
+        singular covariance raises LinAlgError.
         """
         used = np.flatnonzero(self.coef.any(axis=1))
         used_directions = self.directions()[used]
@@ -969,7 +973,10 @@ class SparseFit(NoLikelihood):
         return np.asarray(np.linalg.cholesky(covariance / sd / sd[:, None]).T * sd)
 
     def is_singular(self) -> bool:
-        """Return whether the within-class covariance of the scores is singular up to rounding."""
+        """Return whether the within-class covariance of the scores is singular up to rounding.
+
+        False without directions.
+        """
         if not self.coef.shape[1]:
             return False
         try:

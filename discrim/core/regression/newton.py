@@ -133,7 +133,10 @@ class _LinePairs(NamedTuple):
 
 
 def _split_pairs(n_lines: int, max_pairs: int) -> list[_LinePairs]:
-    """Split all pairs of `n_lines` lines into chunks of at most `max_pairs` pairs, or of one first line."""
+    """Split all pairs (i, j), i <= j, of `n_lines` lines into chunks of at most `max_pairs` pairs.
+
+    All pairs with the same first line i are in one chunk, which can therefore be larger.
+    """
     chunks = []
     start = 0
     size = 0
@@ -835,7 +838,7 @@ def maximize(
     tol : float
         Tolerance of the decrement, in standard errors.
     maxiter : int
-        Maximum number of passes with the information after the first.
+        Maximum number of steps to points at which the information is computed.
     floor : (q, q) float
         Lower bound of the information between the classes for each column of the frame. If the
         information falls to it, the estimates diverge; the last coefficients above it are returned as not
@@ -849,9 +852,9 @@ def maximize(
     Returns
     -------
     Newton
-        `steps` counts passes with the information, without the one at `start`. Not converged after `maxiter`
-        steps, if no step increases the likelihood, or if the information falls to the floor; the decrement is
-        then infinite in the last case.
+        `steps` counts the accepted points, except `start`, at which the information was computed. Not
+        converged after `maxiter` steps, if no step increases the likelihood, or if the information falls to
+        the floor; in the last case the decrement is infinite.
     """
     llf, score, information, min_weight = start_sums or likelihood.sweep(start)
     search = _Search(likelihood, tol, passes_per_information)
@@ -1146,7 +1149,11 @@ class _SearchHistory:
         self._n_stalled_steps = 0
 
     def has_stalled(self, point: _PenalizedPoint, decrement: float) -> bool:
-        """Record a point; return whether the last `MAX_STALLED_STEPS` steps made no progress."""
+        """Record a point; return whether the last `MAX_STALLED_STEPS` steps made no progress.
+
+        Progress is an objective above all earlier ones by more than rounding, or a decrement of at most half
+        the smallest earlier one.
+        """
         if decrement < self._min_decrement:
             self.best = point, decrement
         rises = point.objective > self._max_objective + point.objective_rounding

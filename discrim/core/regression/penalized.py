@@ -7,10 +7,10 @@ one. The objective is glmnet's (Friedman, Hastie & Tibshirani, 2010, Journal of 
 
 with weights w, N their sum, and b the coefficients of the standardized columns (divisor N), without the
 intercepts. For two classes b refers to the log odds of the second class against the first; for more classes
-each class has coefficients (the symmetric parametrization). C, 1 or K, is the number of these functions of a
-row in the shapes below. For more classes the penalty determines all coefficients
-except a common constant of the intercepts, which are made to sum to zero, and, for the lasso with an even
-number of classes, the choice in `_center_coefs`.
+each class has coefficients (the symmetric parametrization). C, 1 or K, is the number of these linear
+functions of a row. For more classes the penalty determines all coefficients except a common constant of the
+intercepts, which are made to sum to zero, and, for the lasso with an even number of classes, the choice in
+`_center_coefs`.
 """
 
 from __future__ import annotations
