@@ -170,7 +170,8 @@ class MixtureFit:
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : str
-            Only "plugin" is available for mixtures; other methods raise NotSupportedError.
+            Method of the posteriors: only "plugin", which uses the estimates as if they were the parameters.
+            Other methods raise CoreNotSupportedError.
         convention : str, optional
             Not used.
 

@@ -535,6 +535,7 @@ class NaiveBayesFit:
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : {"plugin"}
+            Method of the posteriors: only "plugin", which uses the estimates as if they were the parameters.
             Other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.

@@ -113,7 +113,8 @@ class ShrunkenFit(NoLikelihood):
         log_prior : (K,) float
             Logarithms of the prior probabilities.
         method : str
-            Has to be "plugin"; other methods raise CoreNotSupportedError.
+            Method of the posteriors: only "plugin", which uses the estimates as if they were the parameters.
+            Other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.
 

@@ -274,9 +274,9 @@ def _rotations(weights: Floats, loadings: Floats) -> Floats:
 def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[Latent]:
     """Compute predictive components with 0, 1, ..., `max_orthogonal` orthogonal components, by NIPALS.
 
-    The number of predictive components is the rank of A'B. They come before the orthogonal components and
-    depend on their number. The sequence ends early if no remaining direction covaries with the predictive
-    scores.
+    The number of predictive components is the rank of A'B. They come before the orthogonal components, and
+    change with the number of these. The sequence ends early if no remaining direction covaries with the
+    predictive scores.
 
     Parameters
     ----------

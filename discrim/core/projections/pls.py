@@ -719,7 +719,8 @@ class PLSFit(NoLikelihood):
         log_prior : (K,) float
             Logarithms of the prior probabilities; used by the rule "lda" only.
         method : str
-            Has to be "plugin"; other methods raise CoreNotSupportedError.
+            Method of the posteriors: only "plugin", which uses the estimates as if they were the parameters.
+            Other methods raise CoreNotSupportedError.
         convention : str or None
             Not used.
 
