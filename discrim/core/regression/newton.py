@@ -179,9 +179,9 @@ def _pair_products(pairs: _LinePairs, first_lines: Floats, second_lines: Floats,
 class Information:
     """Accumulator of the information of a multinomial logit at one or more coefficients.
 
-    It is the sum over rows of the Kronecker product of the weight matrix (q, q) of a row and zz' (p + 1, p +
-    1). The weight matrix has the given `diagonal` and, elsewhere, the elements of -weighted probabilities',
-    with the arguments of `add`.
+    It is the sum over rows of the Kronecker product of the weight matrix (q, q) of a row and zz', with z the
+    columns of the row. In terms of the arguments of `add`, the weight matrix has the given `diagonal` and,
+    elsewhere, the elements of -weighted probabilities'.
 
     Parameters
     ----------

@@ -534,7 +534,7 @@ MIN_ITERATIVE_COEFS = 256
 """Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
 ITERATIVE_TOLERANCE = 1e-4
-"""Norm of the slope, relative to its first value, at which conjugate gradients end."""
+"""Norm of the slope, preconditioned and relative to its first value, at which conjugate gradients end."""
 
 MAX_ITERATIONS = 200
 """Maximum number of iterations of conjugate gradients."""
