@@ -595,7 +595,7 @@ class NaiveBayesFit:
             return normal
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Leave-one-out scores (m, K); see `LeaveOneOutScorer`."""
+            """Return leave-one-out scores (m, K) of rows of the fit; see `LeaveOneOutScorer`."""
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal_positions], codes, weights).T)
@@ -621,7 +621,7 @@ class NaiveBayesFit:
         added_variance = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Leave-one-out scores (m, K) of the normal columns."""
+            """Return leave-one-out scores (m, K) of rows (m, q) of the normal columns."""
             added_with_and_without = (
                 added_variance,
                 _added_variances_without(moments, self.smoothing, x, weights),

@@ -656,8 +656,8 @@ class PLSFit(NoLikelihood):
         Returns
         -------
         covariance, correlation : (p,) float
-            Covariances have the divisor N - 1 and the units of the data. For a constant column they are zero
-            and NaN.
+            Covariances have the divisor N - 1, with columns in the units of the data and scores times
+            `score_unit`. For a constant column they are zero and NaN.
         """
         squares = self.latent.squares[component]
         loadings = self.latent.loadings[:, component]
@@ -801,7 +801,10 @@ class PLSFit(NoLikelihood):
         return fit.with_components(n_components) if n_components else None
 
     def with_components(self, n_components: int) -> PLSFit:
-        """Return the fit with its first `n_components` components, which then all count as predictive."""
+        """Return the fit with its first `n_components` components.
+
+        If these are fewer than all, every one counts as predictive in the result.
+        """
         if n_components == self.components:
             return self
         within = self.within[:n_components, :n_components]

@@ -229,7 +229,7 @@ def minimize_elastic_net(
 
 
 def _minimize_unpenalized(correlations: Correlations, c: Floats, ridge: float) -> SparseVector:
-    """Minimize the elastic net objective without an L1 penalty.
+    """Minimize the objective without an L1 penalty, b'Gb/2 - c'b + ridge |b|^2/2.
 
     Parameters
     ----------

@@ -339,7 +339,7 @@ def score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference
 
 
 def _block_score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, reference: int) -> Floats:
-    """Compute `score_squares` for some of the rows.
+    """Compute `score_squares`, (r, r) for r = q (p + 1) coefficients, for some of the rows.
 
     Parameters
     ----------
