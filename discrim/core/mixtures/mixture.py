@@ -631,7 +631,8 @@ def _fit_from_starts(
     Returns
     -------
     components : Components or Degenerate
-        The result with the largest likelihood, in the coordinates of the fit.
+        The result with the largest likelihood, in the coordinates of the fit; Degenerate if every run
+        degenerated.
     runs : (int, int)
         Number of runs to convergence, and number of runs that reached the maximum. (1, 1) if a single run was
         continued with all rows; (0, 0) if every covariance of the form is singular.

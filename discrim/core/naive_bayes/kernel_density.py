@@ -820,13 +820,14 @@ class _OrderStatistics:
         Parameters
         ----------
         own_points : (m,) int
-            Position of the value of each row.
+            Position in `points` of the value of each row.
         left_out_weights : (m,) float
             Weight that is left out.
 
         Returns
         -------
         (m,) float
+            Meaningless unless a weight above one remains.
         """
         remaining = self.total - left_out_weights
         squares = self.squares - left_out_weights * self.total / remaining * self.centred[own_points] ** 2

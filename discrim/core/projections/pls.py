@@ -356,7 +356,10 @@ def _left_out_components(
 
 
 def _replace_nonfinite(products: Floats, is_unreliable: Mask) -> Floats:
-    """Replace nonfinite matrices (m, q, q) by the identity; mark their rows (m,) as unreliable in place."""
+    """Replace matrices (m, q, q) of unreliable rows, and nonfinite ones, by the identity, in place.
+
+    `is_unreliable` (m,) is also updated in place: rows with nonfinite matrices are unreliable.
+    """
     is_invalid = is_unreliable | ~np.isfinite(products).all(axis=(1, 2))
     is_unreliable |= is_invalid
     products[is_invalid] = np.eye(products.shape[1])

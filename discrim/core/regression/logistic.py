@@ -614,7 +614,7 @@ class LogisticFit:
         k = self.moments.n_classes
 
         def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-            """Return the variances (m, K) of the scores of rows x, and the product with their covariances."""
+            """Return the score variances (m, K) of rows (m, p), and the product with their covariances."""
             columns = self.frame.transform(x)
             variances = np.zeros((len(x), k))
             for a, code in enumerate(others):
