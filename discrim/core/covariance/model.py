@@ -296,7 +296,11 @@ class CovarianceModel(ABC):
         return self
 
     def for_refit(self) -> CovarianceModel:
-        """Return the model for a refit to moments; parameters estimated from observations are kept."""
+        """Return the model for a refit to other moments.
+
+        Parameters that were estimated from observations, which a refit to moments cannot estimate again, are
+        kept. Parameters that follow from moments are estimated again.
+        """
         return self
 
     def for_class(self, k: int | None) -> CovarianceModel:
@@ -321,9 +325,11 @@ class CovarianceModel(ABC):
         return ()
 
     def chosen_parameters(self) -> dict[str, Any]:
-        """Return the options of a fit with the values that leave-one-out selected, by name.
+        """Return the options that replace the user's options in a refit with the values that were selected.
 
-        Empty if no value was selected.
+        The keys are the names of options. A shrinkage that leave-one-out selected yields
+        {"shrinkage": value, "grid": None}, because a given shrinkage needs no grid of candidates. The result
+        is empty if no value was selected.
         """
         if self.shrinkages and self.shrinkages[0].rule == "loo":
             return {"shrinkage": self.shrinkages[0].values[0], "grid": None}
@@ -575,7 +581,11 @@ class SingleShrinkageModel(CovarianceModel):
         return replace(self, shrinkage=self.shrinkage.unfitted())
 
     def for_refit(self) -> Self:
-        """Return the model for a refit to moments; a shrinkage estimated from observations is kept."""
+        """Return the model for a refit to other moments.
+
+        A shrinkage by "oas" is estimated again, because it follows from moments. Other shrinkages are kept:
+        given ones, and ones that were estimated from observations ("ledoit-wolf", "loo", "strimmer").
+        """
         return replace(self, shrinkage=self.shrinkage.for_refit())
 
     @property

@@ -142,7 +142,10 @@ class NormalFit(ABC):
         return gaussian.distances_to_means(self.moments, self.covariances)
 
     def classes(self, log_prior: Floats) -> NormalClasses:
-        """Return the normal distributions of the classes with this log prior (K,) and without rows."""
+        """Return the estimated normal classes of the fit, with another log prior (K,).
+
+        Its `rows` are None; a caller that computes leave-one-out scores can set them.
+        """
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:

@@ -625,7 +625,7 @@ def _locate_intervals(
 
 
 def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | FunctionDensity]:
-    """Return the densities of the classes that are univariate, which have quantiles and supports."""
+    """Return the class densities without the multivariate ones, which have no quantiles and no support."""
     return [density for density in distribution.densities if not isinstance(density, RowDensity)]
 
 

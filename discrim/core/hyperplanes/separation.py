@@ -167,7 +167,7 @@ class Recession(NamedTuple):
 def find_recession(
     columns: Floats, codes: Codes, n_classes: int, progress: Callable[[], object] = lambda: None
 ) -> Recession:
-    """Compute the direction in which the likelihood diverges by Newton's method from zero coefficients.
+    """Search for a direction in which the likelihood diverges by Newton's method from zero coefficients.
 
     Parameters
     ----------
@@ -183,6 +183,8 @@ def find_recession(
     Returns
     -------
     Recession
+        Its `coef` is zero if no such direction was found. Its `cancelling_weights` are None if the search
+        ended without a proof that no other direction increases the level differences.
     """
     likelihood = _DivergingLikelihood(columns, codes, n_classes)
     is_level = likelihood.other_class_mask.copy()

@@ -805,8 +805,7 @@ def estimate_components(
     Returns
     -------
     Components or Degenerate
-        Components with an empty `path`. Degenerate for the first singular component, or for component 0 of
-        the first class if the computation of the covariances fails.
+        Degenerate if a component is singular.
     """
     counts, means, scatters = sums
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -927,8 +926,7 @@ def run_em(
 ) -> Components | Degenerate:
     """Run EM for complete rows until a step gains at most `tol` times their weight in log-likelihood.
 
-    If every class has one component, a single M step suffices: of the initial components only the axes are
-    used, and `tol`, `maxiter` and `progress` are not.
+    With one component per class a single step suffices, and `progress` is not called.
 
     Parameters
     ----------
@@ -948,7 +946,7 @@ def run_em(
     Returns
     -------
     Components or Degenerate
-        See `iterate_em`.
+        As `iterate_em` returns them.
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
@@ -975,10 +973,7 @@ def iterate_em(
     maxiter: int,
     progress: Callable[[float], None],
 ) -> Components | Degenerate:
-    """Run EM until a step gains at most `tol` in log-likelihood.
-
-    A step that decreases the likelihood by more than `MAX_RELATIVE_DECREASE` ends the run as singular, at the
-    component with the smallest standard deviation in any direction.
+    """Run EM with a given E step until a step gains at most `tol` in log-likelihood.
 
     Parameters
     ----------
@@ -998,8 +993,9 @@ def iterate_em(
     Returns
     -------
     Components or Degenerate
-        Components with their `path`, and `converged` False after `maxiter` steps. Degenerate if a component
-        becomes empty or singular, or is narrow at the end.
+        The last components, with `path` and `converged`; `converged` is False after `maxiter` steps that all
+        gain more. Degenerate if a component becomes empty or singular, or ends much narrower than another
+        component of its class. A step that decreases the likelihood by more than rounding counts as singular.
     """
     current = e_step(components)
     path = [current.llf]

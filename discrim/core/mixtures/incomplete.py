@@ -280,8 +280,7 @@ def run_em_incomplete(
     form : str
         Covariance form, one of `em.FORMS`.
     tol : float
-        EM ends when a step gains at most this log-likelihood per unit of weight. If every class has one
-        component, the tolerance is multiplied by `SINGLE_COMPONENT_TOLERANCE`.
+        Minimum gain of log-likelihood per unit of weight.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -290,7 +289,7 @@ def run_em_incomplete(
     Returns
     -------
     Components or Degenerate
-        See `em.iterate_em`.
+        As `em.iterate_em` returns them.
     """
     sizes = components.sizes
     axial = em.is_axial(form)

@@ -457,6 +457,7 @@ def _run_from_start(
     Returns
     -------
     Components or Degenerate
+        As `em.iterate_em` returns them.
     """
     if isinstance(start, Degenerate):
         return start
@@ -539,11 +540,23 @@ def _random_starts(
 
 
 def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
-    """Draw positions of a sample of the rows of a large class, in proportion to their weights.
+    """Draw a sample of the rows of a large class with replacement, in proportion to their weights.
 
-    Positions are sorted and can repeat. The result is None if the weight of the class is at most
-    `MAX_TRIAL_ROWS`; all rows are then used. The sample grows with the number of components `size` and of
-    columns.
+    Parameters
+    ----------
+    row : ClassRows
+        Rows of the class.
+    size : int
+        Number of components of the class. The size m of the sample is proportional to it and to the number
+        of columns, between `MIN_TRIAL_ROWS` and `MAX_TRIAL_ROWS`.
+    rng : numpy.random.Generator
+        Source of random numbers.
+
+    Returns
+    -------
+    (m,) int or None
+        Positions of the sampled rows, in increasing order; a row can be drawn more than once. None if the
+        total weight of the class is at most `MAX_TRIAL_ROWS`; then all rows are used.
     """
     if float(row.weights.sum()) <= MAX_TRIAL_ROWS:
         return None

@@ -435,9 +435,9 @@ class ScoringProblem:
         return float(np.sqrt((self.orthogonalize(self.means, earlier_scores) ** 2).sum(axis=0)).max())
 
     def orthogonalize(self, scores: Floats, earlier_scores: Floats) -> Floats:
-        """Return scores u (K, m) or (K,), orthogonalized against `roots` and earlier scores (K, h).
+        """Orthogonalize scores (K, m) or (K,) against the constant and earlier orthonormal scores (K, h).
 
-        Orthogonality to `roots` means that theta has mean zero over the rows.
+        Scores are multiplied by the square roots of the class proportions, so that the constant is `roots`.
         """
         fixed_scores = np.column_stack([self.roots, earlier_scores])
         for _ in range(2):
@@ -451,7 +451,7 @@ class Direction(NamedTuple):
     Attributes
     ----------
     scores : (K,) float
-        Unit-norm scores u_k = sqrt(pi_k) theta_k of the classes.
+        Scores of the classes times the square roots of the class proportions: u of length one.
     coef : SparseVector
         Coefficients b of the columns divided by their standard deviations.
     penalty : float
@@ -614,9 +614,21 @@ def _newton_fixed_point(
 
 
 def _free_score_basis(problem: ScoringProblem, earlier_scores: Floats) -> Floats:
-    """Return an orthonormal basis (K, d), d = K - 1 - h, of the scores u that a direction can have.
+    """Return an orthonormal basis of the scores that are orthogonal to the constant and to earlier scores.
 
-    They are orthogonal to `problem.roots` and to `earlier_scores` (K, h).
+    Scores are multiplied by the square roots of the class proportions, so that the constant is
+    `problem.roots`.
+
+    Parameters
+    ----------
+    problem : ScoringProblem
+        Statistics of the rows.
+    earlier_scores : (K, h) float
+        Orthonormal scores of earlier directions.
+
+    Returns
+    -------
+    (K, K - 1 - h) float
     """
     fixed_scores = np.column_stack([problem.roots, earlier_scores])
     return np.asarray(np.linalg.qr(fixed_scores, mode="complete")[0][:, fixed_scores.shape[1] :])

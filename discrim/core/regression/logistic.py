@@ -754,7 +754,11 @@ class LogisticFit:
         overlap: bool,
         unit_weight_rows: UnitWeightRows | None = None,
     ) -> LogisticFit:
-        """Continue the search from its last coefficients, without a lower bound of the information.
+        """Continue the search for the maximum from its last coefficients after it did not converge.
+
+        The search of a new fit ends as not converged if the information becomes so small that the classes may
+        be separated (`SEPARATION_RATIO`). Here it continues regardless of that bound, because the caller has
+        determined whether the classes overlap.
 
         Parameters
         ----------
@@ -774,7 +778,8 @@ class LogisticFit:
         Returns
         -------
         LogisticFit
-            Its number of steps includes earlier ones. `robust` is not updated.
+            The fit at the new coefficients. `newton.steps` includes earlier steps, and `newton.converged` is
+            False without overlap.
         """
         tol = tol if overlap else max(tol, SEPARATED_TOLERANCE)
         search_result = self._continue_search(blocks, self.counts, maxiter - self.newton.steps, tol, 0.0)

@@ -601,7 +601,10 @@ def _objective_of_fit(fit: LogisticFit, rows: RowBlocks) -> Objective:
 
 
 def _unconstrained_peak(fit: LogisticFit, rows: RowBlocks) -> Peak:
-    """Return the unconstrained maximum, at the estimates of the fit; its curvature is the information."""
+    """Return the unconstrained maximum of the objective of a fit, which is at its estimates.
+
+    The objective is the log-likelihood, or the penalized log-likelihood, of `rows`, the rows of the fit.
+    """
     search_result = fit.newton
     value = (
         penalized_sweep(fit.likelihood(rows), search_result.coef)[0]
