@@ -359,10 +359,10 @@ def summary_of(results: Any, *arguments: Any) -> Any:
 
 
 def spec_of(model: ModelEntry) -> Any:
-    """Return an instance of the `ModelSpec` of a model, whose module is imported."""
+    """Import the module of a model and return an instance of its `ModelSpec`."""
     return resolve(model.spec)()
 
 
 def plot_kinds(model: ModelEntry) -> tuple[PlotKind, ...]:
-    """Return the kinds of plots of a model, whose module is imported."""
+    """Import the module of a model and return the kinds of its plots."""
     return tuple(plot.kind for plot in spec_of(model).plots())

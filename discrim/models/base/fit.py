@@ -772,7 +772,7 @@ class FittedModel(Generic[EstimatesT_co]):
 
     @property
     def title_in_sentence(self) -> str:
-        """The title in lower case, except for names."""
+        """Title of the model with its first letter in lower case."""
         return lower_first_letter(self.spec.title)
 
     @property
@@ -782,12 +782,12 @@ class FittedModel(Generic[EstimatesT_co]):
 
     @property
     def rows_by_class(self) -> pd.Series:
-        """Number of rows, or sum of weights, by class; integers if they are whole."""
+        """Number of rows, or sum of weights, by class; integers if all are whole."""
         return pd.Series(whole_counts(self.counts).copy(), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
-        """Number of rows used, or the sum of their weights."""
+        """Number of rows used, or the sum of their weights; an int if the counts of all classes are whole."""
         total: int | float = whole_counts(self.counts).sum().item()
         return total
 

@@ -551,7 +551,8 @@ def _check_shapes_of_model(
     path : path
         The file, for error messages.
     shapes : mapping of str to tuple of int
-        Expected shapes; -1 stands for any length. Arrays that are not listed are not checked.
+        Expected shapes by name; -1 stands for any length. Arrays that are not listed are not checked, and
+        listed arrays may be absent.
     arrays : mapping of str to array
         Arrays of the file by name.
     """

@@ -42,12 +42,12 @@ class FittedResults(SummarizedModel):
 
     @property
     def nobs(self) -> int | float:
-        """Number of rows used, as an int, or the sum of their weights."""
+        """Number of rows used, or the sum of their weights; an int if the counts of all classes are whole."""
         return self._fit.nobs
 
     @property
     def counts(self) -> pd.Series:
-        """Number of rows, or the sum of their weights, of each class."""
+        """Number of rows, or the sum of their weights, of each class; integers if all are whole."""
         return self._fit.rows_by_class
 
     @property

@@ -407,7 +407,7 @@ def used_sparse_chunks(design_rows: DesignRows) -> Iterator[UsedSparseRows] | No
 def _used_sparse_chunks(
     design_rows: DesignRows, rows: SparseRows, missing: NDArray[np.bool_]
 ) -> Iterator[UsedSparseRows]:
-    """Iterate over the used rows in chunks.
+    """Iterate in chunks over the used rows: complete, with a class and a positive weight.
 
     Parameters
     ----------
@@ -420,6 +420,7 @@ def _used_sparse_chunks(
     Yields
     ------
     UsedSparseRows
+        Tuple of positions in the table, x (m, p), codes (m,), and weights (m,) or None.
     """
     used = (design_rows.codes >= 0) & ~missing
     if design_rows.weights is not None:

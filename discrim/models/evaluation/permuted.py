@@ -398,7 +398,11 @@ def _permutation_scheme(
     codes = row_codes[is_used]
 
     def label_codes(vector: Any, option: str) -> Codes | None:
-        """Number the labels of the used rows; None if the option is not passed."""
+        """Return codes (m,) of the labels of the used rows, or None if `vector` is None.
+
+        `vector` is a column name or a label for each row of the table, and `option` its name for messages;
+        see `number_labels`.
+        """
         return None if vector is None else number_labels(vector, table, option, is_used)[is_used]
 
     groups = label_codes(design.groups, "groups")

@@ -12,7 +12,7 @@ MASS.
 
 Throughout, `fold_ids` (n,) is the fold of each row, -1 for rows that are not used, and `labels` are the
 names of the folds in messages. Scores are NaN for rows that are not used. `progress` is a function that is
-called with the number of folds, or fractions of a fold, that are finished.
+called with the number of folds, or fraction of a fold, finished since the last call.
 """
 
 from __future__ import annotations
@@ -540,7 +540,7 @@ def _no_rule_error(
     fold : int
         The fold at fault, numbered from 0.
     labels : sequence
-        Names of the folds for messages.
+        Name of each fold for messages.
     """
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights
     without = f"Without fold {format_value(labels[fold])} of {len(labels)}"
@@ -591,7 +591,7 @@ def distributed_fold_scores(
     folds : int
         Number of folds.
     progress : callable
-        Called with the number, or fraction, of folds that are finished.
+        Called with the number of folds, or fraction of a fold, finished since the last call.
     nested : bool
         Whether choices of the fit, such as a tuning parameter, are repeated without each fold, or fixed.
     labels : sequence, optional
@@ -759,7 +759,7 @@ def _score_folds(
     out : (K, n) float
         Array to which the scores are written.
     progress : callable
-        Called with the number, or fraction, of folds that are finished.
+        Called with the number of folds, or fraction of a fold, finished since the last call.
     """
     if _score_sparse(rules, design_rows, fold_ids, out, progress):
         return
@@ -796,7 +796,7 @@ def _score_sparse(
     out : (K, n) float
         Array to which the scores are written.
     progress : callable
-        Called with the number, or fraction, of folds that are finished.
+        Called with the number of folds, or fraction of a fold, finished since the last call.
     """
     if not all(accepts_sparse_rows(rule) for rule in rules):
         return False
@@ -859,15 +859,15 @@ def _score_by_calls(
     Parameters
     ----------
     fits : sequence of FittedModel
-        The fit to refit without each fold; the fits differ in their prior only.
+        For each fold the fit to refit without the fold. They differ in their prior only.
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     labels : sequence
-        Names of the folds for messages.
+        Name of each fold for messages.
     out : (K, n) float
         Array to which the scores are written.
     progress : callable
-        Called with the number, or fraction, of folds that are finished.
+        Called with the number of folds, or fraction of a fold, finished since the last call.
     """
     for fold, (fit, label) in enumerate(zip(fits, labels, strict=True)):
         train = np.flatnonzero((fold_ids >= 0) & (fold_ids != fold))
@@ -900,15 +900,15 @@ def _score_with_refitted_transforms(
     Parameters
     ----------
     fits : sequence of FittedModel
-        The fit to refit without each fold; the fits differ in their prior only.
+        For each fold the fit to refit without the fold. They differ in their prior only.
     fold_ids : (n,) int
         Fold of each row, -1 for rows that are not used.
     labels : sequence
-        Names of the folds for messages.
+        Name of each fold for messages.
     out : (K, n) float
         Array to which the scores are written.
     progress : callable
-        Called with the number, or fraction, of folds that are finished.
+        Called with the number of folds, or fraction of a fold, finished since the last call.
     nested : bool
         Whether choices of the fit are repeated without each fold.
     """

@@ -516,12 +516,18 @@ def _calibration_losses(
 
 
 def _log_losses(values: Floats, codes: Codes) -> Floats:
-    """Return the log loss (m,) of rows, from log odds (m, K) of each class against the rest."""
+    """Return the log loss (m,) of rows with actual classes `codes` (m,).
+
+    `values` (m, K) are the log odds of each class against the rest.
+    """
     return np.asarray(np.logaddexp(0.0, -values[np.arange(len(codes)), codes]))
 
 
 def _brier_scores(values: Floats, codes: Codes) -> Floats:
-    """Return the Brier score (m,) of rows, from log odds (m, K) of each class against the rest."""
+    """Return the Brier score (m,), summed over classes, of rows with actual classes `codes` (m,).
+
+    `values` (m, K) are the log odds of each class against the rest.
+    """
     return np.asarray((probability_residuals(values, codes) ** 2).sum(axis=1))
 
 

@@ -412,7 +412,11 @@ ProbabilityMethod = Literal["plugin", "predictive", "debiased", "calibrated"]
 
 
 def _require_probabilities(method_name: str) -> Callable[[Any], None]:
-    """Return a check for `available_if`: the fit must have posteriors or be able to calibrate its scores."""
+    """Return a check for `available_if` of methods that require posteriors or calibrated scores.
+
+    The check raises NotSupportedError if the model lacks posteriors and the fit has neither rows nor a stored
+    calibrator; `method_name` is the name for its message.
+    """
 
     def check(results: ClassifierResults) -> None:
         fit = results._fit
