@@ -506,7 +506,10 @@ class FullDescription(CovarianceDescription):
     """Wording for the full covariance."""
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K)"."""
+        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K)".
+
+        See `CovarianceDescription.heading` for the parameters.
+        """
         return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
 
 
@@ -580,7 +583,10 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     sections = ("ranking",)
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor for a header, such as "shrunk correlations, 1/(N-K)"."""
+        """Return the covariance and its divisor for a header, such as "shrunk correlations, 1/(N-K)".
+
+        See `CovarianceDescription.heading` for the parameters, which affect only the divisor.
+        """
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -639,7 +645,8 @@ class FactorAnalyticDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor for a header, such as "factor by class, 1/(n-1)".
 
-        Whether it is common depends on the form of the model instead of `by_class`.
+        Whether it is common depends on the form of the model; `by_class` has no effect. If `mle`, the divisor
+        is n or N.
         """
         if self.model.is_common:
             return f"factor, common, {divisor_text(by_class=False, mle=mle)}"
@@ -667,7 +674,10 @@ class EstimatorDescription(CovarianceDescription):
     phrase = "of an estimator"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return "pooled" or "by class" with the estimator as the source of the divisor, for a header."""
+        """Return "pooled" or "by class" with the estimator as the source of the divisor, for a header.
+
+        `by_class` states that each class has its own covariance. `mle` has no effect.
+        """
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -701,7 +711,11 @@ class CovariateAdjustedDescription(CovarianceDescription):
     full_hint = "without covariates"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor for a header: "pooled, given covariates, 1/(N-K-1)"."""
+        """Return the covariance and its divisor for a header: "pooled, given covariates, 1/(N-K-2)".
+
+        The example is for two covariates. If `mle`, the divisor is N. `by_class` has no effect, because the
+        covariance is pooled.
+        """
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
@@ -722,7 +736,10 @@ class EMDescription(FullDescription):
     source = 'missing="em"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K), by EM"."""
+        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K), by EM".
+
+        See `CovarianceDescription.heading` for the parameters.
+        """
         return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -766,7 +783,10 @@ class RobustDescription(CovarianceDescription):
         return f'covariance="{self.model.method}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its estimator for a header, such as "by class, minimum determinant"."""
+        """Return the covariance and its estimator for a header, such as "by class, minimum determinant".
+
+        `by_class` states that each class has its own covariance. `mle` has no effect.
+        """
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:

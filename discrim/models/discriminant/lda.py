@@ -584,7 +584,11 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     constructor = staticmethod(fit_lda)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `lda_sections` and `lda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         from discrim.models.discriminant.normal_summary import lda_brief, lda_sections
 
         return lda_sections, lda_brief

@@ -423,7 +423,11 @@ class LocationSpec(ModelSpec[LocationFit]):
     search: tuple[float, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `location_sections` and `location_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return location_sections, location_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -510,7 +514,8 @@ MAX_SHOWN_CELLS = 24
 def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Tables of cells are left out if there are more than `MAX_SHOWN_CELLS`.
+    Each is a function of `results` and `fit` that returns a section. Tables of cells are left out if there
+    are more than `MAX_SHOWN_CELLS`.
     """
     section_functions: Sections = {"header": _header_section, "classes": headers.classes_section}
     if 1 < fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:

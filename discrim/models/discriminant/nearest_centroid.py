@@ -257,7 +257,10 @@ class NearestCentroidResults(LinearGeometry, ClassMeans, GroupSummary, Classifie
 def nearest_centroid_sections(
     results: NearestCentroidResults, fit: FittedModel[NearestCentroidFit]
 ) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the section functions of the summary, by name, in their order.
+
+    Each is a function of `results` and `fit` that returns a section.
+    """
     return {
         "header": _header_section,
         "classes": _classes_section,
@@ -357,7 +360,11 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     allows_singular = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `nearest_centroid_sections` and `nearest_centroid_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return nearest_centroid_sections, nearest_centroid_brief
 
     def plots(self) -> tuple[Any, ...]:

@@ -70,7 +70,8 @@ MAX_NAMED_ROWS = 8
 def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
     """Return the section functions of a linear discriminant analysis, by name, in their order.
 
-    Sections that the fit does not support are left out. With many columns some are shown only by name.
+    Each is a function of `results` and `fit` that returns a section. Sections that the fit does not support
+    are left out. With many columns some are shown only by name.
     """
     section_functions: Sections = {
         "header": _lda_header_section,
@@ -394,8 +395,9 @@ def _raw_coefficients_section(result: CanonicalResults) -> Section:
 def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
     """Return the section functions of a quadratic discriminant analysis, by name, in their order.
 
-    Covariances are included for the first `MAX_SHOWN_COVARIANCES` classes, or once if they are equal. With
-    many columns some sections are shown only by name.
+    Each is a function of `results` and `fit` that returns a section. Covariances are included for the first
+    `MAX_SHOWN_COVARIANCES` classes, or once if they are equal. Sections that the fit does not support are
+    left out. With many columns some are shown only by name.
     """
     covariance_model = fit.estimates.covariance_model
     section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}
@@ -559,7 +561,11 @@ def _class_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
 
 
 def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
-    """Return the section functions of a regularized discriminant analysis, by name, in their order."""
+    """Return the section functions of a regularized discriminant analysis, by name, in their order.
+
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
+    """
     section_functions: Sections = {
         "header": _rda_header_section,
         "classes": _log_determinants_section,
@@ -720,25 +726,27 @@ def _covariance_section(
     """Return the section of a covariance matrix, as a triangle.
 
     If the matrix is diagonal, or was never computed in full, the section has its variances. If its values
-    would need exponents, the section has standard deviations and correlations.
+    would need exponents, the section has a `replacement` with standard deviations and correlations, which is
+    shown instead.
 
     Parameters
     ----------
     fit : FittedModel
     covariance : Covariance
-        The covariance to show.
+        The covariance to show, of the columns of the fit from `first_column` to the last.
     scope_and_divisor : (str, str)
         Rows of the covariance, such as "within classes", and divisor, such as "N-K", for the title.
     source : str
-        Expression that returns the covariance.
+        Expression that returns the covariance, such as "fit.cov", for the reader of the summary.
     by_class : bool
         Whether it is the covariance of one class.
     note : str
-        First part of the note.
+        First part of the note below the table.
     name : str
-        Key of the table of correlations.
+        Name of the table of correlations.
     first_column : int
-        Position of the first column that is shown.
+        Position in the fit of the first column of `covariance`: with covariates, which come first, their
+        number.
 
     Returns
     -------

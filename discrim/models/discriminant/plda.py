@@ -679,7 +679,11 @@ class PLDASpec(ModelSpec[PLDAFit]):
     constructor = PLDAFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `plda_sections` and `plda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return plda_sections, plda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -727,7 +731,10 @@ MAX_SHOWN_AXES = 12
 
 
 def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order."""
+    """Return the section functions of the summary, by name, in their order.
+
+    Each is a function of `results` and `fit` that returns a section.
+    """
     return {
         "header": _header_section,
         "classes": headers.classes_section,

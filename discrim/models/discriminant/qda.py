@@ -391,7 +391,11 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
     constructor = staticmethod(fit_qda)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `qda_sections` and `qda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         from discrim.models.discriminant.normal_summary import qda_brief, qda_sections
 
         return qda_sections, qda_brief

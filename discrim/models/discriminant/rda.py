@@ -1174,7 +1174,11 @@ class RDASpec(ModelSpec[RDAFit]):
     search: RDAPlan | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `rda_sections` and `rda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         from discrim.models.discriminant.normal_summary import rda_brief, rda_sections
 
         return rda_sections, rda_brief

@@ -726,7 +726,10 @@ class BayesSpec(ModelSpec[Any]):
     results_class = BayesResults
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `bayes_sections` and `bayes_brief`, for the full and the short summary.
+
+        Both are functions of the results and the distribution that return section functions by name.
+        """
         return bayes_sections, bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -739,7 +742,8 @@ class BayesSpec(ModelSpec[Any]):
 def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Decisions are included if they can be listed, and bounds without costs for up to `MAX_PAIRS` pairs.
+    Each is a function of `results` and `distribution` that returns a section. Decisions are included if they
+    can be listed, and bounds without costs for up to `MAX_PAIRS` pairs.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     if _has_decision(results):
@@ -752,7 +756,11 @@ def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Se
 
 
 def bayes_brief(results: BayesResults, distribution: KnownDistribution) -> Sections:
-    """Return the section functions of the short summary; decisions are included if they can be listed."""
+    """Return the section functions of the short summary, by name, in their order.
+
+    Each is a function of `results` and `distribution` that returns a section. "decision" is included if the
+    decisions can be listed.
+    """
     decision: Sections = {"decision": _decision_section} if _has_decision(results) else {}
     return {"header": _header_section, "classes": _classes_section, **decision}
 

@@ -432,7 +432,11 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
     constructor = HyperplaneFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `hyperplane_sections` and `hyperplane_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -529,6 +533,10 @@ hyperplane_brief: Sections = {"classes": _classes_section, "coefficients": _coef
 
 
 def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
-    """Return the section functions of the summary, by name, in their order; support points need the rows."""
+    """Return the section functions of the summary, by name, in their order.
+
+    Each is a function of `results` and `fit` that returns a section. "support" is left out if the fit has no
+    rows.
+    """
     support: Sections = {"support": _support_section} if fit.has_rows else {}
     return {"header": _header_section, **hyperplane_brief, **support}

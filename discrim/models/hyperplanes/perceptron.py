@@ -402,7 +402,10 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     constructor = PerceptronFit
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the functions of the sections of the full and of the short summary."""
+        """Return `perceptron_sections` and `perceptron_brief`, for the full and the short summary.
+
+        Both are dicts of section functions by name.
+        """
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:

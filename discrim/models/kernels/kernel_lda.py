@@ -560,10 +560,11 @@ class _TestRows:
         return np.column_stack([log_losses, best_class(scores) != self.codes])
 
     def mean_increases(self, increases: Floats) -> list[float]:
-        """Return the weighted mean and its standard error for each column of `increases` (m, 2).
+        """Return the weighted means of increases of log loss and error, with their standard errors.
 
-        These are four numbers: mean and error of the first column, then of the second. The errors are NaN if
-        the weights sum to at most one.
+        `increases` (m, 2) has the increases of log loss and error of each row; see `losses`. The result has
+        four numbers: mean and standard error for the log loss, then for the error. The standard errors are
+        NaN if the weights sum to at most one.
         """
         total = len(increases) if self.weights is None else float(self.weights.sum())
         mean = np.average(increases, axis=0, weights=self.weights)
@@ -776,7 +777,11 @@ class KernelLDASpec(ModelSpec[Any]):
     scores_class_means = False
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `kernel_lda_sections` and `kernel_lda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -892,9 +897,10 @@ MIN_INTERPOLATION_R2 = 0.999
 
 
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the losses of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the losses of a choice.
     """
     section_functions: Sections = {
         "header": _header_section,

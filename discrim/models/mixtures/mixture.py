@@ -891,7 +891,11 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     search: MixtureChoice | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `mixture_sections` and `mixture_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -990,9 +994,10 @@ MAX_SHOWN_COMPONENTS = 60
 
 
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the candidates of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the candidates of a choice.
     """
     path: Sections = {} if fit.path is None else {"path": _path_section}
     return {"header": _header_section, **mixture_brief, **path}

@@ -325,7 +325,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         super()._require_complete_numbers()
 
     def _require_covariances(self, method: str) -> None:
-        """Raise NotSupportedError with the name `method`, which starts the message, unless all are normal."""
+        """Raise NotSupportedError, whose message starts with `method`, unless every column is normal."""
         if not self._fit.estimates.is_normal:
             non_normal = self.terms[np.flatnonzero(self._fit.estimates.plan.families)]
             raise NotSupportedError(
@@ -1097,7 +1097,10 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     allows_constant = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return two functions, which return the sections of the summary and of its short form."""
+        """Return `naive_bayes_sections` and `naive_bayes_brief`, for the full and the short summary.
+
+        Both are functions of the results and the fit that return section functions by name.
+        """
         from discrim.models.naive_bayes.naive_bayes_summary import naive_bayes_brief, naive_bayes_sections
 
         return naive_bayes_sections, naive_bayes_brief

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    They are the sections of the short summary, the header, standard deviations of normal columns and, with
-    missing="available", the numbers of observed values.
+    Each is a function of `results` and `fit` that returns a section. They are the sections of the short
+    summary, the header, standard deviations of normal columns and, with missing="available", the numbers of
+    observed values.
     """
     brief_sections = naive_bayes_brief(results, fit)
     section_functions: Sections = {"header": _header_section, "classes": brief_sections.pop("classes")}
@@ -38,9 +39,10 @@ def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayes
 
 
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
-    """Return the functions that create the sections of the short summary, by name, in their order.
+    """Return the section functions of the short summary, by name, in their order.
 
-    They are the classes and one section for each family of columns that the fit has.
+    Each is a function of `results` and `fit` that returns a section. They are the classes and one section for
+    each family of columns that the fit has.
     """
     plan = fit.estimates.plan
     densities: dict[str, Any] = {

@@ -446,7 +446,11 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `shrunken_centroids_sections` and `shrunken_centroids_brief`, for full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -499,9 +503,10 @@ MAX_SURVIVORS = 30
 
 
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
     """
     section_functions: Sections = {
         "header": _header_section,

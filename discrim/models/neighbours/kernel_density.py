@@ -547,7 +547,11 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
     search: BandwidthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `kernel_density_sections` and `kernel_density_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -610,9 +614,10 @@ METRIC_TEXTS = {
 
 
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}

@@ -531,7 +531,11 @@ class KNNSpec(ModelSpec[KNNFit]):
     search: tuple[int, ...] = ()
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `knn_sections` and `knn_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -606,9 +610,10 @@ MAX_SHOWN_CANDIDATES = 20
 
 
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}

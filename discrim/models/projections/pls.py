@@ -876,7 +876,11 @@ class PLSSpec(ModelSpec[PLSFit]):
     row_groups: Codes | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `pls_sections` and `pls_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         from discrim.models.projections.pls_summary import pls_brief, pls_sections
 
         return pls_sections, pls_brief

@@ -41,9 +41,10 @@ ALGORITHM_NAMES = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"
 
 
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
     """
     section_builders: Sections = {
         "header": _header_section,

@@ -780,7 +780,11 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     search: GridSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return a function that returns the sections of the summary, and the sections of its short form."""
+        """Return `sparse_lda_sections` and `sparse_lda_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return sparse_lda_sections, sparse_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -841,9 +845,10 @@ MAX_COLUMNS = 30
 
 
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
-    """Return the functions that create the sections of the full summary, by name, in their order.
+    """Return the section functions of the full summary, by name, in their order.
 
-    "path" is left out if the fit does not store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
+    store the errors of a choice.
     """
     section_builders: Sections = {
         "header": _header_section,

@@ -496,7 +496,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
     engine: Any = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return `fda_sections` and `fda_brief`, the sections of the full and of the short summary."""
+        """Return `fda_sections` and `fda_brief`, for the full and the short summary.
+
+        Both are dicts of section functions by name.
+        """
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -524,7 +527,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit of a copy of the engine to rows; None if they lack a class.
 
-        Raises DataError if the engine fails.
+        The prior and `ncomp` of the fit are kept. Raises DataError if the engine fails.
         """
         moments = reading.class_moments(rows, "diagonal")
         estimates = fit.estimates

@@ -417,7 +417,10 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
     allows_singular = True
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return `indicator_sections` and `indicator_brief`, for the full and the short summary."""
+        """Return `indicator_sections` and `indicator_brief`, for the full and the short summary.
+
+        Both are dicts of section functions by name.
+        """
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:

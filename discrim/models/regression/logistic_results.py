@@ -608,7 +608,11 @@ class LogisticSpec(ModelSpec[Any]):
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_from_search)
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return `logistic_sections` and `logistic_brief`, for the full and the short summary."""
+        """Return `logistic_sections` and `logistic_brief`, for the full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -655,7 +659,10 @@ class LogisticSpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; None if a class is empty or the likelihood has no maximum."""
+        """Return the rule of a refit to rows that keeps the prior and the options of the fit.
+
+        None if a class is empty or the likelihood has no maximum.
+        """
         refit = logistic_search.refit_to_rows(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
@@ -691,10 +698,10 @@ MAX_TESTED_TERMS = 12
 
 
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
-    """Return the sections of the summary in their order.
+    """Return the section functions of the summary, by name, in their order.
 
-    Tests by term ("lr_terms") are included for 2 to `MAX_TESTED_TERMS` terms, if the fit has rows and finite
-    estimates.
+    Each is a function of `results` and `fit` that returns a section. Tests by term ("lr_terms") are included
+    for 2 to `MAX_TESTED_TERMS` terms, if the fit has rows and finite estimates.
     """
     section_builders: Sections = {
         "header": _header_section,

@@ -787,7 +787,11 @@ class PenalizedLogisticSpec(LogisticSpec):
     search: StrengthSearch | None = None
 
     def summary_sections(self) -> tuple[Any, Any]:
-        """Return the sections of the full and of the short summary, the former as a function of the fit."""
+        """Return `penalized_logistic_sections` and `penalized_logistic_brief`, for full and short summary.
+
+        The first is a function of the results and the fit that returns section functions by name. The second
+        is a dict of section functions.
+        """
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
@@ -856,9 +860,10 @@ PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net
 
 
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
-    """Return the sections of the summary in their order.
+    """Return the section functions of the summary, by name, in their order.
 
-    "class_params" is included for more than two classes, and "path" if folds chose the strength.
+    Each is a function of `results` and `fit` that returns a section. "class_params" is included for more than
+    two classes, and "path" if folds chose the strength.
     """
     section_builders: Sections = {"header": _header_section, "classes": headers.classes_section}
     section_builders["params"] = _params_section
