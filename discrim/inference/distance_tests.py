@@ -167,7 +167,7 @@ class RowSpace:
 
     @classmethod
     def from_rows(cls, rows: Floats) -> RowSpace:
-        """Build from rows (n, k) with Euclidean distances.
+        """Build from rows (n, k), which need not be centred, and the Euclidean distances between them.
 
         The Gower matrix is used if k > n; a DataError is raised if it does not fit into memory.
         """
@@ -599,8 +599,8 @@ def permutation_statistics_pvalues(
     Returns
     -------
     (t, 4) float
-        One row for each term, with the p-values (1 + b) / (1 + B) in the order of `STATISTICS`; NaN for a
-        term without directions.
+        One row for each term, with the p-values (see `permutation_pvalues`) in the order of `STATISTICS`; NaN
+        for a term without directions.
     """
     # Scale by powers of two to keep the squares within the range of float64.
     y = np.ldexp(y, -np.frexp(np.abs(y).max(axis=0))[1])

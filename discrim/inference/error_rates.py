@@ -220,7 +220,7 @@ def error_rate_from_labels(
     actual, predicted : (n,) int
         Class codes. Rows with a negative code, or a prediction of K or more, are left out.
     prior : (K,) float
-        Prior probabilities, which weight the classes unless `sampled`.
+        Prior probabilities, which weight the classes unless `sampled`; classes without rows are excluded.
     weights : (n,) float or None
         Frequency weights of the rows; None if each row counts once.
     level : float
@@ -258,17 +258,20 @@ def _rates_from_class_sums(
 ) -> ErrorRateEstimate:
     """Combine the rates of the classes into an overall rate with its interval.
 
+    The intervals are described in the module docstring (*Counting*).
+
     Parameters
     ----------
     class_sums : tuple
-        Number of rows (K,), mean cost (K,) and the sampling variance of this mean (K,) by class; sums of the
+        Number of rows (K,), mean cost or error rate (K,) and its sampling variance (K,) by class; sums of the
         weights of misclassified rows and of all rows.
     prior : (K,) float
-        Prior probabilities, which weight the classes unless `sampled`.
+        Prior probabilities, which weight the classes unless `sampled`. Classes without rows are excluded, and
+        the probabilities of the others are normalized.
     level : float
         Confidence level.
     max_cost : float or None
-        Highest cost; None if errors are counted.
+        Highest cost, if the rates are mean costs; None if they are error rates.
     sampled : bool
         Whether class proportions are estimated from the rows.
 

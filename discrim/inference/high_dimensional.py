@@ -212,7 +212,7 @@ def _sum_over_pairs(values: Floats) -> float:
 def schott_test(moments: ClassMoments) -> TestResult:
     """Compute Schott's test of equal covariances, from moments by class with three or more rows each.
 
-    The statistic is one-sided and standard normal in the limit.
+    The statistic is standard normal in the limit; the p-value is its upper tail.
     """
     dfs = moments.counts - 1
     traces = trace_products(moments)
@@ -232,7 +232,7 @@ def schott_test(moments: ClassMoments) -> TestResult:
 def li_chen_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """Compute Li and Chen's test of equal covariances of two classes with at least four rows each.
 
-    The statistic is one-sided and standard normal in the limit.
+    The statistic is standard normal in the limit; the p-value is its upper tail.
 
     Parameters
     ----------
@@ -417,8 +417,8 @@ def dempster_test(moments: ClassMoments) -> TestResult:
 def srivastava_mean_test(moments: ClassMoments) -> TestResult:
     """Compute Srivastava's test of equal class means.
 
-    The statistic is one-sided and standard normal in the limit. The moments, by class or pooled, must contain
-    scatters or roots, N - K > 2, and all columns must vary within classes.
+    The statistic is standard normal in the limit; the p-value is its upper tail. The moments, by class or
+    pooled, must contain scatters or roots. N - K must exceed 2, and all columns must vary within classes.
     """
     nu = moments.total - moments.n_classes
     q = moments.n_classes - 1
@@ -439,7 +439,7 @@ def srivastava_mean_test(moments: ClassMoments) -> TestResult:
 def chen_qin_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """Compute Chen and Qin's test of equal means of classes with at least four rows each.
 
-    The statistic is one-sided and standard normal in the limit.
+    The statistic is standard normal in the limit; the p-value is its upper tail.
 
     Parameters
     ----------
@@ -501,9 +501,10 @@ def john_test(moments: ClassMoments) -> TestResult:
 
 
 def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
-    """Compute Srivastava's test of sphericity within classes, one-sided and normal in the limit.
+    """Compute Srivastava's test of sphericity within classes.
 
-    The moments, by class or pooled, must contain scatters or roots.
+    The statistic is standard normal in the limit; the p-value is its upper tail. The moments, by class or
+    pooled, must contain scatters or roots.
     """
     nu = moments.total - moments.n_classes
     p = moments.n_columns
@@ -517,7 +518,7 @@ def srivastava_sphere_test(moments: ClassMoments) -> TestResult:
 def chen_zhang_zhong_test(moments: ClassMoments, fourth_powers: Floats) -> TestResult:
     """Compute Chen, Zhang and Zhong's test of sphericity within classes of at least four rows each.
 
-    The statistic is one-sided and standard normal in the limit.
+    The statistic is standard normal in the limit; the p-value is its upper tail.
 
     Parameters
     ----------

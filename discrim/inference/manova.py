@@ -548,8 +548,8 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
     Returns
     -------
     pandas.DataFrame
-        NaN, with F_is "not defined", if the hypothesis has no directions or the model fewer residual degrees
-        of freedom than responses.
+        Values are NaN, with F_is "not defined", if the hypothesis has no directions or the model has fewer
+        residual degrees of freedom than responses.
     """
     q = hypothesis.df
     p = len(model.error_root)
@@ -606,8 +606,9 @@ def hypothesis_row(model: LeastSquares, hypothesis: Hypothesis, test: Statistic)
     Returns
     -------
     dict
-        df (q, the directions of the hypothesis), the columns of `manova_table`, and eta2 (see
-        `partial_etas`).
+        df (q, the number of directions of the hypothesis); statistic, F, df1, df2, p and F_is, as in
+        `manova_table`; and eta2, see `partial_etas`. In the undefined cases of `hypothesis_table` F_is is
+        "not defined" and all others except df are NaN.
     """
     row: dict[Any, Any] = hypothesis_table(model, hypothesis).loc[STATISTICS[test]].to_dict()
     return {"df": hypothesis.df, **row, "eta2": partial_etas(model, hypothesis)[test]}
@@ -700,7 +701,8 @@ def most_separating_pair(moments: ClassMoments) -> tuple[int, int]:
 
     Only pairs of the `MAX_PAIRED_COLUMNS` columns with the largest univariate F are compared. It is also the
     pair with the largest F, because all pairs have the same degrees of freedom. If the moments do not contain
-    products of columns, the columns are treated as uncorrelated within classes.
+    products of columns, the columns are treated as uncorrelated within classes. At least two columns are
+    required, which is not checked.
 
     Examples
     --------

@@ -282,7 +282,7 @@ def multiclass_error_rate(
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     costs : (K, K) float or None
-        Costs of assigning class k to class j; None to count errors.
+        Costs of assigning a row of class k (rows) to class j (columns), any numbers; None to count errors.
     level : float
         Confidence level.
     shrunk : bool
@@ -329,6 +329,9 @@ def multiclass_error_rate(
 def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: float) -> tuple[Floats, Floats]:
     """Integrate the error rates of the classes along rays from each class mean, with their derivatives.
 
+    The rule assigns a row to the class with the largest posterior. The integral is exact along each ray of
+    `_rays`, and averaged over the rays.
+
     Parameters
     ----------
     means : (K, r) float
@@ -341,9 +344,10 @@ def _error_rates_along_rays(means: Floats, log_prior: Floats, density_factor: fl
     Returns
     -------
     rates : (K,) float
-        Error rate of each class; one for a class with prior zero.
+        Error rate of each class; one for a class with prior zero, whose slopes are zero.
     slopes : (K, r) float
-        Derivative of the overall rate with respect to each class mean, divided by the class prior.
+        Derivative of the rate of each class with respect to the mean of the class, with the rule fixed.
+        Multiplied by the class prior it is the derivative of the overall rate (see the module docstring).
     """
     k, r = means.shape
     rays = _rays(k, r)
@@ -376,6 +380,8 @@ def _mean_costs(
 ) -> tuple[Floats, Floats]:
     """Compute the mean costs of the classes under the rule of minimum expected cost, with derivatives.
 
+    They are approximate: means over the deterministic points of `_quasi_random_points`.
+
     Parameters
     ----------
     means : (K, r) float
@@ -383,7 +389,7 @@ def _mean_costs(
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     costs : (K, K) float
-        Costs of assigning class k to class j.
+        Costs of assigning a row of class k (rows) to class j (columns), any numbers.
     density_factor : float
         Factor of the log densities in the rule, see `multiclass_error_rate`.
 
@@ -392,7 +398,8 @@ def _mean_costs(
     rates : (K,) float
         Mean cost of each class.
     slopes : (K, r) float
-        Derivative of the overall rate with respect to each class mean, divided by the class prior.
+        Derivative of the rate of each class with respect to the mean of the class, with the rule fixed.
+        Multiplied by the class prior it is the derivative of the overall rate (see the module docstring).
     """
     k, r = means.shape
     points = _quasi_random_points(k, r)

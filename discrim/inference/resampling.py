@@ -701,7 +701,7 @@ def stratified_fold_ids(codes: Codes, folds: int, seed: int | None) -> Codes:
     Returns
     -------
     (n,) int
-        Fold of each row; -1 for unused rows.
+        Fold of each row, from 0 to `folds` - 1; -1 for unused rows.
     """
     check_folds(folds, int((codes >= 0).sum()))
     return np.asarray(assign_folds(codes, folds, 1, random_generator(seed))[0])

@@ -236,16 +236,16 @@ def _draw_wishart_roots(rng: np.random.Generator, m: int, k: int, df: int) -> Fl
 def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw the error indicator of LDA minus the error indicator of the Bayes rule.
 
-    Each draw has a new training sample and one new row.
+    Each draw has a new training sample and one new row of the first class.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Source of random numbers.
     n : int
-        Number of training rows of each class.
+        Number of training rows of each class, at least `min_rows_per_class`.
     setting : Setting
-        Distribution of the classes.
+        Distance and numbers of columns and classes; `draws` and `seed` are not used.
     m : int
         Number of draws.
 
@@ -265,16 +265,16 @@ def _draw_lda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw the error indicator of QDA minus the error indicator of the Bayes rule.
 
-    Each draw has a new training sample and one new row.
+    Each draw has a new training sample and one new row of the first class.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Source of random numbers.
     n : int
-        Number of training rows of each class.
+        Number of training rows of each class, at least `min_rows_per_class`.
     setting : Setting
-        Distribution of the classes.
+        Distance and numbers of columns and classes; `draws` and `seed` are not used.
     m : int
         Number of draws.
 
@@ -304,16 +304,17 @@ def _draw_qda_excess(rng: np.random.Generator, n: int, setting: Setting, m: int)
 def _draw_diagonal_excess(rng: np.random.Generator, n: int, setting: Setting, m: int) -> Floats:
     """Draw the error indicator of the diagonal rule minus the error indicator of the Bayes rule.
 
-    Each draw has a new training sample and one new row.
+    The rule is LDA with pooled variances and no covariances. Each draw has a new training sample and one new
+    row of the first class.
 
     Parameters
     ----------
     rng : numpy.random.Generator
         Source of random numbers.
     n : int
-        Number of training rows of each class.
+        Number of training rows of each class, at least `min_rows_per_class`.
     setting : Setting
-        Distribution of the classes.
+        Distance and numbers of columns and classes; `draws` and `seed` are not used.
     m : int
         Number of draws.
 
