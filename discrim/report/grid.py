@@ -467,9 +467,22 @@ def _decimal_exponent(size: float) -> int:
 
 
 def _is_exact(x: float, text: str, error: float = math.inf) -> bool:
-    """Return whether the text of a number is exact.
+    """Return whether a text shows a number exactly, except for rounding errors of float64.
 
-    The relative difference must be at most `EXACT_TOLERANCE`, and the absolute one at most `error` / 100.
+    Parameters
+    ----------
+    x : float
+        The number, finite.
+    text : str
+        The number as text, which `float` can parse.
+    error : float
+        Largest acceptable absolute rounding error of the displayed number; inf for no limit.
+
+    Returns
+    -------
+    bool
+        Whether the text differs from `x` by at most `EXACT_TOLERANCE` times abs(x) and by at most
+        `error` / 100.
     """
     # If the rounding error of a number is multiplied by large factors, its last digits matter.
     return abs(float(text) - x) <= min(EXACT_TOLERANCE * abs(x), error / 100)
@@ -846,7 +859,7 @@ def heading(section: SummarySection) -> str:
 
 
 def pair_texts(pairs: Pairs) -> list[tuple[str, str]]:
-    """Return the label and the text of each entry, shortened to the display width `LABEL_WIDTHS[1]`."""
+    """Return the label and the value of each entry as texts, each of at most the width `MAX_LABEL_WIDTH`."""
     return [
         (
             shorten(clean(item.label), LABEL_WIDTHS[1]),
@@ -1169,7 +1182,7 @@ def _row_standard_errors(rows: list[list[float]], names: list[Any]) -> Floats:
 
 
 def _rows_of_columns(columns: list[list[Any]], positions: list[int]) -> list[list[float]]:
-    """Return the columns at the positions `positions` as a list of rows of floats."""
+    """Return the numeric columns at the positions `positions` as rows of floats; missing cells are nan."""
     return [list(map(as_float, row)) for row in zip(*(columns[j] for j in positions), strict=True)]
 
 

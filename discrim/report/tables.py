@@ -165,12 +165,12 @@ class Summary:
         )
 
     def with_note(self, note: str) -> Summary:
-        """Return the summary with a note added after the note of its first section."""
+        """Return a new summary with a note added after the note of its first section."""
         key, section = next(iter(self._sections.items()))
         return self.with_section(key, replace(section, note=f"{section.note} {note}".strip()))
 
     def with_section(self, name: str, section: SummarySection) -> Summary:
-        """Return the summary with a section added at the end, or replaced if the name exists."""
+        """Return a new summary with a section added at the end, or replaced if the name exists."""
         return self._with_sections(self._sections | {name: section})
 
     def followed_by(self, other: Summary, prefix: str, heading: str) -> Summary:

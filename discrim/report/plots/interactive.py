@@ -355,7 +355,17 @@ def _make_figure(
 def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
     """Make a menu of two buttons that dim correctly predicted rows and restore them.
 
-    Returns [] if no row is misclassified, or all are.
+    Parameters
+    ----------
+    traces : sequence of dict
+        All traces of a figure, in order. The property meta of a trace is "rows" for correctly predicted
+        rows and "misclassified" for the others; traces without it are not dimmed.
+
+    Returns
+    -------
+    list of dict
+        Value of the property updatemenus of plotly's layout: one menu, or none if no row is misclassified,
+        or all are.
     """
     opacities = {
         i: trace["marker"]["opacity"] for i, trace in enumerate(traces) if trace.get("meta") == "rows"

@@ -695,9 +695,9 @@ TOOLTIP = "<title>{}</title>"
 
 
 def _fill_tooltips(text: str, tooltips: Sequence[str]) -> str:
-    """Replace row positions in the <title> elements of an SVG by the tooltips (n,) of the rows, in HTML.
+    """Replace row positions in the <title> elements of an SVG by the tooltips (n,) of the rows.
 
-    Without tooltips the text is returned unchanged.
+    Tooltips are HTML and are inserted without escaping. Without tooltips the text is returned unchanged.
     """
     pattern = TOOLTIP.format(r"(\d+)")
     return re.sub(pattern, lambda match: TOOLTIP.format(tooltips[int(match[1])]), text) if tooltips else text

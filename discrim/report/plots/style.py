@@ -437,6 +437,8 @@ def scaled_inches(width: float, height: float) -> tuple[float, float]:
 def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None = None) -> tuple[Axes, bool]:
     """Return the user's axes, or the axes of a new figure.
 
+    If `UNBOUNDED` is set, the new figure is larger by `MARGINS`, into which texts may extend.
+
     Parameters
     ----------
     ax : Axes or None
@@ -444,12 +446,12 @@ def new_axes(ax: Axes | None, n_lines: int = 0, size: tuple[float, float] | None
     n_lines : int
         Number of lines with names, for which a new figure is made high enough, up to 30 inches.
     size : tuple of float, optional
-        Width and height of a new figure in inches; by default those of the style.
+        Width and minimum height of a new figure in inches; by default the size of the style.
 
     Returns
     -------
     axes : Axes
-        `ax`, or axes that fill the new figure.
+        `ax`, or the only axes of the new figure.
     is_new : bool
         Whether the figure is new.
 
