@@ -618,7 +618,11 @@ def _specification_of(values: Mapping[str, Any]) -> str:
 
 
 def _format_parameters(parameters: Mapping[str, Any]) -> str:
-    """Format parameters as the arguments of a call, such as "shrinkage=0.1, standardize=True"."""
+    """Format parameters as the arguments of a call, such as "shrinkage=0.1, standardize=True".
+
+    A shrinkage that is the only parameter is positional ("0.1"). A pair `shape` becomes "rows=2, columns=3",
+    without other parameters. Values of more than 60 characters become "...".
+    """
     if list(parameters) == ["shrinkage"]:
         return repr(parameters["shrinkage"])
     if isinstance(shape := parameters.get("shape"), tuple | list) and len(shape) == 2:

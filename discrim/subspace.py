@@ -299,7 +299,8 @@ def _check_n_axes(value: Any, name: str = "n") -> int | float | Choice:
 def read_features(value: Any) -> KernelFeatures | None:
     """Return the specification that `components=` of `kernel_lda` stands for; None for the whole kernel.
 
-    The value is None, a specification, or a number of landmarks, which stands for `Landmarks`.
+    The value is None, a specification, or a number of landmarks, which stands for `Landmarks`. Any other
+    value is a DataError.
     """
     if value is None:
         return value
@@ -328,7 +329,7 @@ def read_subspace(value: Any) -> SubspaceSpecification | None:
     """Return the specification that `components=` stands for, or None for all columns.
 
     The value is None, a specification, or the number of axes of `PrincipalComponents`: an integer, a share of
-    the variance, "cv" or "loo".
+    the variance, "cv" or "loo". Any other value is a DataError.
     """
     if value is None:
         return value

@@ -401,9 +401,10 @@ def _read_parquet(source: str) -> Any:
 
 
 def _restore_integers(table: pd.DataFrame, file: Any) -> pd.DataFrame:
-    """Read integer columns with missing values again as nullable integers; pandas makes them float64.
+    """Return a table from Parquet in which integer columns with missing values have the dtype Int64.
 
-    `file` is the path or buffer from which `table` was read.
+    pandas makes them float64, so they are read again from `file`, the path or buffer of the Parquet file from
+    which `table` was read.
     """
     import pandas as pd
 
@@ -521,11 +522,18 @@ class TableArgument(NamedTuple):
     dialect: Any
 
     def rows(self, labels: LabelColumns) -> Any:
-        """Return a source that is read in chunks if DATA is large, else the table in memory."""
+        """Return a source that is read in chunks if DATA is large, else the table in memory.
+
+        The columns in `labels` are read as text first, see `LabelColumns`.
+        """
         return chunked_source(self.data, labels, self.dialect) or self.table(labels)
 
     def table(self, labels: LabelColumns | None = None) -> Any:
-        """Read the table into memory."""
+        """Read the table into memory as a DataFrame, however large it is.
+
+        The columns in `labels` are read as text first, see `LabelColumns`; by default none. Errors are those
+        of `read_table`.
+        """
         return read_table(self.data, labels, self.dialect)
 
     @property

@@ -297,7 +297,7 @@ def _format_value_help(verb: str) -> str:
 
 
 def _format_examples(commands: Sequence[str]) -> str:
-    """Format example commands with a heading."""
+    """Format example commands, without the initial "discrim", as indented lines below a heading."""
     heading = "example:" if len(commands) == 1 else "examples:"
     width = help_width() - 2
     return "\n".join([heading, *(command_lines(f"discrim {command}", width) for command in commands)])

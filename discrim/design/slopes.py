@@ -264,7 +264,19 @@ def _as_matrix(value: Floats, rows: int) -> Floats:
 class _DualEvaluator:
     """Evaluator of a numeric factor and its derivative with respect to a column.
 
-    It meets stateful calls in the order in which their states were learnt.
+    It meets stateful calls in the order in which their states were learnt, so an object evaluates the factor
+    only once.
+
+    Parameters
+    ----------
+    changed_design : ChangedDesign
+        Rows (or means) and functions with which the factor is evaluated.
+    factor : Factor
+        The fitted factor, with the states of its stateful calls.
+    fixed : mapping of str to value
+        Columns of the table fixed at values.
+    name : str or None
+        Column of the derivative; None if only the value is needed.
     """
 
     def __init__(

@@ -350,7 +350,7 @@ class DistributedReader(SourceReader):
         task : callable
             Function of `TableRows`.
         merge : callable
-            Function of two results.
+            Function that combines the results of two sets of chunks.
         overrides : RowOverrides
             Replacements for properties of all rows.
 
@@ -385,7 +385,7 @@ class DistributedReader(SourceReader):
         task : callable
             Function of `TableRows`.
         merge : callable
-            Function of two results.
+            Function that combines the results of two sets of chunks.
         overrides : RowOverrides
             Replacements for properties of the rows.
 
@@ -466,14 +466,16 @@ class DistributedRows(SourceRows):
         Parameters
         ----------
         design_rows : DesignRows
+            The design matrix of these rows.
         task : callable
-            Function of `DesignRows`.
+            Function of the `DesignRows` of one chunk.
         merge : callable
-            Function of two results.
+            Function that combines the results of two sets of chunks.
 
         Returns
         -------
         StoredValue
+            Handle of the result, which is not transferred until it is needed.
         """
         source: Any = self.table.source
         task_and_merge = self._task_and_merge(design_rows, task, merge)
@@ -538,6 +540,7 @@ def rows_of_source(
     Returns
     -------
     SourceRows
+        `DistributedRows` if workers store the chunks of the source.
     """
     if isinstance(table.source, DistributedSource):
         return DistributedRows(table, DistributedReader(table, design, functions, weight_name, is_training))

@@ -815,7 +815,11 @@ def _exact_values(chunk: Table, name: str, positions: Codes) -> pd.Series:
 
 
 def _concatenate_columns(values: list[pd.Series]) -> pd.Series:
-    """Concatenate columns; the categories are the union, in the order of first declaration."""
+    """Concatenate the values of one column in several chunks, with a new index 0, 1, ...
+
+    If all chunks are categorical, the result has the union of their categories, in the order of first
+    declaration, and is ordered if all of them are. Otherwise pandas determines its dtype.
+    """
     if not all(isinstance(column.dtype, pd.CategoricalDtype) for column in values):
         return pd.concat(values, ignore_index=True)
     declared = list(dict.fromkeys(label for column in values for label in column.cat.categories))

@@ -182,7 +182,19 @@ class _CallReader:
         raise pointing_error(message, self.text, *position, hint=hint)
 
     def call(self, tree: ast.expr, depth: int) -> LiteralCall:
-        """Convert a name, or a call with its arguments, at a depth of nesting to a LiteralCall."""
+        """Convert a name, or a call with its arguments, to a LiteralCall.
+
+        Parameters
+        ----------
+        tree : ast.expr
+        depth : int
+            Number of calls and containers around it.
+
+        Returns
+        -------
+        LiteralCall
+            A name has no arguments.
+        """
         function = tree
         args = list[ast.expr]()
         keywords = list[ast.keyword]()
@@ -223,7 +235,20 @@ class _CallReader:
         return first, last
 
     def value(self, tree: ast.expr, depth: int) -> Any:
-        """Convert a literal, or a nested call if `nested` allows one, to its Python value."""
+        """Convert a literal to its Python value, or a nested call, if `nested` allows one, to a LiteralCall.
+
+        Parameters
+        ----------
+        tree : ast.expr
+            A text, boolean, None, number with or without a sign, quotient of two unsigned numbers such as
+            1/3, list, tuple, dictionary or call.
+        depth : int
+            Number of calls and containers around it; more than `MAX_NESTING` are a FormulaError.
+
+        Returns
+        -------
+        value
+        """
         if depth > MAX_NESTING:
             self.refuse(f"This is nested more than {MAX_NESTING} deep.", tree, hint="Reduce the nesting.")
         match tree:

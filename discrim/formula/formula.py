@@ -963,21 +963,26 @@ def _choose_codings(
 ) -> list[tuple[tuple[str, ...], dict[str, bool]]]:
     """Split each term into products of factors, and choose which categorical factors get all columns.
 
-    patsy determines the redundant columns. It requires terms with the same numeric factors in a row, simple
-    ones first.
+    patsy determines which columns are redundant, separately among the terms with the same numeric factors,
+    and for terms with few factors first.
 
     Parameters
     ----------
     terms : list of tuple of str
-        Texts of the factors of each term.
+        Texts of the factors of each term, in any order.
     factors : mapping of str to Factor
         The factors by text.
 
     Returns
     -------
     list of (tuple of str, dict of str to bool)
-        For each product: the texts of its factors, and for each categorical factor whether all of its levels
-        get a column.
+        For each product, in the order of the terms: the texts of its factors, and for each categorical factor
+        whether all of its levels get a column.
+
+    Raises
+    ------
+    FormulaError
+        The design would have more than `grammar.MAX_COLUMNS` columns.
     """
     from patsy import Term
     from patsy.redundancy import pick_contrasts_for_term

@@ -51,7 +51,10 @@ class KNNClassifier(PosteriorMethods, VerbClassifier):
     singular: str = "euclidean"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit with the Euclidean metric and scaled columns if the covariance of the metric is singular."""
+        """Fit with the Euclidean metric and scaled columns if the covariance of the metric is singular.
+
+        Return None for other errors.
+        """
         options = dict(refused.options)
         if not isinstance(refused.error, CollinearError) or options["metric"] == "euclidean":
             return None
@@ -101,7 +104,8 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
         """Fit with a threshold that is chosen by cross-validation without the rows of small classes.
 
         Classes of up to `base.MAX_SMALL_CLASS` rows are left out of the choice, but not of the fit. The
-        threshold is zero if fewer than two classes are larger.
+        threshold is zero if fewer than two classes are larger. Return None if no class is small, or the user
+        specified the threshold.
         """
         options = dict(refused.options)
         counts = base.class_sizes(refused.data, options)
@@ -157,7 +161,7 @@ class HyperplaneClassifier(LinearCoefficients, VerbClassifier):
     constant: str = "drop"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit the plane of a perceptron if no hyperplane separates the classes."""
+        """Fit the plane of a perceptron if no hyperplane separates the classes, else return None."""
         options = dict(refused.options)
         if not isinstance(refused.error, SeparationError):
             return None
@@ -207,7 +211,8 @@ class KernelDensityClassifier(WeightedClassifier):
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit with the Euclidean metric, with a bandwidth chosen by the error, or both.
 
-        The Euclidean metric is used if the covariance of the requested metric is singular.
+        The Euclidean metric is used if the covariance of the requested metric is singular. Return None if no
+        such fit succeeds.
         """
         options = dict(refused.options)
         by_likelihood = options["bandwidth"] is None and options["select"] == "likelihood"

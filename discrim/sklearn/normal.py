@@ -535,7 +535,7 @@ class QDAClassifier(PartialClassifier):
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit QDA with shrunk covariances if a covariance is singular, or LDA if that fails too.
 
-        The option `ncomp` is not kept, because it requires full covariances.
+        The option `ncomp` is not kept, because it requires full covariances. Return None for other errors.
         """
         options = dict(refused.options)
         requested_covariance = self._specification("covariance")
@@ -574,7 +574,7 @@ class LocationClassifier(WeightedClassifier):
     singular: str = "shrink"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit LDA with a shrunk covariance if the covariance is singular."""
+        """Fit LDA with a shrunk covariance if the covariance is singular, else return None."""
         if not isinstance(refused.error, CollinearError):
             return None
         return base.fit_shrunk_lda(refused)
@@ -757,7 +757,7 @@ class PLDAClassifier(PartialClassifier):
         return None if self.normalize else "pooled"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit LDA with a shrunk covariance if the covariance is singular."""
+        """Fit LDA with a shrunk covariance if the covariance is singular, else return None."""
         if not isinstance(refused.error, CollinearError):
             return None
         return base.fit_shrunk_lda(refused)
@@ -790,7 +790,7 @@ class MixtureClassifier(WeightedClassifier):
     singular: str = "simpler"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit the first mixture of `SIMPLER_MIXTURES` that is not singular."""
+        """Fit the first mixture of `SIMPLER_MIXTURES` that is not singular, or return None if all are."""
         options = dict(refused.options)
         for simpler in SIMPLER_MIXTURES:
             with suppress(CollinearError):

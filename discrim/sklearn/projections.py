@@ -85,7 +85,10 @@ class SparseLDAClassifier(LinearCoefficients, WeightedClassifier):
     singular: str = "shrink"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
-        """Fit LDA with a shrunk covariance if a class is small or the covariance is singular."""
+        """Fit LDA with a shrunk covariance if a class is small or the covariance is singular.
+
+        A class is small if it has at most `base.MAX_SMALL_CLASS` rows. Return None otherwise.
+        """
         has_small_class = base.class_sizes(refused.data, refused.options).min() <= base.MAX_SMALL_CLASS
         if not (has_small_class or isinstance(refused.error, CollinearError)):
             return None
