@@ -61,6 +61,8 @@ def refit_present_classes(
 def _restrict_to_classes(fit: FittedModel[Any], design_rows: DesignRows, present: Codes) -> FittedModel[Any]:
     """Return the fit restricted to some of its classes, for refits to these classes.
 
+    Estimates, moments and prior have these classes only; the path, the cache and the selection are empty.
+
     Parameters
     ----------
     fit : FittedModel

@@ -106,7 +106,7 @@ def read_labelled_rows(
     Returns
     -------
     LabelledRows
-        The rows of all chunks.
+        The rows of all chunks; `predictions` has the concatenated results of `predict`.
     """
     source = source_of_rows(data)
     source.check_weights_are_column(weights)
@@ -276,9 +276,10 @@ class EvaluationOptions:
 def split_table_and_method(data: Any, method: Any) -> tuple[Any, Any]:
     """Return the table and the method in the arguments of `confusion` and `assess`.
 
-    Their first argument, `data`, may be the name of a method, such as "loo"; the table is then None.
-    Otherwise both are returned unchanged, and a method that was not passed is None. Raises DataError if a
-    text is neither a method nor the path of a file, and if both arguments are different methods.
+    Their first argument, `data`, may be the name of a method, such as "loo"; the table is then None, and the
+    name replaces a `method` of None or "apparent". Otherwise both are returned unchanged, and a method that
+    was not passed is None. Raises DataError if `method` is not one of `CountingMethod`, if a text as `data`
+    is neither a method nor the path of a file, and if both arguments are other, different methods.
     """
     check_word("method", method, CountingMethod, optional=True)
     if not isinstance(data, str):
@@ -311,7 +312,8 @@ def confusion(
     Returns
     -------
     DataFrame of K by K
-        Counts or sums of weights, with the class labels as index "actual" and columns "predicted".
+        Counts or sums of weights, with the class labels as index "actual" and columns "predicted". Rows
+        without a class or a prediction are not counted.
     """
     actual, predicted, weights = evaluate_predictions(fit, data, method, options)
     return confusion_table(actual, predicted, fit.classes, weights)
@@ -455,7 +457,7 @@ def evaluate_scores(
 ) -> LabelledRows:
     """Score new rows or the rows of the fit, with scores (n, K) as an array in this process.
 
-    Parameters and errors are as in `evaluate_distributed_scores`.
+    Raises the errors of `evaluate_distributed_scores`.
 
     Parameters
     ----------
@@ -469,7 +471,7 @@ def evaluate_scores(
     Returns
     -------
     LabelledRows
-        `predictions` are the scores.
+        `predictions` are the scores (n, K), NaN if missing.
     """
     actual, scores, weights, index = evaluate_distributed_scores(fit, data, method, options)
     return LabelledRows(actual, scores.value(), weights, index)
@@ -502,6 +504,7 @@ def evaluate_distributed_scores(
     weights : (n,) float or None
         Frequency weights, zero if missing.
     table_index : Index of length n
+        Labels of the rows of the table.
     """
     check_word("method", method, CountingMethod)
     if data is not None:
@@ -535,7 +538,9 @@ def evaluate_distributed_scores(
 def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -> StoredValue[Floats]:
     """Return the scores (n, K) of the rows under the rules fitted without their fold.
 
-    The fit caches them if a seed is set and they are few, because several plots show the same scores.
+    Several plots show the same scores. The fit therefore caches them if a seed is set, the rows are local,
+    and rows times classes are at most `validation.MAX_CACHED_SCORES`. Scores are NaN for rows that are not
+    used.
     """
     key = (
         f"scores of {options.folds} folds, seed {options.seed}, refit_prior {options.refit_prior}, "
@@ -582,7 +587,7 @@ class _BlockScorer:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
     def __call__(self, design_rows: DesignRows) -> Floats:
-        """Return the scores (m, K) of a chunk of m rows."""
+        """Return the scores (m, K) of a chunk of m rows, NaN for rows with a missing value."""
         rows = design_rows.table.nrows
         self._rows += rows
         validation.raise_if_many_scores(self._rows, self._k, "An evaluation of posteriors")
@@ -618,10 +623,20 @@ def error_rates(
     Returns
     -------
     DataFrame by method
-        Columns estimate, se, low, high, wrong, total (numbers or weights of wrong and of all rows; NaN for
-        methods that do not count) and prior (`refit_prior_source` for "loo" and "cv", else ""); also choice
+        Columns estimate, se, low, high (limits of the interval at `options.level`; NaN, like se, for methods
+        without an interval), wrong, total (numbers or weights of wrong and of all rows; NaN for methods that
+        do not count) and prior (`refit_prior_source` for "loo" and "cv", else ""); also choice
         (`choice_treatment`) if the rows of the fit chose columns or parameters. `attrs["note"]` explains
-        missing intervals and classes that cannot be predicted.
+        missing intervals and classes that cannot be predicted; it is absent if there are none.
+
+    Raises
+    ------
+    DataError
+        An option is not valid, `options.weights` is passed without `data`, or `data` has no row with a class
+        and a prediction.
+    NotSupportedError
+        The model does not support a method, or `options.prior` is passed for a method outside
+        `METHODS_WITH_PRIOR`.
     """
     compute_rates: dict[str, Callable[[], ErrorRateEstimate]] = {
         "632+": lambda: _bootstrap_error(fit, options),
@@ -687,8 +702,9 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out scores are cached, have a closed form, or require few refits.
 
-    A closed form that is slow (`MAX_SLOWDOWN`) does not count, nor does a model that is fitted by calls of a
-    user's function, unless its rows are few (`MAX_LEAVE_ONE_OUT_REFITS`).
+    Refits are few if the total weight of the rows is at most `MAX_LEAVE_ONE_OUT_REFITS`. Above it, the result
+    is False if the relative cost of the closed form exceeds `MAX_SLOWDOWN`, if the model is fitted by calls
+    of a user's function, or if it does not support leave-one-out.
     """
     if (
         any(key in fit.cache for key in validation.LEFT_OUT_CACHE_KEYS.values())
@@ -755,9 +771,10 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
 
 
 def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> list[str]:
-    """Return sentences that explain which estimates in pairs (method, rates) have no interval, and why.
+    """Return sentences on the methods without an interval and the reason; empty if there are none.
 
-    There are notes on posterior-based methods and on "632+" with too few samples only.
+    `rates` has pairs (method name, its estimate). Only posterior-based methods, which have no interval, and
+    "632+" with an estimate but a standard error of NaN (too few samples) are explained.
     """
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
@@ -799,9 +816,11 @@ def _is_methods_argument(argument: Any) -> bool:
 
 
 def _new_rows_error(fit: FittedModel[Any], data: Any, options: EvaluationOptions) -> ErrorRateEstimate:
-    """Return the error rate of new rows; a warning counts rows that cannot be evaluated.
+    """Return the error rate of new rows, or with costs the mean cost; a warning counts excluded rows.
 
-    Raises DataError if no row can be evaluated, or if all of them have classes with a prior of zero.
+    Rows without a class or a prediction are excluded, and rows of weight zero do not count.
+
+    Raises DataError if no row remains, or if all of them have classes with a prior of zero.
 
     Parameters
     ----------
@@ -904,8 +923,8 @@ def _posterior_error(
 def _normal_model_error(fit: FittedModel[Any], method: str, options: EvaluationOptions) -> ErrorRateEstimate:
     """Return an error rate of a linear discriminant analysis that follows from the normal model.
 
-    Raises NotSupportedError for other models, for reduced axes, and for "O" and "OS" with three or more
-    classes.
+    No rows are read: the rate is a function of the means, the covariance and the prior of the fit. Raises
+    NotSupportedError for other models, for reduced axes, and for "O" and "OS" with three or more classes.
 
     Parameters
     ----------
@@ -1109,7 +1128,7 @@ def assess_rows(
     Returns
     -------
     StoredValue of AssessedRows
-        The rows stay on the workers that have them.
+        Rows with a class, a prediction and a positive weight; they stay on the workers that have them.
     """
     check_level(options.level)
     _raise_if_weights_without_data(data, options)

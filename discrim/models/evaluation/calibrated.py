@@ -39,7 +39,8 @@ CALIBRATION_SEED = 0
 def fitted_calibrator(fit: FittedModel[Any]) -> Calibrator:
     """Return the calibrator, which maps scores of the rule to log posteriors; the fit caches it.
 
-    Raises NotSupportedError if the calibrator is not in the cache and the fit has no rows to estimate it.
+    Raises NotSupportedError if the calibrator is not in the cache and cannot be estimated: the fit has no
+    rows, or the model can be fitted neither without single rows nor without folds.
     """
     if CALIBRATOR_KEY not in fit.cache:
         scores, codes, weights = calibration_sample(fit)
@@ -120,7 +121,9 @@ def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
 def _has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:
     """Return whether leave-one-out scores are cached, have a closed form, or require few refits.
 
-    Models that are not a function of moments need a closed form whose cost per row is at most `MAX_SLOWDOWN`.
+    Refits are few if the total weight of the rows is at most `MAX_LEAVE_ONE_OUT_REFITS`. For more rows, a
+    model that is not a function of moments requires a `leave_one_out_cost` above 1 (which marks a closed
+    form) and at most `MAX_SLOWDOWN`.
     """
     if (
         any(cache_key in fit.cache for cache_key in validation.LEFT_OUT_CACHE_KEYS.values())

@@ -50,6 +50,11 @@ def classification(
         How the rows of the fit are predicted.
     options : EvaluationOptions
         `costs`, `level` and `prior` are not used.
+
+    Returns
+    -------
+    Classification
+        All rows, including rows without a class or a prediction. Its `prior` is the prior of the fit.
     """
     fit.require_posteriors("classification()")
     actual, scores, weights, index = evaluate_scores(fit, data, method, options)
@@ -117,6 +122,7 @@ class Classification(SummarizedResults):
         The index has pairs (actual class or "total", "rows" or "percent"): counts or sums of weights, and
         their percentages of the row. The last row, ("prior", "share"), has the priors. The columns are the
         predicted classes and "total". The names "total" and "prior" get underscores if a class has them.
+        Percentages are NaN for a class without rows.
         """
         counts = self.confusion
         total = make_unique_name("total", counts.index)
@@ -212,7 +218,11 @@ class Classification(SummarizedResults):
 
 
 def raise_if_no_distances(fit: FittedModel[Any]) -> None:
-    """Raise NotSupportedError, which names `casewise()`, unless squared distances are about chi-square."""
+    """Raise NotSupportedError, which names `casewise()`, if distances to the classes have no distribution.
+
+    They are compared with chi-square, which `has_distance_distribution` supports for normal classes with
+    full covariances in closed form and for robust covariances.
+    """
     if not has_distance_distribution(fit, "chi2"):
         raise NotSupportedError(
             "casewise() requires normal classes with full covariances, which this "
@@ -241,7 +251,9 @@ def casewise(
     Returns
     -------
     DataFrame of n rows
-        Columns of `_casewise_table`.
+        Columns "actual", "predicted", "misclassified", "p", "df", "posterior", "D2", "second", "second_p",
+        "second_posterior" and "second_D2" (see `_casewise_table`), and for a linear discriminant analysis
+        with `method="apparent"` the canonical scores. Missing in rows with a missing value.
 
     Raises
     ------

@@ -96,8 +96,8 @@ class _BatchDensities(NamedTuple):
     weights : (n,) float or None
         Frequency weights, all positive.
     missing, impossible : int
-        Numbers of other rows: with a missing value or weight, and with zero density in every such class. Rows
-        of weight zero are left out and not counted, unless they are impossible.
+        Numbers of other rows: with a missing value or weight, and with zero density in every such class.
+        Other rows of weight zero are left out and not counted.
     """
 
     densities: Floats
@@ -128,6 +128,8 @@ def estimate_prior(
     Returns
     -------
     PriorEstimate
+        Shares with standard errors, intervals and a test; not converged (with a ConvergenceWarning) after
+        `options.maxiter` steps.
 
     Raises
     ------
@@ -320,7 +322,7 @@ def estimate_proportions(
     Returns
     -------
     PriorEstimate
-        A ConvergenceWarning is issued if the search did not converge.
+        If the search did not converge, `converged` is False and a ConvergenceWarning is issued.
 
     Raises
     ------
@@ -387,6 +389,8 @@ def _informative_rows(
     Returns
     -------
     _BatchDensities
+        Complete rows of positive weight with a positive density in one or more of the J classes; (0, J)
+        densities if there are none. Counts of the incomplete and the impossible rows.
     """
     density_chunks = []
     weights = []

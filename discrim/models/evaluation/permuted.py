@@ -381,7 +381,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
 def _permutation_scheme(
     fit: FittedModel[Any], row_codes: Codes, design: PermutationDesign
 ) -> tuple[resampling.LabelPermutation, str]:
-    """Return the permutation scheme of the used rows by `groups` and `within`, and `permuted_units`.
+    """Return the permutation scheme of the used rows, and a phrase for the units that it permutes.
 
     Raises DataError if a group has rows of several classes or blocks, if groups that are nested in classes
     are folds, or if no permutation changes the labels.
@@ -392,6 +392,13 @@ def _permutation_scheme(
     row_codes : (n,) int
         Class of each row, -1 for rows that are not used.
     design : PermutationDesign
+
+    Returns
+    -------
+    scheme : LabelPermutation
+        Permutes the labels of whole groups or of single rows, within the blocks of `within` if it is passed.
+    permuted_units : str
+        "rows" or "whole groups of ...", followed by "within ..." with blocks; see `Permutations`.
     """
     table = fit.design_rows.table
     is_used = row_codes >= 0

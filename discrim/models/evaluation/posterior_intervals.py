@@ -61,8 +61,11 @@ def posterior_intervals(
     Raises
     ------
     NotSupportedError
-        "delta" and the model is neither logistic nor normal with distances in closed form, or a class is too
-        small; or "bootstrap" and the fit has no rows.
+        "delta" and the model is neither logistic nor normal with distances in closed form, or has a
+        covariance for each class and a class of weight one or less; or "bootstrap" and the fit has no rows,
+        has weights that are not integers, or cannot be refitted to samples.
+    DataError
+        `level` or `replicates` is not valid, or the table of intervals does not fit into memory.
     """
     check_level(level)
     design_rows = fit.new_rows(data, MissingPolicy(unseen))

@@ -271,7 +271,7 @@ class PredictionSetOptions:
         return replace(self, method=method, score=score)
 
     def generator(self) -> np.random.Generator | None:
-        """Return a random generator with the seed, for smoothed sets; None for sets without smoothing."""
+        """Return a generator with the seed (random if None) for smoothed sets; None without smoothing."""
         return random_generator(self.seed) if self.smoothed else None
 
 
@@ -288,7 +288,8 @@ class SetCalibration:
     possible_mask : (K,) bool
         Classes with a positive prior; others are in no set.
     notes : dict
-        Entries of the `attrs` of a table of sets; see `_set_notes`.
+        Entries of the `attrs` of a table of sets: "promise", "level", "method", "by", "score" and
+        "calibration_rows"; see `_set_notes`.
     """
 
     options: PredictionSetOptions
@@ -301,7 +302,11 @@ class SetCalibration:
         return self.references[k if len(self.references) > 1 else 0]
 
     def predict_sets(self, fit: FittedModel[Any], design_rows: DesignRows) -> pd.DataFrame:
-        """Return the table of prediction sets of new rows; see `to_frame`."""
+        """Return the table of prediction sets of new rows: a column "set" and one for each class.
+
+        Rows with a missing value have no set; see `to_frame`. Raises DataError if the p-values do not fit
+        into memory.
+        """
         k = len(fit.classes)
         raise_if_many_scores(design_rows.table.nrows, k, "Prediction sets")
         p = np.full((design_rows.table.nrows, k), np.nan, order="F")
@@ -337,7 +342,8 @@ class SetCalibration:
         -------
         DataFrame of n rows
             Column "set" with the size (`SET_SIZES`), and for each class a nullable boolean column of whether
-            it is in the set; all are missing in rows without p-values. `attrs` has the notes.
+            it is in the set; all are missing in rows without p-values. The name "set" gets an underscore if a
+            class has it. `attrs` has the notes.
         """
         missing = np.asarray(np.isnan(pvalues).any(axis=1))
         is_in_set = pvalues > miss_probability(self.options.level)
@@ -388,7 +394,7 @@ class LeftOutRows:
     tie_shares: Floats | None
 
     def to_calibration_rows(self) -> CalibrationRows:
-        """Return the rows that the fit uses as calibration rows; NaN for rows that cannot be left out."""
+        """Return the used rows as calibration rows; their `values` are NaN if they cannot be left out."""
         used = np.flatnonzero(self.codes >= 0)
         codes = self.codes[used]
         return CalibrationRows(
@@ -398,7 +404,8 @@ class LeftOutRows:
     def predict_sets(self, fit: FittedModel[Any], calibration: SetCalibration) -> pd.DataFrame:
         """Return the table of prediction sets of these rows, each calibrated without the row itself.
 
-        See `SetCalibration.to_frame`.
+        The columns are "set" and one for each class, as in `SetCalibration.to_frame`. They are missing in
+        rows that the fit does not use or that cannot be left out.
         """
         n, k = self.nonconformity.shape
         own_classes = np.maximum(self.codes, 0)
@@ -641,6 +648,11 @@ def _predict_sets(
     results : ClassifierResults
     rows : table
         New rows, which are not read if there are left-out rows.
+
+    Returns
+    -------
+    DataFrame of n rows
+        Columns "set" and one for each class; see `SetCalibration.to_frame`.
     """
     fit = results._fit
     if left_out is not None:

@@ -60,6 +60,7 @@ def read_splits(cv: Any, design_rows: DesignRows, alternative: str) -> tuple[Spl
     Returns
     -------
     tuple of Split
+        One for each pair, with counts for all rows of the table, also for rows that the fit does not use.
     """
     if isinstance(cv, str) or not isinstance(cv, Iterable):
         raise DataError(
@@ -199,6 +200,13 @@ class TuningFolds:
         Returns
         -------
         TuningFolds
+            `splits` is empty for a number of folds without groups. The seed is drawn if `seed` is None.
+
+        Raises
+        ------
+        DataError
+            The splits are not valid, or `groups` has fewer groups than folds. A number of folds without
+            groups is not checked.
         """
         if groups is not None and reading.is_number(folds):
             seed = seed_or_random(seed)
@@ -299,7 +307,9 @@ def read_choice(value: Any) -> tuple[Any, SelectRule]:
 
 
 def raise_if_single_row_classes(moments: ClassMoments, levels: Sequence[Any], alternative: str) -> None:
-    """Raise DataError if a class has only one row and therefore no mean without it; weights do not count.
+    """Raise DataError if a class has fewer than two rows and therefore no mean without one of them.
+
+    Rows are counted, not their weights.
 
     Parameters
     ----------

@@ -375,7 +375,7 @@ def typicality_by_ranks(
     Returns
     -------
     DataFrame of n rows by K classes
-        NaN for rows with a missing value.
+        P-values, NaN for rows with a missing value, and for rows of the fit that it does not use.
     """
     if data is None and calibration is not None:
         raise NotSupportedError(
@@ -415,7 +415,8 @@ def relative_distances(
     Returns
     -------
     DataFrame of n rows by K classes
-        NaN for rows with a missing value.
+        Differences of squared distances, negative if a row is closer to the class; NaN for rows with a
+        missing value.
     """
     measure = typicality_measure(fit, relative=True)
     if data is None:
@@ -486,10 +487,11 @@ def typicality(
 def typicality_function(
     fit: FittedModel[Any], method: str, bound: float
 ) -> Callable[[FittedModel[Any], DesignRows], Floats]:
-    """Return a function of a fit and new rows that computes their typicality (n, K).
+    """Return a function of a fit and new rows (`DesignRows`) that computes their typicality (n, K).
 
-    A warning is issued if p-values from ranks cannot be below the bound. Raises NotSupportedError if the
-    model does not support the method.
+    A warning is issued for "relative" and "conformal" if p-values in the class with the smallest weight n_k
+    cannot be below a positive bound: the smallest possible one is 1 / (n_k + 1). Raises NotSupportedError if
+    the model does not support the method.
 
     Parameters
     ----------

@@ -71,8 +71,12 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
     ----------
     fit : FittedModel
     refit_prior : bool or None
-        Whether to estimate class proportions again; None for the default of the model. A prior that the user
-        specified is fixed in any case.
+        Whether to estimate class proportions again; None for the default of the model.
+
+    Returns
+    -------
+    bool
+        False in any case if the user specified the prior or the model has none.
 
     Raises
     ------
@@ -265,7 +269,10 @@ def _warn_of_impossible(design_rows: DesignRows, rows: Codes) -> None:
 
 
 def _used_blocks(design_rows: DesignRows, *, sparse: bool) -> Iterable[UsedRows | UsedSparseRows]:
-    """Iterate over the used rows of a fit in chunks; with `sparse`, sparse columns are not made dense."""
+    """Return the used rows of a fit in chunks (rows, x, codes, weights).
+
+    With `sparse`, x is a `SparseRows` if the design has sparse columns, else a dense array (m, p).
+    """
     sparse_blocks = used_sparse_chunks(design_rows) if sparse else None
     return used_rows(design_rows) if sparse_blocks is None else sparse_blocks
 
@@ -565,7 +572,10 @@ def _no_rule_error(
 
 
 def fold_scores(fit: FittedModel[Any], fold_ids: Codes, folds: int, **options: Any) -> Floats:
-    """Return the scores (n, K) of `distributed_fold_scores`, with the same options, as an array."""
+    """Return the scores (n, K) of `distributed_fold_scores` as an array in this process.
+
+    `options` are its keyword arguments: progress, nested, labels and refit_prior.
+    """
     return distributed_fold_scores(fit, fold_ids, folds, **options).value()
 
 
@@ -602,6 +612,8 @@ def distributed_fold_scores(
     Returns
     -------
     StoredValue of (n, K) float
+        NaN for rows that are not used, and for rows with a level of a category that occurs in their fold
+        only; -inf for a class without rows outside the fold.
     """
     design_rows = fit.require_rows("cross-validation")
     labels = range(1, folds + 1) if labels is None else labels

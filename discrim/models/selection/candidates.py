@@ -75,6 +75,7 @@ def table_shape(design_rows: DesignRows, rows: NDArray[Any]) -> TableShape:
     Returns
     -------
     TableShape
+        Counts of rows, columns and classes. `is_numeric` refers to the predictors, not to the response.
     """
     predictors = [name for name in design_rows.design.columns if name != design_rows.design.response_code]
     numeric = design_rows.is_local and all(
@@ -87,7 +88,7 @@ def table_shape(design_rows: DesignRows, rows: NDArray[Any]) -> TableShape:
 
 
 class Candidate(NamedTuple):
-    """A named verb with its options."""
+    """A model to try: its name in tables, the verb that fits it, and the keyword arguments of the verb."""
 
     name: str
     verb: Callable[..., Any]
@@ -214,7 +215,11 @@ def default_candidates(shape: TableShape) -> tuple[list[Candidate], dict[str, Re
 
 
 def read_candidates(candidates: Any) -> list[Candidate]:
-    """Return the candidates of `candidates=`, in the order of the user; raise DataError if one is invalid."""
+    """Return the candidates of `candidates=`, in the order of the user; raise DataError if one is invalid.
+
+    The names of a dict are its keys; in a sequence a verb has its own name. An entry is invalid if it is not
+    a verb or a pair (verb, dict of options), or if the verb lacks one of the options. Names must be distinct.
+    """
     expected_format = (
         "names of verbs, or a dict of names, each with a verb or a pair of a verb and its options"
     )
@@ -322,7 +327,7 @@ class CandidateEvaluator:
     def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
         """Fit and cross-validate a candidate with its own posteriors; raise a DiscrimError if it fails.
 
-        The verb gets the seed if it has this parameter, unless the options of the candidate contain one. Its
+        A verb that lacks one of `arguments`, or whose result is not a fit, is a DataError. The verb gets the seed if it has this parameter, unless the options of the candidate contain one. Its
         warnings are recorded, not issued.
         """
         start = monotonic()
@@ -532,6 +537,7 @@ def _keep_complete(
     Returns
     -------
     list of EvaluatedCandidate
+        In the order of `evaluated`.
     """
     label_masks = [candidate.validation._is_evaluated for candidate in evaluated]
     largest_mask = max(label_masks, key=np.count_nonzero, default=np.array([], dtype=bool))

@@ -268,6 +268,7 @@ def _choose_on_rows(
     Returns
     -------
     ChooseResults
+        The choice among the same candidates with the same seed, for these rows only.
     """
     vectors = {"weights": weights, "groups": groups}
     for name, vector in vectors.items():
@@ -416,7 +417,7 @@ class ChooseResults(RepeatedChoice):
         Returns
         -------
         DataFrame
-            Rows by classes.
+            Rows by classes; NaN for rows with a missing value.
         """
         return self._fit.predict_proba(data, method=self.method, unseen=unseen)
 
@@ -433,7 +434,7 @@ class ChooseResults(RepeatedChoice):
         Returns
         -------
         Series
-            Labels in the index of the rows.
+            Labels in the index of the rows; missing for rows with a missing value.
 
         Examples
         --------
@@ -447,7 +448,10 @@ class ChooseResults(RepeatedChoice):
         decision = Decision(self._costs)
 
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
-            """Return the labels of some rows of the table by the rule of the outer function."""
+            """Return the predicted labels of `rows`, a table or chunk, in the dtype of the response.
+
+            The rule and the costs of the outer function are used; of `results` only the design is.
+            """
             fit = results._fit
             design_rows = fit.new_rows(rows, MissingPolicy(unseen))
             return fit.to_labels(
@@ -611,7 +615,7 @@ class ChooseResults(RepeatedChoice):
         )
 
     def _header_section(self) -> Pairs:
-        """Return the header of the summary."""
+        """Return the header of the summary: the choice and its rule, numbers of rows, and the folds."""
         fit = self._fit._fit
         validation = self.validations[self.chosen]
         rule = "the simplest within one standard error" if self.select == "1se" else "the smallest loss"

@@ -41,7 +41,8 @@ MIN_RANK_CORRELATION = 0.999
 def raise_if_rows_differ(fits: Sequence[ClassifierResults], caller: str) -> None:
     """Raise DataError if fits differ from the first in classes, weights or rows; the message names `caller`.
 
-    Rows are compared one by one if both fits have them; otherwise only the counts by class are compared.
+    The counts by class are compared, to a relative error of 1e-9. If both fits have their rows, these are
+    compared one by one too: index, class, weight and the values of the columns.
     """
     first = fits[0]
     for fit_number, fit in enumerate(fits[1:], start=2):
@@ -62,7 +63,7 @@ def raise_if_rows_differ(fits: Sequence[ClassifierResults], caller: str) -> None
 def _raise_different_counts(
     first: ClassifierResults, fit: ClassifierResults, fit_number: int, caller: str
 ) -> None:
-    """Raise a DataError for two fits with different numbers of rows.
+    """Raise a DataError, in any case, on the different numbers of rows of two fits.
 
     Parameters
     ----------
@@ -242,6 +243,7 @@ def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     Returns
     -------
     list of bool
+        One for each fit; True for the first.
     """
     if all(fit._fit.has_rows for fit in fits):
         digests = [_column_digests(fit._fit) for fit in fits]
@@ -357,7 +359,8 @@ class HasFit(Protocol):
 def require_fits(fits: Sequence[Any], caller: str) -> None:
     """Raise an error if an argument is not a fit, or if there are none; the message names `caller`.
 
-    The error is a NotSupportedError for a `BayesResults`, and a DataError otherwise.
+    The error is a NotSupportedError for a `BayesResults`, a known distribution without rows, and a DataError
+    otherwise.
     """
     if not fits:
         raise DataError(f"{caller} requires fits.", hint="Pass results of lda() or other verbs.")
@@ -382,7 +385,8 @@ def require_fits(fits: Sequence[Any], caller: str) -> None:
 def require_rows(fits: Sequence[Any], caller: str) -> None:
     """Raise an error if an argument is not a fit, or lacks its rows, for example because it was loaded.
 
-    Lacking rows are a NotSupportedError; see `require_fits` for the others. The message names `caller`.
+    A fit without rows is a NotSupportedError. An argument that is not a fit, or an empty sequence, is an
+    error of `require_fits`. The message names `caller`.
     """
     require_fits(fits, caller)
     for position, fit in enumerate(fits, start=1):

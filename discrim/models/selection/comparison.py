@@ -50,6 +50,7 @@ def cross_validate_fits(
     Returns
     -------
     list of CrossValidation
+        One for each fit. A warning counts the rows that a fit does not predict.
 
     Raises
     ------
@@ -177,7 +178,10 @@ def _fold_differences(a: CrossValidation, b: CrossValidation) -> Floats:
 
 
 def compare_pairs(validations: Sequence[CrossValidation], names: Sequence[str]) -> pd.DataFrame:
-    """Return a table by (a, b), the names of a pair of fits; see `Comparison.pairs` for its columns."""
+    """Return a table by (a, b), the names of a pair of fits, with the columns of `Comparison.pairs`.
+
+    It has one row for each pair of `validations`, which must have the same folds.
+    """
     rows = [_pair_items(validations[i], validations[j]) for i, j in combinations(range(len(validations)), 2)]
     index = pd.MultiIndex.from_tuples(list(combinations(names, 2)), names=["a", "b"])
     return pd.DataFrame(rows, index=index)
@@ -194,7 +198,8 @@ def _pair_items(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        Columns of `Comparison.pairs`.
+        rows, rows_one_only, error_a, error_b, difference, se, low, high, t, df, p_t, only_a_wrong,
+        only_b_wrong, p_exact, mcnemar and p_mcnemar: the columns of `Comparison.pairs`.
     """
     both, wrong, rows = _errors_on_shared_rows(a, b)
     weights = rows.weights
@@ -245,7 +250,8 @@ def _mcnemar_items(a: CrossValidation, both: NDArray[np.bool_], wrong: Sequence[
     -------
     dict of str to float
         only_a_wrong and only_b_wrong, the sums of weights of the rows that only one fit misclassifies, even
-        if there are groups; p_exact, mcnemar and p_mcnemar.
+        if there are groups; p_exact, the p-value of the exact test; mcnemar and p_mcnemar, the chi-square
+        statistic and its p-value.
 
     Raises
     ------
@@ -549,6 +555,7 @@ def _incomparable_reason(fits: Sequence[Any], names: list[str], table: pd.DataFr
     Returns
     -------
     str
+        A sentence: the fits have different columns, or one likelihood is conditional on the rows.
     """
     has_likelihood = table["llf"].notna().to_numpy()
     joint, given_row = (
@@ -680,8 +687,9 @@ def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> d
 def cross_validate_on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
     """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation.
 
-    The folds are made again from its seed and groups; its `nested` and `refit_prior` apply too. Raises a
-    DataError if the user passed the folds.
+    `other` is a fit, or the results of `stepwise`, whose `fit` is used. The folds are made again from the
+    seed and the groups of `cv`; its `nested` and `refit_prior` apply too. Raises a DataError if the user
+    passed the folds.
     """
     if cv.seed is None:
         raise DataError(
@@ -698,7 +706,8 @@ def cross_validate_on_same_folds(cv: CrossValidation, other: Any) -> CrossValida
 def fold_differences(a: CrossValidation, b: CrossValidation) -> pd.Series:
     """Return the error of the first fit minus the error of the second in each fold, by (repeat, fold).
 
-    Only rows that both predict count. Raise a DataError if rows, folds or repeats differ.
+    Only rows that both predict count; a fold without such rows has NaN. Raise a DataError if rows, folds or
+    repeats differ.
     """
     if a._fold_ids.shape != b._fold_ids.shape or not a._index.equals(b._index):
         raise DataError(

@@ -268,6 +268,8 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
     Returns
     -------
     TestResult
+        Likelihood ratio, with a degree of freedom for each additional column and class except the reference,
+        and its chi-square p-value.
 
     Raises
     ------
@@ -447,6 +449,8 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     Returns
     -------
     TestResult
+        Chi-square statistic of the difference of all slopes, with as many degrees of freedom as there are
+        directions in which LDA is more precise.
 
     Raises
     ------
@@ -501,7 +505,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
 
 
 def _raise_different_counts(lda_count: str, logistic_count: str) -> NoReturn:
-    """Raise DataError for two fits with different numbers of rows."""
+    """Raise DataError, in any case, with the formatted numbers of rows of the two fits."""
     raise DataError(
         f"The two fits differ in rows: LDA has {lda_count}, the logistic regression {logistic_count}.",
         hint="Fit both to the same rows, with the same weights.",
@@ -638,8 +642,9 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     Returns
     -------
     DataFrame by (class, term)
-        See `Comparison.log_odds`. The joint test in the last row is missing if it is not available. If a
-        class is named "all", the label of this row is changed.
+        LDA, LDA_se, logistic, logistic_se, difference, statistic, df and p, as in `Comparison.log_odds`. The
+        last row, ("all", "slopes"), has the joint test only: NaN if no direction is more precise in LDA or
+        the regression has no finite estimates. If a class is named "all", the label gets an underscore.
     """
     _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
     lda_odds = linear.log_odds(reference=logit.reference)
