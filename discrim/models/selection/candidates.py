@@ -327,8 +327,9 @@ class CandidateEvaluator:
     def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
         """Fit and cross-validate a candidate with its own posteriors; raise a DiscrimError if it fails.
 
-        A verb that lacks one of `arguments`, or whose result is not a fit, is a DataError. The verb gets the seed if it has this parameter, unless the options of the candidate contain one. Its
-        warnings are recorded, not issued.
+        A verb that lacks one of `arguments`, or whose result is not a fit, is a DataError. The verb gets the
+        seed if it has this parameter, unless the options of the candidate contain one. Its warnings are
+        recorded, not issued.
         """
         start = monotonic()
         options = dict(candidate.options)

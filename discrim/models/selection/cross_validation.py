@@ -102,6 +102,7 @@ class FoldedRows:
         Returns
         -------
         FoldedRows
+            The other attributes are unchanged.
         """
         codes = self.evaluated.codes.astype(np.intp)
         weights = self.evaluated.weights.astype(np.float64)
@@ -170,7 +171,8 @@ class FoldedRows:
         -------
         list of dict of str to (F,) array
             One dict of columns for each repeat: "rows" and "wrong" (sums of weights), and the mean losses
-            "error" and, for models with posteriors, "log_loss" and "brier".
+            "error" and, for models with posteriors, "log_loss" and "brier". The means of a fold without
+            evaluated rows are NaN.
         """
         weights = self.evaluated.weights
         row_weights = self.evaluated.row_weights()
@@ -314,7 +316,7 @@ class CrossValidation(SummarizedResults):
 
     @property
     def labels(self) -> pd.DataFrame:
-        """Predicted class of each row by repeat (columns, from 1); missing without a prediction."""
+        """Predicted class of each row by repeat (columns, from 1); missing if unused or not predicted."""
         columns = [self._fit.to_labels(predicted, self._index) for predicted in self._predicted]
         return pd.concat(columns, axis=1).set_axis(self._repeat_index(), axis=1)
 
@@ -325,6 +327,11 @@ class CrossValidation(SummarizedResults):
         ----------
         repeat : int
             Which of the repeats, counted from 1.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            NaN for rows that the fit does not use or that have no prediction.
 
         Raises
         ------
@@ -356,7 +363,7 @@ class CrossValidation(SummarizedResults):
 
     @cached_property
     def _fold_means(self) -> list[dict[str, NDArray[Any]]]:
-        """Numbers of rows and mean losses by fold, for each repeat; see `FoldedRows.means_by_fold`."""
+        """For each repeat the columns rows, wrong, error and, with posteriors, log_loss and brier by fold."""
         return self._folded_rows.apply(FoldedRows.means_by_fold)
 
     @with_display_formats(every="share")
@@ -403,7 +410,7 @@ class CrossValidation(SummarizedResults):
     @property
     @with_display_formats(every="share")
     def by_fold(self) -> pd.DataFrame:
-        """Rows, wrong rows (sums of weights) and mean losses of each fold, by (repeat, fold)."""
+        """Table by (repeat, fold): rows, wrong (sums of weights), error; with posteriors log_loss, brier."""
         table = pd.concat([pd.DataFrame(fold_means) for fold_means in self._fold_means])
         if not self._has_weights:
             table = table.astype({"rows": np.int64, "wrong": np.int64})
@@ -781,6 +788,7 @@ def _fit_to_rows(function: Callable[[Any], Any], data: Any, rows: Codes) -> Any:
     Returns
     -------
     ClassifierResults or StepwiseResults
+        The result of the function; if it is another object, `require_fits` raises its error.
     """
     results = function(select_rows(data, rows))
     if not hasattr(results, "cross_validate"):
@@ -853,6 +861,7 @@ def cross_validate_fit(
     Returns
     -------
     CrossValidation
+        Without a permutation test. Rows without a prediction are counted in `unlabelled`, without a warning.
     """
     fit = fit.fit_before_selection() if nested else fit
     design_rows = fit.require_rows("cross_validate()")
@@ -901,6 +910,7 @@ def cross_validate_on_folds(
     Returns
     -------
     CrossValidation
+        Its `seed` and fold labels are the arguments; `permutations` is None.
     """
     options: dict[str, Any] = {"nested": nested, "labels": labels, "refit_prior": refit_prior}
     with Progress(len(fold_ids) * len(labels), "cross-validation") as progress:
@@ -949,7 +959,8 @@ def warn_unlabelled(cv: CrossValidation, prefix: str = "") -> None:
 def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of a cross-validation.
 
-    For the keys of `sections` see `CrossValidation.summary`.
+    `sections` has keys among "header", "measures", "permutations" (if there is a test), "classes",
+    "confusion" and "folds", in the order wanted; None or "all" for all.
     """
     title = f"Cross-validation: {cv._fit.title_in_sentence}"
     test = (
@@ -967,7 +978,7 @@ def cross_validation_summary(cv: CrossValidation, sections: Sequence[str] | None
 
 
 def _header_section(cv: CrossValidation) -> Pairs:
-    """Return the header of the summary."""
+    """Return the header of the summary: numbers of rows, the prior, folds, repeats and seed, with notes."""
     fit = cv._fit
     evaluated = cv._evaluated_rows()
     total = float(evaluated.weights.sum())
@@ -999,7 +1010,10 @@ def _header_section(cv: CrossValidation) -> Pairs:
 
 
 def unbalanced_folds_note(cv: CrossValidation) -> str:
-    """Return a note on the fold with other class proportions if the prior is fixed; "" if there is none."""
+    """Return a note on the fold without which a class proportion changes most; "" if none is needed.
+
+    It is needed if the prior is fixed to the class proportions and `find_unbalanced_fold` returns a fold.
+    """
     counts = np.asarray(cv._fit.counts, dtype=np.float64)
     position = (
         find_unbalanced_fold(np.concatenate(cv._counts_outside_folds()), counts)

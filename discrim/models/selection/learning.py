@@ -312,6 +312,7 @@ def learning_curve(
     groups : column name, (n,) array or None
         Groups of rows that are not divided.
     seed : int or None
+        Seed of the partitions; None for a random one, which the result stores.
     level : float
         Level of the intervals.
     nested : bool
@@ -320,6 +321,7 @@ def learning_curve(
     Returns
     -------
     LearningCurve
+        Sizes to which no rule can be fitted are in its `failed`.
 
     Raises
     ------
@@ -395,6 +397,7 @@ def _evaluate_size(
     Returns
     -------
     _SizeErrors
+        Counts over all repeats and rules; a row without a prediction is not tested.
 
     Raises
     ------
@@ -442,7 +445,8 @@ def _evaluate_size(
 def curve_summary(curve: LearningCurve, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of a learning curve: header, errors, and predictions for larger tables.
 
-    For the keys of `sections` see `LearningCurve.summary`.
+    `sections` has keys among "header", "errors" and "ahead" (predictions), in the order wanted; None or "all"
+    for all.
     """
     table = curve.table
     fit = curve._fit

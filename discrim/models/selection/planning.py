@@ -211,6 +211,8 @@ def plan(
     Returns
     -------
     Plan
+        Expected errors in `table`; training sizes in `wanted`, which is empty without a target error; and the
+        number of test rows, `judged`, which is None without `width`.
 
     Raises
     ------
@@ -295,6 +297,7 @@ def _read_setting(distance: float, p: int, classes: int, draws: int, seed: int) 
     Returns
     -------
     Setting
+        The arguments as numbers of their types.
     """
     distance = check_number("distance", distance, 0, 100, ends="(]")
     p = check_integer("p", p, 1, MAX_COLUMNS)
@@ -337,7 +340,8 @@ def _expected_errors(rule: SampledRule, row_counts: Sequence[int], setting: Sett
 def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
     """Return the sample sizes of the rules for a target error; an empty table without a target.
 
-    See `Plan.wanted` for the columns.
+    The columns, by rule, are "rows" (per class) and "total", nullable integers, and the expected "error".
+    They are missing for a rule that does not reach the target; see `Plan.wanted`.
     """
     rows = []
     for rule in () if error is None else RULES:
@@ -352,7 +356,8 @@ def _rows_for_error(error: float | None, setting: Setting) -> pd.DataFrame:
 def plan_summary(results: Plan, sections: Sequence[str] | None = None) -> Summary:
     """Return the summary of a sample-size plan: header, sample sizes for the target, expected errors.
 
-    For the keys of `sections` see `Plan.summary`.
+    `sections` has keys among "header", "wanted" (with a target error) and "errors", in the order wanted; None
+    or "all" for all.
     """
     setting = results._setting
     items: list[HeaderItem] = [

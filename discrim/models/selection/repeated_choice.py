@@ -40,10 +40,11 @@ class RepeatedChoice(SummarizedResults):
         """The fit of the chosen model."""
 
     def _evaluation_methods(self, method: str | None) -> EvaluationMethods:
-        """Return the object whose evaluation by `method` repeats the choice.
+        """Return the results whose `error_rates`, `confusion` and `assess` by `method` repeat the choice.
 
-        For folds and the bootstrap this is the fit, which repeats the choice itself. Its leave-one-out does
-        not; "loo" therefore uses the fit on all candidates.
+        These are the results of the fit, which repeat the choice in each fold and bootstrap sample, but not
+        in leave-one-out. For "loo" they are the results of the model before the choice, whose refits without
+        a row choose again. "apparent" does not repeat the choice.
         """
         return EvaluationMethods(self.fit._fit.fit_before_selection()) if method == "loo" else self.fit
 
@@ -210,6 +211,7 @@ class RepeatedChoice(SummarizedResults):
         Returns
         -------
         Assessment
+            Measures of the predictions, with tables and plots; for new rows of the fit as it is.
         """
         data, method = split_table_and_method(data, method)
         if data is None and method is None:
@@ -253,7 +255,8 @@ class RepeatedChoice(SummarizedResults):
         Returns
         -------
         CrossValidation
-            See `discrim.cross_validate`. It predicts the rows that are complete in all candidates.
+            Labels, posteriors and errors of the rows that are complete in all candidates, as returned by
+            `discrim.cross_validate`.
 
         Examples
         --------

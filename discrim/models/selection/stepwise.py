@@ -279,7 +279,10 @@ def read_verb(verb: Any, criterion: Any) -> tuple[Any, dict[str, Any]]:
     Returns
     -------
     verb : callable
+        By default `lda`, and `logistic` for AIC and BIC. A value that is neither a text nor a partial is
+        returned unchecked.
     options : dict
+        Keyword arguments of the partial; empty without one.
 
     Raises
     ------
@@ -575,6 +578,7 @@ def _stepwise_on_rows(
     Returns
     -------
     StepwiseResults
+        Its `fit` raises DataError if no term was chosen.
     """
     if weights is not None and not isinstance(weights, str):
         weights = np.asarray(weights)[rows]
@@ -657,7 +661,10 @@ class StepwiseResults(RepeatedChoice):
         return self._trace.copy()
 
     def _step_tables(self) -> StepTables:
-        """Return the tables of the tests at each step, computed once; raise NotSupportedError without any."""
+        """Return the tables of the tests at each step, which are computed once.
+
+        Raises NotSupportedError for the criteria "cv", "aic" and "bic", which have no such tests.
+        """
         if self._make_tables is None:
             raise NotSupportedError(
                 f"A choice by {self.criterion} does not have tests of the terms at each step.",
@@ -797,6 +804,7 @@ class StepwiseResults(RepeatedChoice):
         Returns
         -------
         Summary
+            Only "steps" by default; DataError for an unknown key, or for a table that the criterion lacks.
         """
         section_builders: dict[str, Callable[[], Section | Pairs]] = {"steps": self._steps_section}
         if self._make_tables is not None:

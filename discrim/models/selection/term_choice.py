@@ -94,11 +94,11 @@ class Limits:
         return test.F if self.by == "F" else 1 - test.wilks
 
     def admits(self, test: PartialTest) -> bool:
-        """Return whether a term with this partial test may enter, as far as `enter` decides."""
+        """Return whether a partial test meets the limit `enter`; other limits to enter are not checked."""
         return self.strength(test) >= (-self.enter if self.by == "p" else self.enter)
 
     def keeps(self, test: PartialTest) -> bool:
-        """Return whether a term with this partial test may stay, as `stay` decides."""
+        """Return whether a partial test meets the limit `stay`, so that the term is not removed."""
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
     def describe(self) -> str:
@@ -186,6 +186,8 @@ class StepwiseSearch:
         Returns
         -------
         Choice
+            `trace` is None except for AIC and BIC; `search_moments` and `make_tables` are None for the
+            criteria "cv", "aic" and "bic".
 
         Raises
         ------
@@ -218,6 +220,8 @@ class StepwiseSearch:
         Returns
         -------
         Choice
+            With `search_moments` and `make_tables`, without a trace. Its note lists the terms that could not
+            enter.
         """
         if self.direction == "backward":
             hint = 'name fewer columns in the formula, or pass direction="both"'
@@ -280,6 +284,7 @@ class StepwiseSearch:
         Returns
         -------
         Choice
+            Its `steps` have action, term, terms_in, error and se (NaN without terms).
         """
         include = self.include
         direction = self.direction
@@ -342,6 +347,7 @@ class StepwiseSearch:
         Returns
         -------
         Choice
+            Its `steps` have action, term, terms_in, df, deviance, change and the criterion.
         """
         options = self.options
         other = [
@@ -617,6 +623,7 @@ def _logistic_term_fits(
     Returns
     -------
     TermFits
+        Fits with the options reference, bias_reduction, tol and maxiter, if passed.
     """
     reference = options.get("reference")
     bias_reduction = options.get("bias_reduction", False)
@@ -661,7 +668,11 @@ class _InformationSearch:
         return fit.deviance + self._penalty_per_parameter * fit.parameters
 
     def run(self, direction: str) -> Choice:
-        """Run the search and return its result; `direction` is "forward", "backward" or "both"."""
+        """Run the search and return the chosen terms with `steps` and `trace`.
+
+        `direction` is "forward", "backward" or "both". A backward search starts from all terms, any other
+        from the terms to include.
+        """
         start = list(self._fits.margins.terms) if direction == "backward" else self._include
         chosen = list(start)
         self._record_step("start", " + ".join(chosen) or "none", chosen, None)
@@ -864,11 +875,17 @@ class RefitsByMoments(Refits[Any]):
         return None if rule is None else ColumnSubsetRule(rule, keep)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows, which chooses terms again; None like `refit_to_moments`."""
+        """Return the rule of a refit to the moments of rows, which chooses terms again: nothing is fixed.
+
+        None if a covariance is singular, a class has no rows, or the rows are too few for the columns.
+        """
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return a scorer without a closed form, which makes the caller refit without each row."""
+        """Return a scorer whose scores are all NaN, which makes the caller refit and choose for each row.
+
+        Raises NotSupportedError if there are too many rows for refits.
+        """
         return refit_scorer(fit, "chooses the columns again without each row")
 
 
@@ -939,7 +956,10 @@ class RefitsByCalls(Refits[Any]):
         return self.description
 
     def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
-        """Return None always: a call may fit other columns than the candidates; see `scores_by_call`."""
+        """Return None always: a call may fit other columns than the candidates; see `scores_by_call`.
+
+        `rows` and `fixed` have no effect.
+        """
         return None
 
     def groups(self, fit: FittedModel[Any]) -> Codes | None:
@@ -985,7 +1005,7 @@ class RefitsByCalls(Refits[Any]):
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return scores (n, K) for K classes of the n rows that the fit uses, by calls without each row.
 
-        Raises a NotSupportedError if there are too many rows, or none.
+        Raises a NotSupportedError if there are too many rows for so many calls, or if the fit has no rows.
         """
         refit_scorer(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.require_rows("leave_one_out()")) >= 0)
@@ -1154,7 +1174,8 @@ def _terms_in_analysis(
     Returns
     -------
     list of dict
-        One row for each term.
+        One row for each term: step, term, tolerance, F, df1, df2, p, the criterion by its name, and "pair".
+        The criterion is NaN for a single term; the pair is None if the criterion does not refer to one.
     """
     tolerances = dict(zip(selected.pivots, selected.tolerances().tolist(), strict=True)) if terms else {}
     rows = []
@@ -1189,7 +1210,9 @@ def _terms_not_in_analysis(
     Returns
     -------
     list of dict
-        One row for each term. Statistics of a term that depends linearly on the chosen ones are missing.
+        One row for each term: step, term, tolerance, min_tolerance, F, df1, df2, p, the criterion by its
+        name, and "pair". If a term depends linearly on the chosen ones, F, df1, df2, p and the criterion are
+        NaN, and the key "pair" is absent.
     """
     independent_terms = [term for term in terms if not selected.is_dependent(term_columns[term])]
     tests = dict(
@@ -1252,7 +1275,8 @@ def with_pair_labels(table: pd.DataFrame, classes: pd.Index, criterion: str) -> 
     Returns
     -------
     DataFrame
-        `table` with the columns `class` and `other` at the end, None without a pair.
+        `table` without `pair`; for a criterion that refers to a pair, with the columns `class` and `other` at
+        the end, which are None in rows without a pair.
     """
     pairs = table.pop("pair")
     if criterion in PAIR_CRITERIA:
