@@ -253,7 +253,8 @@ def casewise(
     DataFrame of n rows
         Columns "actual", "predicted", "misclassified", "p", "df", "posterior", "D2", "second", "second_p",
         "second_posterior" and "second_D2" (see `_casewise_table`), and for a linear discriminant analysis
-        with `method="apparent"` the canonical scores. Missing in rows with a missing value.
+        with `method="apparent"` the canonical scores. In rows with a missing value all columns except
+        "actual" and "df" are missing.
 
     Raises
     ------

@@ -128,8 +128,8 @@ def estimate_prior(
     Returns
     -------
     PriorEstimate
-        Shares with standard errors, intervals and a test; not converged (with a ConvergenceWarning) after
-        `options.maxiter` steps.
+        Shares with standard errors, intervals and a test. If the search did not converge, `converged` is
+        False and a ConvergenceWarning is issued.
 
     Raises
     ------

@@ -117,10 +117,11 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `data` are new rows; `method` is how the rows of the fit are predicted.
     """
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> tuple[Codes, Codes, Floats | None]:
-        """Return the actual and predicted classes and the weights of the rows."""
+        """Return actual and predicted classes (-1 if missing) and weights of the rows by `method`."""
         return evaluate_predictions(fit, options.data, method, plan)
 
     (actual, predicted, weights), evaluation = _evaluate_rows(fit, options, evaluate)
@@ -165,7 +166,7 @@ def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 @plot("roc", "ROC curves with bands, and the areas under them", used_options=("classes", "label"), data=False)
 def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
-    """Draw ROC curves of the rows of an assessment."""
+    """Draw ROC curves of the rows of an assessment, of the classes in `options.classes` as in `roc`."""
     return _draw_roc(assessment._fit, _assessment_scores(assessment), options)
 
 
@@ -250,7 +251,8 @@ def _curve_points(curve: Curve, side_weights: tuple[float, float], level: float)
 def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw predicted probabilities against observed proportions, in at most 10 bins.
 
-    Raises NotSupportedError for a model without posteriors. Returns the outer axes; see `_draw_calibration`.
+    Raises NotSupportedError for a model without posteriors. Returns the outer axes, whose `child_axes` are
+    the curves and a histogram of the probabilities.
     """
     fit.require_posteriors("kind='calibration'")
     return _draw_calibration(results.classes, _labelled_scores(fit, options), 10, options)
@@ -263,7 +265,7 @@ def calibration(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
     data=False,
 )
 def assessed_calibration(assessment: Any, options: PlotOptions) -> Axes:
-    """Draw the calibration of an assessment, in its number of bins; see `calibration`."""
+    """Draw the calibration of an assessment, in at most its number of bins; return the outer axes."""
     assessment._fit.require_posteriors("kind='calibration'")
     return _draw_calibration(assessment.classes, _assessment_scores(assessment), assessment._bins, options)
 
@@ -342,6 +344,15 @@ def _evaluate_rows(
     predictions : object
         The value that `evaluate` returned.
     evaluation : EvaluationDescription
+        The method that was used and the choices that it fixed; "new rows" with `data` or without rows of the
+        fit.
+
+    Raises
+    ------
+    DataError
+        `method` is not "apparent", "loo" or "cv".
+    NotSupportedError
+        The fit does not support the method, or none of the default methods.
     """
     check_word("method", options.method, COUNTING_METHODS, optional=True)
     method_option: Any = options.method
@@ -397,7 +408,7 @@ def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledSco
     level = 0.95 if options.level is None else options.level
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:
-        """Return the `AssessedRows`."""
+        """Return the `AssessedRows` of new rows, or of the rows of the fit by `method`, in this process."""
         return assess_rows(fit, options.data, method, replace(plan, level=level)).value()
 
     rows, evaluation = _evaluate_rows(fit, options, evaluate)
@@ -405,7 +416,7 @@ def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledSco
 
 
 def _assessment_scores(assessment: Any) -> LabelledScores:
-    """Return the labelled rows of an assessment with scores."""
+    """Return the rows of an assessment that have a class and a prediction, with scores and its level."""
     rows = assessment._evaluated_rows()
     return LabelledScores(
         rows.codes, rows.scores, rows.weights, _describe_assessment(assessment), assessment._level
@@ -413,7 +424,7 @@ def _assessment_scores(assessment: Any) -> LabelledScores:
 
 
 def _describe_assessment(assessment: Any) -> EvaluationDescription:
-    """Describe how the rows of an assessment were predicted."""
+    """Return "new rows", or the method by which an assessment predicted the rows of its fit."""
     rows = assessment._rows
     if rows.method == "new":
         return EvaluationDescription("new rows")
@@ -532,6 +543,7 @@ def _term_sds(fit: FittedModel[Any], options: PlotOptions, terms: list[str]) -> 
     Returns
     -------
     Series of float by term
+        In the order of `terms`.
     """
     moments = moments_of_columns(fit, options, terms)
     if moments is None:
@@ -576,13 +588,15 @@ def simplex(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
     """Draw the posteriors of three classes in a triangle, conditional on these three if there are more.
 
     The classes are `options.classes`, or the three with the most rows. If the fit has more classes, only rows
-    of the three are drawn. Raises NotSupportedError for two classes and DataError unless three are named.
+    of the three are drawn. Raises NotSupportedError for two classes and DataError if `classes` does not have
+    three labels.
 
     Parameters
     ----------
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `data` are new rows; `interactive` draws a figure of plotly.
     """
     classes = list(fit.classes)
     if len(classes) < 3:

@@ -103,7 +103,7 @@ class PlaneSection:
     selection: str = ""
 
     def points_table(self, names: Sequence[str], points: Floats, fixed: Mapping[str, Any]) -> pd.DataFrame:
-        """Return the table of points in a plane, with the columns of the formula.
+        """Return a table of points in a plane, with the values of the other columns that `fixed` names.
 
         Parameters
         ----------
@@ -189,7 +189,8 @@ class PlaneSection:
     ) -> Callable[[Floats], Any]:
         """Return a function of points (m, len(names)) that evaluates a function of the table at these points.
 
-        It ignores warnings of this package.
+        The other columns have the values of `fixed`, or are predicted from the drawn ones
+        (`fit_regression`). Warnings of this package are ignored.
 
         Parameters
         ----------
@@ -198,6 +199,11 @@ class PlaneSection:
         evaluate_table : callable
             Function of a DataFrame of m rows with the columns of the formula, fixed and regressed ones
             included.
+
+        Returns
+        -------
+        callable
+            Function of points that returns the value of `evaluate_table` for their table.
         """
         predict_columns = self.fit_regression(names)
         regressed_names = self.regressed_columns(names)
@@ -206,7 +212,7 @@ class PlaneSection:
         }
 
         def values(points: Floats) -> Any:
-            """Evaluate the function at points (m, len(names))."""
+            """Return `evaluate_table` of the m points (m, len(names)), completed by the other columns."""
             table = self.points_table(
                 [*names, *regressed_names], np.column_stack([points, predict_columns(points)]), fixed
             )
@@ -220,13 +226,17 @@ class PlaneSection:
     def read_points(self, table: pd.DataFrame) -> DesignRows:
         """Convert a table of points to new rows of the fit.
 
-        Missing columns are integrated out if some value of `fixed` is None.
+        Missing values are integrated out if some value of `fixed` is None; otherwise they are treated as in
+        the fit.
         """
         integrates = any(value is None for value in self.fixed.values())
         return self.fit.new_rows(table, MissingPolicy(missing="integrate") if integrates else AS_FITTED)
 
     def classify(self, names: Sequence[str]) -> Callable[[Floats], Codes]:
-        """Return a function of points (m, len(names)) that predicts their classes (m,)."""
+        """Return a function of points (m, len(names)) that predicts their classes (m,), -1 if missing.
+
+        The other columns have the values of `evaluate`.
+        """
         fit = self.fit
         return self.evaluate(names, lambda table: fit.predict_codes(self.read_points(table)))
 
@@ -242,7 +252,8 @@ class PlaneSection:
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """Return the limits (low, high) of the axes: the range of each column, with a margin if possible.
 
-        There is no margin if the model cannot be evaluated at its corners, for example a logarithm.
+        There is no margin if predicting the corners raises DataError, for example because of a logarithm;
+        only a column with a single value then has an upper limit above it.
         """
         ranges = [self._range(name) for name in names]
         limits_with_margin = tuple(range_with_margin(*ends) for ends in ranges)
@@ -273,7 +284,7 @@ class PlaneSection:
 
 
 def _numeric_values(table: Table, names: Sequence[str]) -> Floats:
-    """Return columns (n, len(names)) of a table as float64, NaN if missing; a column of text is an error."""
+    """Return columns (n, len(names)) of a table as float64, NaN if missing; text raises DataError."""
     out = np.empty((table.nrows, len(names)))
     table.fill(list(names), 0, table.nrows, out)
     return out
@@ -306,8 +317,12 @@ MAX_COLUMNS = 6
 def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
     """Choose the columns of the axes and the values of the other columns from the options of a plot.
 
+    The columns are `options.columns`, or the two that separate the classes best (one if there is only one).
+    `options.at` fixes other columns. If the model can integrate the remaining ones out, they are None in
+    `fixed`, otherwise their mean or most frequent level.
+
     Raises DataError if a column is not numeric or named twice, or a value is not valid, and NotSupportedError
-    if the formula reads columns of categories only.
+    if the formula has no numeric column.
     """
     numeric_names = numeric_columns(fit.design_rows.design)
     if not numeric_names:
@@ -520,6 +535,7 @@ def regions(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes |
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `columns` are the axes, `at` are values of other columns, and `data` are new rows to draw.
 
     Examples
     --------
@@ -784,6 +800,7 @@ def partition(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `columns` are the terms of the panels; `data` are new rows to draw and to predict.
 
     Examples
     --------
@@ -887,7 +904,10 @@ def _partition_columns(
 
     Returns
     -------
-    drawn_terms, numeric_terms : list of str
+    drawn_terms : list of str
+        Terms with panels.
+    numeric_terms : list of str
+        Terms computed from numeric columns only, in the order of the design.
     """
     candidates = numeric_terms(design_rows.design, design_rows.terms)
     if len(candidates) < 2:

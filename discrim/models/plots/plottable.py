@@ -153,6 +153,11 @@ def plot(
         options raise an error.
     data, colors : bool
         Whether the function uses `data` and `colors`.
+
+    Returns
+    -------
+    callable
+        Function of a drawing function, which becomes `draw` of the `Plot`.
     """
     common = {"data": data, "colors": colors}
     options = frozenset((*used_options, *(name for name, is_used in common.items() if is_used)))
@@ -170,12 +175,15 @@ def has_tuned_option(results: Any, fit: FittedModel[Any], options: PlotOptions) 
 
 
 def has_no_rows(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
-    """Return whether the plot would lack observations to draw; a condition of `default_if`."""
+    """Return whether the fit has no rows and `data=` was not passed; a condition of `default_if`."""
     return not fit.has_rows and options.data is None
 
 
 def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
-    """Return whether numeric columns exist whose range can be computed; a condition of `default_if`."""
+    """Return whether numeric columns exist whose range is known; a condition of `default_if`.
+
+    Without rows of the fit or `data=`, ranges are known if the fit has moments of all numeric columns.
+    """
     columns = numeric_columns(fit.design_rows.design)
     if not columns or fit.has_rows or options.data is not None:
         return bool(columns)
@@ -184,7 +192,9 @@ def has_numeric_ranges(results: Any, fit: FittedModel[Any], options: PlotOptions
 
 
 def available_plot_kinds(results: Any, *, refits: bool = True) -> tuple[str, ...]:
-    """Return the kinds of plots of a model, some of which may require rows or two columns.
+    """Return the kinds of plots that the model has, in order of preference as a default.
+
+    Some may raise an error for this fit, because they require rows or two columns.
 
     With `refits=False`, kinds that fit the model again are left out.
 
@@ -209,6 +219,7 @@ def check_names_option(option: str, option_value: Any) -> Any:
     Returns
     -------
     str, list of str or None
+        A name or None unchanged; other iterables of one or more names as a list.
     """
     if option_value is None or isinstance(option_value, str):
         return option_value
@@ -298,8 +309,8 @@ class PlottedRows(NamedTuple):
 def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | None:
     """Return the rows of `data=` or of the fit; None if the fit lacks rows and `data=` was not passed.
 
-    Rows of `data=` without the response have codes of -1. Raises an error if the rows of the fit are not in
-    memory.
+    Rows of `data=` without the response have codes of -1 and missing labels. Raises the error of
+    `fit.require_rows_in_memory` if the rows of the fit are read in chunks or are on workers.
     """
     if options.data is not None:
         design_rows = fit.new_rows(options.data)
@@ -366,6 +377,7 @@ def require_rows_to_draw(fit: FittedModel[Any], options: PlotOptions, plot_kind:
     Returns
     -------
     PlottedRows
+        Rows of `data=` or of the fit, one or more with a class.
     """
     rows = rows_to_draw(fit, options)
     if rows is None:
@@ -429,8 +441,9 @@ def select_separating_columns(
     """Return the columns that separate the classes best.
 
     Two columns are the pair with the largest F (the smallest Wilks' lambda); more are the columns with the
-    largest F one by one. The first columns are returned if there are no more than `n_columns`, or if neither
-    the fit nor the rows have their moments.
+    largest F one by one. Of more than `MAX_CROSS_PRODUCT_COLUMNS` candidates, only the ones with the largest
+    F are paired. The first columns are returned if there are no more than `n_columns`, or if neither the fit
+    nor the rows have their moments.
 
     Parameters
     ----------
@@ -447,6 +460,7 @@ def select_separating_columns(
     Returns
     -------
     list of str
+        `n_columns` of the names, or all if there are fewer.
     """
     from discrim.inference.manova import MAX_PAIRED_COLUMNS, most_separating_columns, most_separating_pair
 
@@ -570,7 +584,7 @@ def describe_selection(options: PlotOptions, n_candidates: int, n_chosen: int = 
 def check_columns_option(
     options: PlotOptions, candidates: Sequence[str], plot_kind: str, min_columns: int, max_columns: int
 ) -> list[str]:
-    """Return the columns in `columns=` as a list.
+    """Return the columns in `columns=` as a list, in the order of the user.
 
     Raises DataError if they are unknown, repeated, too few or too many.
 

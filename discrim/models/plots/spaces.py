@@ -290,6 +290,14 @@ def read_columns_option(
         Largest number of terms.
     n_default : int
         Default number of terms: the ones that separate the classes best.
+
+    Returns
+    -------
+    names : list of str
+        Terms of the fit; by default numeric ones, if there are two or more. For naive Bayes only terms with
+        normal distributions.
+    selection : str
+        Phrase such as "pair of largest F of 6"; empty if the user chose the terms or all are drawn.
     """
     # For naive Bayes only normal columns: covariances of levels and counts are not defined.
     is_naive_bayes = hasattr(type(results), "normal_terms")
@@ -518,7 +526,10 @@ def qq(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def outline_coverage(fit: FittedModel[Any]) -> float:
-    """Return the proportion of a normal class within its ellipse over regions; smaller for many classes."""
+    """Return the proportion of a normal class within its ellipse over regions.
+
+    It is smaller for more than `MAX_CLASSES_WITH_LARGE_OUTLINES` classes.
+    """
     return ELLIPSE_COVERAGE if len(fit.classes) <= MAX_CLASSES_WITH_LARGE_OUTLINES else SMALL_OUTLINE_COVERAGE
 
 
@@ -560,7 +571,7 @@ def class_outlines(
         return None
 
     def draw(axes: Axes) -> None:
-        """Draw the mean and the ellipse of each class or component on axes."""
+        """Draw the mean of each class or component on `axes`, and its ellipse if it has a covariance."""
         for key, centre, marker_size in zip(keys, means.to_numpy(), sizes, strict=True):
             shape = shapes[key].loc[columns, columns].to_numpy() if key in shapes else None
             spaces.draw_class_outline(
@@ -814,7 +825,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     whitening = None if within is None else np.linalg.inv(np.linalg.cholesky(within)).T
 
     def scores(points: Floats) -> Floats:
-        """Return the scores (m, K) of points (m, q) in the space of the drawn discriminants."""
+        """Return the scores (m, K) of points (m, q) on the drawn discriminants, the others at zero."""
         deviations = np.repeat(-means[None], len(points), axis=0)
         deviations[:, :, axis_index] += points[:, None, :]
         whitened = deviations if whitening is None else deviations @ whitening
@@ -910,7 +921,7 @@ def subspace_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
     order = [names.index(name) for name in all_axes if name in names]
 
     def scores(plane: Floats) -> Floats:
-        """Return the scores (m, K) of points (m, q) in the space of the axes."""
+        """Return the scores (m, K), by the rule of the fit, of points (m, q) on all axes as drawn."""
         return fit.rule().scores(centre + spectrum.columns_at(plane[:, order]) / moments.scale)
 
     axis_limits = [_axis_limits(points[:, j], means[:, j]) for j in range(len(names))]

@@ -40,7 +40,11 @@ from discrim.report.plots.interactive import html_element, plotly_script
 
 
 def size_items(fit: FittedModel[Any]) -> list[tuple[str, str]]:
-    """Return pairs (label, plain text) on the numbers of rows, classes and columns of a fit."""
+    """Return pairs (label, plain text) on the rows, response, classes and columns of a fit.
+
+    "Rows of the table" is left out unless the rows are in memory; pairs on constant and on collinear columns
+    are added if such columns were dropped.
+    """
     design_rows = fit.design_rows
     design = fit.design_rows.design
     is_in_memory = fit.has_rows and not design_rows.rows.source_description
@@ -205,7 +209,8 @@ def refit_code(results: Any, load: str | None) -> str:
     """Return a Python program that loads the table, repeats the fit and prints its summary.
 
     `load` is a valid expression that loads the table; for None the program reads "data.csv" and has comments
-    on the table. Comments name variables that the user has to define.
+    on the table. Comments name variables that the user has to define. Raises DiscrimError if the options of
+    the fit cannot be determined.
     """
     options = changed_options(results)
     fit = results._fit
@@ -337,7 +342,8 @@ def _is_expression(text: str) -> bool:
 def option_items(results: Any) -> list[tuple[str, str]]:
     """Return pairs such as ("Option ncomp", "2") of the options that differ from the defaults, as code.
 
-    If there are none, or they cannot be determined, the only pair states this.
+    If there are none, the only pair is ("Options", "the defaults"); if they cannot be determined, its text is
+    the reason.
     """
     try:
         options = changed_options(results)
@@ -403,7 +409,7 @@ OPTIONS_WITHOUT_ROWS: dict[str, dict[str, Any]] = {"anova": {"levene": None}}
 def write_report(
     results: Any, path: Any, title: Any, load: Any, pictures: Any, interactive: bool = False
 ) -> None:
-    """Write the report of a fit to a file atomically; see `ReportMethods.report`.
+    """Write the report of a fit to a file, which is replaced whole or not at all.
 
     Arguments are validated before any content is computed.
 
@@ -411,7 +417,8 @@ def write_report(
     ----------
     results : ClassifierResults
     path, title, load, pictures, interactive
-        Arguments of `report`, with its errors.
+        Arguments of `ReportMethods.report`. A value that is not valid is a DataError, and `interactive` for a
+        page other than HTML a NotSupportedError.
     """
     output_path = validate_output_path(path, "A report", *PAGE_EXTENSIONS)
     if title is not None and not isinstance(title, str):
@@ -573,7 +580,10 @@ def _compute_sections(
 
 
 def _summary_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of the summary; sections that a summary shows only if named are folded."""
+    """Return the chapter of the summary; sections that a summary shows only if named are folded.
+
+    A section that raises DiscrimError is replaced by a paragraph with the reason.
+    """
     functions = results._sections()
     computed, missing = _compute_sections(page, functions, "The section {!r} is not available.")
     if "header" in computed:
@@ -591,7 +601,10 @@ def _summary_chapter(page: Page, results: Any) -> str:
 
 
 def _test_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of the tests in `TESTS` that the results have."""
+    """Return the chapter of the tests in `TESTS` that the results have; a sentence if they have none.
+
+    A test that raises DiscrimError is replaced by a paragraph with the reason.
+    """
     methods = {title: name for name, title in TESTS.items() if _test_method(results, name) is not None}
     tests = {title: partial(_test_section, results, title, name) for title, name in methods.items()}
     computed, missing = _compute_sections(page, tests, "{}: not available.")
@@ -666,11 +679,12 @@ METHOD_NOTES = {
 
 
 def evaluation_method(results: Any) -> CountingMethod:
-    """Return the method by which a report predicts the rows of the fit: the best that is fast.
+    """Return the method by which a report predicts the rows of the fit.
 
-    This is leave-one-out or folds (seed 0) if these are fast and work for the fit, else "apparent". A method
-    is tried by computing its confusion matrix. Folds that would repeat a choice, such as a penalty, are not
-    fast.
+    The methods of `evaluation_methods` are tried in order, by computing the confusion matrix (seed 0); the
+    first that raises no DiscrimError is returned. The result is "apparent" without any attempt if the fit has
+    no rows or is slow to evaluate (`is_slow_to_evaluate`), or if the first method is "cv" and each fold would
+    repeat a choice, such as a penalty.
     """
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
@@ -689,7 +703,8 @@ def evaluation_method(results: Any) -> CountingMethod:
 def _error_chapter(page: Page, results: Any, method: CountingMethod) -> str:
     """Return the chapter of the confusion matrix, and of the error rates by `method` and by resubstitution.
 
-    Raises DataError for known distributions, and other errors of the evaluation.
+    Raises DataError for results of known distributions, which have no confusion matrix, and the errors of
+    `error_rates` and `confusion`.
 
     Parameters
     ----------
@@ -728,7 +743,8 @@ MAX_LABELLED_ROWS = 1_000
 def _row_texts(results: Any) -> list[str]:
     """Return the texts that points show on hover, one for each row of the table.
 
-    Empty without rows, for more than `MAX_LABELLED_ROWS`, or if the rows cannot be read again.
+    The list is empty without rows, for more than `MAX_LABELLED_ROWS` rows, or if reading or predicting them
+    raises DiscrimError.
     """
     fit = getattr(results, "_fit", None)
     options = PlotOptions()
@@ -798,7 +814,10 @@ def _plot_chapter(page: Page, results: Any, gallery: Gallery, method: CountingMe
 
 
 def _model_chapter(page: Page, results: Any) -> str:
-    """Return the chapter on the model, its options and the versions of packages."""
+    """Return the chapter on the model: title, verb, formula, changed options and versions of packages.
+
+    For results of known distributions, without a fit, formula and options are left out.
+    """
     verb = results._verb()
     row = BY_VERB[verb]
     fit = getattr(results, "_fit", None)

@@ -450,7 +450,7 @@ class ChooseResults(RepeatedChoice):
         def labels(results: ClassifierResults, rows: Any) -> pd.Series:
             """Return the predicted labels of `rows`, a table or chunk, in the dtype of the response.
 
-            The rule and the costs of the outer function are used; of `results` only the design is.
+            The rule and the costs of the outer function are used; `results` has the design and the classes.
             """
             fit = results._fit
             design_rows = fit.new_rows(rows, MissingPolicy(unseen))

@@ -268,8 +268,8 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
     Returns
     -------
     TestResult
-        Likelihood ratio, with a degree of freedom for each additional column and class except the reference,
-        and its chi-square p-value.
+        Likelihood ratio, with its chi-square p-value; the degrees of freedom are the difference of the
+        numbers of parameters.
 
     Raises
     ------
@@ -643,8 +643,8 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     -------
     DataFrame by (class, term)
         LDA, LDA_se, logistic, logistic_se, difference, statistic, df and p, as in `Comparison.log_odds`. The
-        last row, ("all", "slopes"), has the joint test only: NaN if no direction is more precise in LDA or
-        the regression has no finite estimates. If a class is named "all", the label gets an underscore.
+        last row, ("all", "slopes"), has the joint test only: NaN if LDA is not more precise in any direction
+        or has no full covariance. If a class is named "all", the label gets an underscore.
     """
     _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
     lda_odds = linear.log_odds(reference=logit.reference)
