@@ -234,7 +234,7 @@ def raise_if_no_distances(fit: FittedModel[Any]) -> None:
 def casewise(
     results: Any, data: Any, method: Any, missing_policy: MissingPolicy, refit_prior: bool | None
 ) -> pd.DataFrame:
-    """Return a casewise table of new rows, or of the rows of the fit; see `NewRowsMethods.casewise`.
+    """Return a casewise table of new rows, or of the rows of the fit.
 
     Parameters
     ----------

@@ -333,13 +333,15 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     Returns
     -------
     Permutations
+        Hit rates in the order of the permutations; failed ones are counted in `n_redrawn` only.
 
     Raises
     ------
     NotSupportedError
         The fit has no rows, or too many permutations failed (`MAX_REDRAWS_PER_PERMUTATION`).
     DataError
-        The groups or blocks are not valid; see `_permutation_scheme`.
+        A group has rows of several classes or blocks, folds of the user have rows of one class each, or no
+        permutation changes the labels.
     """
     design_rows = fit.require_rows("permutations=")
     used = used_codes(design_rows)

@@ -487,10 +487,11 @@ def calibrate_sets(
 
 
 def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
-    """Score the rows of the fit by rules that are fitted without them.
+    """Return the rows of the fit, scored by rules that are fitted without them.
 
-    Raises NotSupportedError if the fit has no rows or the model cannot leave them out, and PriorError if the
-    fit has a prior of zero for a class to which `options.prior` gives a positive one.
+    With `options.prior` the scores are under this prior. Raises NotSupportedError if the fit has no rows or
+    the model cannot leave them out, and PriorError if the fit has a prior of zero for a class to which
+    `options.prior` gives a positive one.
 
     Parameters
     ----------

@@ -296,10 +296,11 @@ class GridSearch:
 
 
 def read_choice(value: Any) -> tuple[Any, SelectRule]:
-    """Split the argument of a tuned parameter into its value (None if it is to be chosen) and the rule.
+    """Return the value of a tuned parameter (None if it is to be chosen), and the rule of the choice.
 
-    The argument None chooses the value with the smallest error, and "1se" the simplest value within one
-    standard error of it.
+    "1se" returns (None, "1se"): the simplest value whose error is within one standard error of the smallest
+    is to be chosen. Any other argument is returned with "min"; None then stands for the value with the
+    smallest error.
     """
     if isinstance(value, str) and value == "1se":
         return None, "1se"

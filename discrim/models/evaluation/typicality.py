@@ -185,7 +185,12 @@ def _score_nonconformity(fit: FittedModel[Any], scores: Floats) -> Floats:
 
 
 def _select_measure_type(fit: FittedModel[Any]) -> MeasureType:
-    """Return the type of measure that is suitable for the model; see `TypicalityMeasure`."""
+    """Return the type of measure of a model.
+
+    "distance" if squared distances have a closed form; "common" for other fits of LDA with all axes, nearest
+    centroids and robust QDA; "density" for other fits of QDA, naive Bayes and RDA with alpha > 0; else
+    "scores".
+    """
     estimates = fit.estimates
     if getattr(estimates, "has_distances", False):
         return "distance"

@@ -130,6 +130,7 @@ def left_out_score_shift(codes: Codes, weights: Floats | None, counts: Floats) -
     Returns
     -------
     (m,) float
+        Negative; minus infinity if no weight of the class remains. A row loses at most a weight of one.
     """
     removed_weights = np.ones(len(codes)) if weights is None else np.minimum(weights, 1.0)
     with np.errstate(divide="ignore"):
@@ -993,7 +994,8 @@ class _LeftOutLabelTask:
     def __call__(self, design_rows: DesignRows) -> Codes:
         """Return the classes (n,) of rows by the rules without them, -1 for rows that are not used.
 
-        See `_predict_chunk` for other codes.
+        `NEEDS_REFIT` stands for rows without scores, and `IMPOSSIBLE` for rows with probability zero in every
+        class.
         """
         codes = np.full(design_rows.table.nrows, -1, dtype=np.intp)
         chunk_size = max(SCORES_PER_CHUNK // len(design_rows.design.levels), 1)

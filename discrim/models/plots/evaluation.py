@@ -132,7 +132,10 @@ def confusion(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
 
 def draw_confusion_table(table: pd.DataFrame, description: str, options: PlotOptions) -> Axes:
-    """Draw a table of actual (rows) by predicted classes; `description` states the method in the title."""
+    """Draw a table of actual (rows) by predicted classes; `description` states the method in the title.
+
+    Raises DataError if `options.colors` is not a colormap.
+    """
     title = f"Actual and predicted classes, {description}\n{describe_errors(table)}"
     return evaluation_plots.draw_confusion(
         table, title, ax=options.ax, colormap=options.colormap("confusion")
@@ -160,7 +163,11 @@ def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
     used_options=("method", "level", "classes", "label"),
 )
 def roc(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw ROC curves of `options.classes` against the rest; by default the second of two classes, or all."""
+    """Draw ROC curves of `options.classes` against the rest; by default the second of two classes, or all.
+
+    Rows are predicted by `options.method`, or are the new rows in `options.data`; `options.level` is the
+    level of bands and areas (default 0.95).
+    """
     return _draw_roc(fit, _labelled_scores(fit, options), options)
 
 
@@ -209,7 +216,7 @@ def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions)
 
 
 def _shown_classes(classes: pd.Index, options: PlotOptions) -> list[int]:
-    """Return the positions of the classes with a curve; an unknown class raises an error.
+    """Return the positions of the classes with a curve; an unknown class raises the error of `class_code`.
 
     They are `options.classes`, by default the second of two classes, or all of three or more.
     """
@@ -285,7 +292,7 @@ def _draw_calibration(classes: pd.Index, rows: LabelledScores, max_bins: int, op
     max_bins : int
         Largest number of bins.
     options : PlotOptions
-        `classes` are the classes with a curve; see `_shown_classes`.
+        `classes` are the classes with a curve; by default the second of two, or all of three or more.
 
     Returns
     -------
@@ -437,7 +444,8 @@ def _describe_assessment(assessment: Any) -> EvaluationDescription:
 def posteriors(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | Figure:
     """Draw the posterior of the actual class of each row, by class.
 
-    Raises NotSupportedError without rows and DataError if all classes are missing.
+    `options.data` are new rows, and `options.interactive` draws a figure of plotly. Raises NotSupportedError
+    without rows and DataError if all classes are missing.
     """
     rows = require_rows_to_draw(fit, options, "posteriors")
     proba = posterior_frame(rows.design_rows, fit.rule(), fit.classes, posteriors_of)
@@ -467,13 +475,21 @@ MAX_COEFFICIENTS = 40
     default_if=has_no_rows,
 )
 def forest(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw log odds of the classes against the reference, with intervals and without constants."""
+    """Draw log odds of the classes against the reference, with intervals and without constants.
+
+    Of more than `MAX_COEFFICIENTS` the ones with the largest |z| are drawn. Raises DataError if the model has
+    only constants.
+    """
     return _draw_coefficients(results, fit, options, ratios=False)
 
 
 @plot("odds_ratios", "odds ratios with their intervals", used_options=("level", "standardized"), data=False)
 def odds_ratios(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Draw odds ratios for one unit or one standard deviation of a column, with intervals."""
+    """Draw odds ratios for one unit or, with `standardized`, one standard deviation of a column.
+
+    They have intervals; of more than `MAX_COEFFICIENTS` the ones with the largest |z| are drawn. Raises
+    DataError if the model has only constants.
+    """
     return _draw_coefficients(results, fit, options, ratios=True)
 
 

@@ -479,9 +479,11 @@ def _typical_value(fit: FittedModel[Any], rows: PlottedRows | None, name: str, n
 
 
 def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
-    """Describe for a title how the drawn columns were chosen, and the values of the others; may be empty.
+    """Describe for a title how the drawn columns were chosen, and the values of the others.
 
-    `names` are the drawn columns; empty for a description of all panels of a matrix.
+    The clauses state which columns are integrated out, regressed on the drawn ones, or fixed. The result is
+    empty if the user chose the columns and there are no others. `names` are the drawn columns; empty for a
+    description of all panels of a matrix.
     """
     others = section.other_values(names)
     regressed_names = section.regressed_columns(names)
@@ -566,7 +568,9 @@ def draw_section(
     Parameters
     ----------
     section : PlaneSection
+        Its first two columns are drawn.
     options : PlotOptions
+        `ax`, `colors` and `interactive` are used; the section has the rest.
     title : str
         First line of the title.
     results : ClassifierResults, optional
@@ -592,7 +596,8 @@ def draw_section(
 def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: Any) -> Axes:
     """Draw the regions and rows in the plane of two columns with matplotlib, without outlines.
 
-    `style_options` are keyword arguments of `draw_plane`, such as `ax` and `title`.
+    `style_options` are the keyword arguments `ax`, `signs`, `title` and `is_panel` of `draw_plane`. Returns
+    the axes.
     """
     points, codes = section.points(names)
     x_limits, y_limits = section.limits(names)
@@ -623,6 +628,7 @@ def _interactive_plane(
     Returns
     -------
     plotly.graph_objects.Figure
+        Rows that may lie outside the plane are faint.
     """
     fit = section.fit
     evaluate_posteriors = (
@@ -724,7 +730,10 @@ MODELS_WITH_DENSITY_CONTOURS = ("kernel_density", "naive_bayes")
 
 
 def _draw_along_column(section: PlaneSection, options: PlotOptions) -> Axes:
-    """Draw the posteriors of the classes, or the scores of the rule, along the only drawn column."""
+    """Draw the posteriors of the classes along the only drawn column, with the regions and the rows.
+
+    For a model without posteriors the scores of the rule are drawn.
+    """
     fit = section.fit
     name = section.columns[0]
     ((low, high),) = section.limits([name])
@@ -770,6 +779,7 @@ def _transform_scores(
     Returns
     -------
     (m, K) float
+        Values of `finish`.
     """
     fit = section.fit
     design_rows = section.read_points(table)

@@ -564,6 +564,7 @@ def describe_selection(options: PlotOptions, n_candidates: int, n_chosen: int = 
     Parameters
     ----------
     options : PlotOptions
+        Of which only `columns` is used: not None if the user chose the columns.
     n_candidates : int
         Number of candidates.
     n_chosen : int
@@ -787,6 +788,7 @@ def draw_plot(
     Returns
     -------
     Axes or plotly.graph_objects.Figure
+        The result of the drawing function: a figure of plotly with `interactive`, else axes.
 
     Raises
     ------

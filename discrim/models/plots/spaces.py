@@ -57,9 +57,9 @@ MAX_BARS = 30
 def read_axes_option(
     names: Sequence[str], options: PlotOptions, max_axes: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
-    """Return the axes in `axes=`, by default the first `max_axes`.
+    """Return the axes in `axes=`, by default the first `max_axes`; empty if the fit has none.
 
-    Raises DataError if an axis is unknown or named twice, or if there are none or too many.
+    Raises DataError if an axis in `axes=` is unknown or named twice, or if it names none or too many.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
         Results with discriminants: a method `_centroids`.
     fit : FittedModel
     options : PlotOptions
-        `axes` are one or two discriminants; `level` is the share of a class within its outline (default 0.5).
+        `axes` are one or two discriminants; `level` is the share of a class within its outline (default 0.5);
+        `interactive` draws a figure of plotly.
     """
     centroids: pd.DataFrame = results._centroids()
     names = read_axes_option(list(centroids.columns), options)
@@ -150,8 +151,11 @@ def draw_discriminant_scores(
     centroids : DataFrame
         Scores of the class means, classes by discriminants that are drawn.
     options : PlotOptions
+        `data` are new rows; `level` is the share of a class within its outline (default 0.5); `interactive`
+        draws a figure of plotly.
     **style_options
-        Options of `spaces.draw_scores`.
+        Other keyword arguments of `spaces.draw_scores` or `interactive.scores_figure`, such as `proportions`
+        and `within_covariance`.
     """
     rows = rows_to_draw(fit, options)
     names = list(centroids.columns)
@@ -189,7 +193,11 @@ def biplot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
 
 def draw_canonical_biplot(canonical: Any, options: PlotOptions) -> Axes:
-    """Draw the biplot of `CanonicalResults`, in the scaling convention of these results; see `biplot`."""
+    """Draw the biplot of `CanonicalResults`, in the scaling convention of these results.
+
+    `options.axes` are one or two axes, and `options.structure` is "within" (default), "total" or "between".
+    Without rows only the class means and arrows are drawn.
+    """
     fit = canonical._fit
     names = read_axes_option(list(canonical.centroids.columns), options)
     rows = rows_to_draw(fit, options)
@@ -226,7 +234,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
-        `structure` is "within" (default), "total" or "between".
+        `axes` are the discriminants; `structure` is "within" (default), "total" or "between".
     """
     canonical = results.canonical()
     names = read_axes_option(list(canonical.centroids.columns), options, max_axes=3)
@@ -333,8 +341,8 @@ def ellipses(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
-        `level` is the proportion of a normal class within its ellipse; `centred` moves all ellipses to one
-        centre.
+        `columns` are two or more terms; `level` is the proportion of a normal class within its ellipse
+        (default `ELLIPSE_COVERAGE`); `centred` moves all ellipses to one centre.
     """
     names, selection = read_columns_option(results, fit, options, "ellipses", len(fit.terms))
     if len(names) > 2:
@@ -365,7 +373,8 @@ def pairs(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | F
     fit : FittedModel
     options : PlotOptions
         `columns` are by default the `N_DEFAULT_PAIR_COLUMNS` that separate the classes best; `level` is the
-        proportion of a normal class within its ellipse.
+        proportion of a normal class within its ellipse (default `ELLIPSE_COVERAGE`); `interactive` draws a
+        figure of plotly instead.
     """
     names, selection = read_columns_option(
         results, fit, options, "pairs", len(fit.terms), N_DEFAULT_PAIR_COLUMNS
@@ -805,6 +814,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `axes` are one or two discriminants; `data` are new rows to draw.
 
     Examples
     --------
@@ -889,6 +899,7 @@ def subspace_axes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
     results : ClassifierResults
     fit : FittedModel
     options : PlotOptions
+        `axes` are one or two axes, such as "SAVE1"; `data` are new rows to draw.
 
     Examples
     --------
@@ -973,6 +984,7 @@ def _draw_without_regions(
     classes : sequence
         Labels of the classes.
     options : PlotOptions
+        `ax` and `colors` are used.
     title : str
         Title of the plot.
     """

@@ -325,7 +325,9 @@ class CandidateEvaluator:
     calibrate: bool
 
     def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
-        """Fit and cross-validate a candidate with its own posteriors; raise a DiscrimError if it fails.
+        """Return the fit and cross-validation of a candidate, with the losses of its own posteriors.
+
+        Raises a DiscrimError if the fit or the cross-validation fails.
 
         A verb that lacks one of `arguments`, or whose result is not a fit, is a DataError. The verb gets the
         seed if it has this parameter, unless the options of the candidate contain one. Its warnings are
@@ -458,7 +460,7 @@ def null_model_losses(costs: Floats | None, log_prior: Floats, rows: FoldedRows)
     Returns
     -------
     dict of str to (m,) float
-        Losses of the m evaluated rows by measure; see `_first_repeat_losses`.
+        Losses of the m evaluated rows: "error", "log_loss", "brier" and, if `costs` are passed, "costs".
     """
     codes = np.full(rows.predicted.shape, int(np.argmax(log_prior)))
     scores = np.tile(log_prior, (len(rows.is_evaluated), 1))

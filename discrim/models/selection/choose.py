@@ -381,7 +381,9 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _null_losses(self) -> dict[str, Floats]:
-        """Losses (m,) of the null model, whose posteriors are the prior, by measure.
+        """Losses (m,) of the null model, whose posteriors are the prior.
+
+        The keys are "error", "log_loss", "brier" and, with costs, "costs".
 
         The m rows are the cross-validated rows of the candidates; rows of weight zero have loss 0.
         """
@@ -489,7 +491,7 @@ class ChooseResults(RepeatedChoice):
 
     @cached_property
     def _corrected(self) -> CorrectedLosses:
-        """Losses corrected for the choice by bootstrap samples, in the order of `_shared_measures`."""
+        """Losses of the choice in `N_REPLICATES` bootstrap samples, in the order of `_shared_measures`."""
         losses = np.stack([self._losses(measure) for measure in self._shared_measures()])
         null_losses = self._null_losses[self.by]
         return bias_corrected_losses(

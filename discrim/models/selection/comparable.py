@@ -311,11 +311,12 @@ def resolve_verb(verb: Any, argument: str = "verb") -> Any:
     Returns
     -------
     callable or any
+        The function of the verb, or the unchanged value.
 
     Raises
     ------
     DataError
-        The name is not that of a verb that returns a classifier.
+        The name is not the name of a verb that returns a classifier.
     """
     if not isinstance(verb, str):
         return verb
@@ -336,7 +337,9 @@ def no_label_reason(fit: FittedModel[Any], rules_description: str) -> tuple[str,
     Returns
     -------
     message : str
+        Sentence, which names columns of categories, because their levels may occur in one fold only.
     hint : str
+        Sentence on how to avoid the error.
     """
     message = f"No observation has a prediction by {rules_description}"
     names = list(fit.design_rows.design.label_kinds)

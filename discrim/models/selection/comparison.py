@@ -296,6 +296,7 @@ class Comparison(ResultTable):
         Returns
         -------
         Comparison
+            This table, changed in place.
         """
         # Bypass pandas, which treats attributes as columns; copies and pickles are plain tables.
         object.__setattr__(self, "_compared", (fits, names, validations))
@@ -647,7 +648,7 @@ def compare_on_table(
 
 
 def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
-    """Return the columns of one fit: formula, rows, wrong, error, se, low and high; see `compare_on_table`.
+    """Return the error of one fit on the rows of a table that have a class and a prediction.
 
     Parameters
     ----------
@@ -658,6 +659,7 @@ def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
     Returns
     -------
     dict of str to value
+        formula; rows (their number) and wrong, integers; error, se, and the exact 95% limits low and high.
     """
     k = len(fit.classes)
     rate = error_rate_from_labels(actual, predicted, np.full(k, 1 / k), None, 0.95, sampled=True)
@@ -666,7 +668,7 @@ def _error_items(fit: Any, actual: Codes, predicted: Codes) -> dict[str, Any]:
 
 
 def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> dict[str, Any]:
-    """Return the columns of a pair of fits: rows, only_a_wrong, only_b_wrong and p_exact, without weights.
+    """Compare the errors of a pair of fits on the rows of a table that both predict, without weights.
 
     Parameters
     ----------
@@ -676,6 +678,7 @@ def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> d
     Returns
     -------
     dict of str to value
+        rows (their number), only_a_wrong and only_b_wrong, integers; p_exact, McNemar's exact p-value.
     """
     both = np.logical_and.reduce([codes >= 0 for codes in (*one, *other)])
     a, b = (actual != predicted for actual, predicted in (one, other))
@@ -685,7 +688,7 @@ def _table_pair_items(one: tuple[Codes, Codes], other: tuple[Codes, Codes]) -> d
 
 
 def cross_validate_on_same_folds(cv: CrossValidation, other: Any) -> CrossValidation:
-    """Cross-validate another fit, or stepwise choice, on the folds of an existing cross-validation.
+    """Return the cross-validation of another fit, or stepwise choice, on the folds of an existing one.
 
     `other` is a fit, or the results of `stepwise`, whose `fit` is used. The folds are made again from the
     seed and the groups of `cv`; its `nested` and `refit_prior` apply too. Raises a DataError if the user

@@ -370,7 +370,8 @@ class CrossValidation(SummarizedResults):
     def class_shares(self) -> pd.DataFrame:
         """Share of each class among the rows outside each fold, by (repeat, fold).
 
-        If the prior is estimated again without each fold, it consists of these shares.
+        Rows count by their weights. If the prior is estimated again without each fold, it consists of these
+        shares.
         """
         counts = np.concatenate(self._counts_outside_folds())
         labels: list[Any] = [self._repeat_index(), self._fold_labels]

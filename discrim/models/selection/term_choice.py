@@ -206,7 +206,9 @@ class StepwiseSearch:
     def _choose_by_partial_f(
         self, design_rows: DesignRows, moments: ClassMoments, term_columns: Mapping[str, Codes]
     ) -> Choice:
-        """Choose terms by partial F tests; see `_PartialFSearch`.
+        """Choose terms by partial F tests, until no term enters or leaves (`_PartialFSearch`).
+
+        Raises CollinearError if the direction is backward and the columns are collinear.
 
         Parameters
         ----------
@@ -445,9 +447,11 @@ class _PartialFSearch:
         return [(row["action"], row["term"]) for row in self._rows]
 
     def table(self, classes: pd.Index) -> pd.DataFrame:
-        """Return the table of steps; see `StepwiseResults.steps` for its columns.
+        """Return the table of steps, numbered from 1.
 
-        `classes` are the labels for the pair of classes of a criterion.
+        The columns are action, term, terms_in, partial_R2, F, df1, df2, p, wilks, ascc; the criterion unless
+        it is "wilks"; for "rao" change and p_change; and for a criterion that refers to a pair of `classes`
+        (labels) class and other.
         """
         columns = ["step", "action", "term", "terms_in", "partial_R2", "F", "df1", "df2", "p", "wilks"]
         columns += ["ascc"] if self._criterion == "wilks" else ["ascc", self._criterion]
@@ -985,8 +989,9 @@ class RefitsByCalls(Refits[Any]):
         Returns
         -------
         (m, K) float
-            Scores for the K classes of `fit`; see `_scores_for_all_classes`. If the call chooses no term,
-            they are the log prior. Warnings of the call are ignored.
+            Scores for the K classes of `fit`: minus infinity for classes without training rows, NaN for rows
+            with a missing value or a new level. If the call chooses no term, they are the log prior. Warnings
+            of the call are ignored.
         """
         with catch_warnings():
             # Warnings about columns that are constant or rare in one fold do not concern the whole fit.
