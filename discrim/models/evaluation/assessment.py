@@ -691,7 +691,11 @@ def error_rates(
 
 
 def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
-    """Return whether the evaluation of all rows of a fit is too slow for a summary; False without rows."""
+    """Return whether the evaluation of all rows of a fit is too slow for a summary; False without rows.
+
+    It is if rows times classes times columns, of which `MIN_COSTED_COLUMNS` or more count, exceed
+    `MAX_SUMMARY_OPERATIONS`.
+    """
     n_classes = len(fit.classes)
     n_columns = max(len(fit.terms), MIN_COSTED_COLUMNS)
     return (

@@ -156,7 +156,8 @@ def posterior_rule(
     method : {"plugin", "predictive", "debiased", "calibrated"}
         See `ClassifierResults.predict_proba`.
     convention : {"MASS"} or None
-        "MASS" for the formulas of R's MASS for "predictive" and "debiased".
+        "MASS" for the formulas of R's MASS for "predictive" and "debiased"; None for the formulas of this
+        package.
     """
     if method != "calibrated":
         fit.require_posteriors(method_name)

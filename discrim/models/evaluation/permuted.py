@@ -281,7 +281,11 @@ class Permutations:
         return pd.DataFrame([row], index=["hit rate"])
 
     def notes(self) -> list[str]:
-        """Return sentences on the permuted units and the assumptions of the p-value."""
+        """Return sentences on the permuted units and the formula of the p-value.
+
+        There are also sentences on the number of labellings, if it limits the p-value more than the number of
+        permutations does, and on permutations that were drawn again, if any were.
+        """
         is_limited = self.min_pvalue > 1 / (1 + len(self.rates))
         sentences = [
             f"Labels are permuted among {self.permuted_units}. Each permutation has new folds and new fits."

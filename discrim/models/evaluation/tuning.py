@@ -131,7 +131,7 @@ def _row_counts(selected_rows: Any, subject: str, used: NDArray[np.bool_]) -> Fl
 
 
 def used_splits(splits: Sequence[Split], design_rows: DesignRows) -> tuple[Split, ...]:
-    """Return the splits with entries for the rows that a fit uses only: `train` and `test` get shorter."""
+    """Return the splits with `train` and `test` (m,) for the m rows that the fit uses, in table order."""
     used = used_codes(design_rows) >= 0
     return tuple(Split(train[used], test[used]) for train, test in splits)
 
@@ -254,7 +254,10 @@ class TuningFolds:
         ), test_counts
 
     def describe_training_rows(self, fold: int) -> tuple[str, str]:
-        """Return phrases for a message: the training rows of a fold (from 0), and how to get more of them."""
+        """Return the training rows of a fold, and how to get more of them, as phrases for a message.
+
+        For example ("Without fold 1 of 10", "more folds") for `fold` 0.
+        """
         if self.splits:
             return f"Among the training rows of split {fold + 1} of folds", "splits with more training rows"
         return f"Without fold {fold + 1} of {self.count}", "more folds"

@@ -428,7 +428,10 @@ def warn_of_unscored_rows(design_rows: DesignRows, rows: list[int]) -> None:
 
 
 def raise_if_many_scores(n_rows: int, n_classes: int, computation: str) -> None:
-    """Raise DataError, which names the computation, if scores (rows, classes) do not fit into memory."""
+    """Raise DataError if two arrays of scores (rows, classes) do not fit into memory.
+
+    `computation` is the subject of the message, such as "Leave-one-out".
+    """
     check_memory(
         2.0 * n_rows * n_classes,
         f"{computation} of {n_rows:,} rows, with a column for each of {n_classes:,} classes,",

@@ -69,7 +69,8 @@ def description_sections(fit: FittedModel[Any]) -> tuple[dict[str, Section], str
     """Return sections that describe classes and columns, by name, and the reason for missing ones.
 
     The names are "classes" and, if the rows are in memory, "numbers" and "categories" if there are such
-    columns; otherwise "means" (of the classes). The reason is plain text, "" if no section is missing.
+    columns; otherwise "means" (of the classes), if the fit has them. The reason is plain text, "" if no
+    section is missing.
     """
     sections = {"classes": _class_section(fit)}
     reason = ""
@@ -107,9 +108,10 @@ def _class_section(fit: FittedModel[Any]) -> Section:
 
 
 def _numeric_columns(frame: pd.DataFrame) -> Section:
-    """Return the section of a frame of numeric columns: for each its missing values, quartiles, mean and sd.
+    """Return the section of a frame of numeric columns, with one row for each.
 
-    Rows are not weighted. The sd has the divisor n - 1; statistics are NaN for a column without values.
+    It has the columns missing (number), min, 25 %, median, 75 %, max, mean and sd (divisor n - 1). Rows are
+    not weighted. Statistics are NaN for a column without values, and the sd for a single value.
     """
     rows = []
     for j in range(frame.shape[1]):
@@ -469,7 +471,9 @@ class Gallery(NamedTuple):
 def _read_pictures_option(results: Any, pictures: Any) -> Gallery:
     """Return the plots in `pictures=`: a kind, kinds, "all", or None for the most important kinds.
 
-    "all" and None do not include kinds that refit the model. Raises DataError for other values.
+    "all" and None do not include kinds that refit the model. For None at most `N_VISIBLE_PLOTS` are visible
+    and `N_FOLDED_PLOTS` folded; for "all" all are drawn, with the others folded; kinds of the user are all
+    visible. Raises DataError for a kind that the model does not have.
     """
     known_kinds = available_plot_kinds(results)
     if pictures is None or pictures == "all":

@@ -203,7 +203,10 @@ DEFAULT_CANDIDATES = (
 
 
 def default_candidates(shape: TableShape) -> tuple[list[Candidate], dict[str, Refusal]]:
-    """Return the default candidates that suit a table, and why others do not, by name of the candidate."""
+    """Return the default candidates that suit a table, the simplest first, and reasons against the others.
+
+    The reasons are a dict from the name of a candidate to its `Refusal`, "not suited" with an explanation.
+    """
     suited = []
     refused = {}
     for rule in DEFAULT_CANDIDATES:

@@ -465,7 +465,11 @@ class ChooseResults(RepeatedChoice):
     @property
     @with_display_formats(every="share", simplicity="count", seconds="general")
     def table(self) -> pd.DataFrame:
-        """The candidates by increasing loss `by`; see the attributes of the class for the columns."""
+        """The candidates by increasing loss.
+
+        Columns are the mean loss, named by `by`, se, difference, se_difference, other mean losses that all
+        candidates have, simplicity (1 for the simplest) and seconds.
+        """
         comparison = self._comparison
         columns: dict[str, Any] = {
             self.by: comparison.means,

@@ -464,7 +464,10 @@ def compare(
 
 
 def _model_names(fits: Sequence[Any]) -> list[str]:
-    """Return the name of the model of each fit, such as "LDA" or, if it occurs several times, "LDA (2)"."""
+    """Return the name of the model of each fit, such as "LDA".
+
+    If the name occurs several times, the position of the fit among all fits is added: "LDA (2)".
+    """
     names = [type(fit).__name__.removesuffix("Results") for fit in fits]
     return [f"{name} ({i})" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 

@@ -637,7 +637,10 @@ class StepwiseResults(RepeatedChoice):
     @property
     @with_display_formats()
     def steps(self) -> pd.DataFrame:
-        """Action, term and statistics of each step, numbered from 1, as a copy."""
+        """Copy of the table of steps, numbered from 1: action, term, terms_in, and statistics.
+
+        The statistics depend on the criterion; see the attributes of the class.
+        """
         return self._steps.copy()
 
     @property
@@ -836,7 +839,7 @@ class StepwiseResults(RepeatedChoice):
         return Section("Steps", table, STEP_FORMATS, headings=SHARED_HEADINGS, note=note, source=".steps")
 
     def _table_section(self, name: str) -> Section:
-        """Return the section of one of the tables of the steps."""
+        """Return the section of the table of the steps with this name, a key of `STEP_TABLES`."""
         title, note = STEP_TABLES[name]
         table = merge_pair_columns(getattr(self._step_tables(), name))
         return Section(title, table, STEP_FORMATS, note=note, source=f".{name}")
