@@ -202,5 +202,8 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
 
 
 def calibrated_prior(fit: FittedModel[Any]) -> Floats:
-    """Return the prior (K,) of calibrated posteriors: the prior of the fit; without one class proportions."""
+    """Return the prior (K,) of calibrated posteriors.
+
+    It is the prior of the fit, or the class proportions if the model has no prior.
+    """
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

@@ -153,7 +153,7 @@ def describe_errors(table: pd.DataFrame) -> str:
 
 @plot("confusion", "counts of actual by predicted classes", data=False)
 def assessed_confusion(assessment: Any, options: PlotOptions) -> Axes:
-    """Draw the confusion matrix of an assessment."""
+    """Draw the confusion matrix of an assessment; its method of prediction is in the title."""
     return draw_confusion_table(assessment.confusion, str(_describe_assessment(assessment)), options)
 
 
@@ -411,7 +411,10 @@ def _describe_evaluation(
 
 
 def _labelled_scores(fit: FittedModel[Any], options: PlotOptions) -> LabelledScores:
-    """Predict labelled rows by a method of `_evaluate_rows`; return them with their scores."""
+    """Return the rows with a class and a prediction, with scores by the method of `_evaluate_rows`.
+
+    The level is `options.level`, by default 0.95.
+    """
     level = 0.95 if options.level is None else options.level
 
     def evaluate(method: CountingMethod, plan: EvaluationOptions) -> Any:

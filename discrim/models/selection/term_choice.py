@@ -102,7 +102,7 @@ class Limits:
         return self.strength(test) >= (-self.stay if self.by == "p" else self.stay)
 
     def describe(self) -> str:
-        """Describe the limits in a sentence for the note under the table of steps."""
+        """Return sentences on the limits to enter and to stay, for the note under the table of steps."""
         name = {"p": "p", "F": "F", "r2": "partial R2"}[self.by]
         within, outside = ("<=", ">") if self.by == "p" else (">=", "<")
         text = f"Enters at {name} {within} {self.enter:g}, leaves at {name} {outside} {self.stay:g}"
@@ -293,7 +293,10 @@ class StepwiseSearch:
         errors_by_terms: dict[frozenset[str], tuple[float, float]] = {frozenset(): (prior_error, np.nan)}
 
         def error(chosen: Sequence[str]) -> tuple[float, float]:
-            """Return the cached cross-validated error of some terms in any order, and its standard error."""
+            """Return the cross-validated error of some terms in any order, and its standard error.
+
+            Both are cached. Without terms they are `prior_error` and NaN.
+            """
             key = frozenset(chosen)
             if key not in errors_by_terms:
                 # In the order of the formula, because rounding errors depend on the order of columns.
@@ -306,7 +309,7 @@ class StepwiseSearch:
         rows: list[dict[str, Any]] = []
 
         def record_step(action: str, term: str) -> None:
-            """Record a step that has led to the terms `chosen` of the outer function."""
+            """Append a row to `rows`: the step that has led to the terms `chosen`, with error and se."""
             row = {"step": len(rows) + 1, "action": action, "term": term, "terms_in": len(chosen)}
             rows.append(row | dict(zip(("error", "se"), error(chosen), strict=True)))
 
@@ -503,7 +506,7 @@ class _PartialFSearch:
         )
 
     def _raise_if_below_tolerance(self, term: str, hint: str) -> None:
-        """Raise CollinearError if the term would make a tolerance fall below the limit."""
+        """Raise CollinearError, with the hint, if the term would make a tolerance fall below the limit."""
         if not self._meets_tolerance(term):
             tolerance = self._selected.tolerances_with(self._term_columns[term])[1]
             raise CollinearError(
@@ -513,7 +516,10 @@ class _PartialFSearch:
             )
 
     def _remove_weakest(self, include: list[str]) -> bool:
-        """Remove the weakest term if it does not meet the limit; return whether one was removed."""
+        """Remove the weakest term outside `include` if it does not meet the limit `stay`.
+
+        Returns whether a term was removed.
+        """
         limits = self._limits
         tests = self._partial_tests([term for term in self.entered if term not in include])
         weakest = min(tests, key=lambda term: limits.strength(tests[term]), default=None)
@@ -546,7 +552,10 @@ class _PartialFSearch:
         return True
 
     def _best_candidate(self, ready: list[str]) -> str | None:
-        """Return the term of `ready` with the best criterion; None if none increases Rao's V by `v_enter`."""
+        """Return the term of `ready` with the best criterion.
+
+        None if `ready` is empty, or if there is a limit `v_enter` and no term increases Rao's V by it.
+        """
         values = {
             term: self._selected.criterion_with_term(self._term_columns[term], self._criterion).value
             for term in ready
@@ -851,11 +860,11 @@ class RefitsByMoments(Refits[Any]):
     description: str
 
     def required_moments(self, fit: FittedModel[Any]) -> ScatterType | None:
-        """Return the second moments that a refit needs, those of the chosen model."""
+        """Return the type of second moments that the chosen model needs; refits need it of all candidates."""
         return self.chosen_refits.required_moments(fit)
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return text such as "the columns (stepwise by wilks, of 40 terms)" for the repeated choice."""
+        """Return `description`, such as "the columns (stepwise by wilks, of 40 terms)", for any fit."""
         return self.description
 
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
@@ -956,7 +965,7 @@ class RefitsByCalls(Refits[Any]):
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return text such as "the columns (stepwise by wilks, of 40 terms)"; empty if nothing is chosen."""
+        """Return `description`, such as "the columns (stepwise by wilks, of 40 terms)"; may be empty."""
         return self.description
 
     def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
@@ -971,7 +980,10 @@ class RefitsByCalls(Refits[Any]):
         return self.base.groups(fit)
 
     def refit_error(self, fit: FittedModel[Any], rows: DesignRows) -> DiscrimError | None:
-        """Return the error that explains why a refit to these rows fails; None if the cause is unclear."""
+        """Return the error by which a refit of `base` to these rows fails; None if the cause is unclear.
+
+        The function of the calls is not called.
+        """
         return self.base.refit_error(fit, rows)
 
     def scores_by_call(self, fit: FittedModel[Any], train: Codes, test: Codes) -> Floats:
@@ -1292,7 +1304,10 @@ def with_pair_labels(table: pd.DataFrame, classes: pd.Index, criterion: str) -> 
 
 
 def merge_pair_columns(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with each pair of classes in one column or index level "between", for printing."""
+    """Return the table with the labels of each pair of classes in one column or index level "between".
+
+    A table without a column or index level "other" is returned unchanged.
+    """
     if "other" in table:
         pairs = [_format_pair(*pair) for pair in zip(table["class"], table["other"], strict=True)]
         return table.drop(columns=["class", "other"]).assign(between=pairs)
