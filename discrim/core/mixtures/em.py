@@ -525,8 +525,9 @@ class Degenerate(NamedTuple):
     k, component : int
         The class, as a position among the classes that were passed, and the position of the component in it.
     reason : {"empty", "singular", "narrow"}
-        Why the run ended: the component has hardly any weight, a singular covariance, or few rows and a much
-        smaller standard deviation than another component of the class along some direction.
+        Why the run ended: the weight of the component is at most `MIN_COMPONENT_WEIGHT` mean weights of a
+        row; its covariance is singular, or the likelihood fell; or its weight is small and its standard
+        deviation along some direction is much smaller than another component's, see `_reject_narrow`.
     weight : float
         Weight of the component.
     """
@@ -727,7 +728,8 @@ def m_step(
     Returns
     -------
     Components or Degenerate
-        Components with an empty `path`; Degenerate if a component is empty or singular.
+        Components with an empty `path`; Degenerate for the first component that is empty (see
+        `find_empty_component`) or singular (see `estimate_components`).
     """
     p = len(rows[0].z)
     axial = is_axial(form)
@@ -754,12 +756,12 @@ def m_step(
 def find_empty_component(
     rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats
 ) -> Degenerate | None:
-    """Find the first component of hardly any weight, see `MIN_COMPONENT_WEIGHT`.
+    """Find the first component whose weight is at most `MIN_COMPONENT_WEIGHT` mean weights of its class.
 
     Parameters
     ----------
     rows : sequence of K ClassRows
-        Rows of each class.
+        Rows of each class; only their weights are used.
     sizes : sequence of K int
         Number of components of each class; T in total.
     counts : (T,) float
@@ -805,7 +807,9 @@ def estimate_components(
     Returns
     -------
     Components or Degenerate
-        Degenerate if a component is singular.
+        Components with an empty `path`. Degenerate, with the reason "singular", for the first component whose
+        covariance is not clearly positive definite (see `_covariance_roots`); for the first component of all
+        if a decomposition fails.
     """
     counts, means, scatters = sums
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -926,7 +930,8 @@ def run_em(
 ) -> Components | Degenerate:
     """Run EM for complete rows until a step gains at most `tol` times their weight in log-likelihood.
 
-    With one component per class a single step suffices, and `progress` is not called.
+    With one component per class a single step suffices: initial means and covariances have no effect, and
+    `progress` is not called.
 
     Parameters
     ----------
@@ -946,7 +951,8 @@ def run_em(
     Returns
     -------
     Components or Degenerate
-        As `iterate_em` returns them.
+        The last components, with `path` and `converged`; Degenerate if a component becomes empty, singular or
+        narrow, see `iterate_em`. With one component per class, `path` has one value and `converged` is true.
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
@@ -980,7 +986,7 @@ def iterate_em(
     components : Components
         Initial components.
     e_step : callable
-        Performs the E step at given components; its result performs the M step.
+        Maps components to the EStep at them, whose `m_step` then performs the M step.
     form : str
         Covariance form, one of `FORMS`.
     tol : float
@@ -994,8 +1000,9 @@ def iterate_em(
     -------
     Components or Degenerate
         The last components, with `path` and `converged`; `converged` is False after `maxiter` steps that all
-        gain more. Degenerate if a component becomes empty or singular, or ends much narrower than another
-        component of its class. A step that decreases the likelihood by more than rounding counts as singular.
+        gain more. Degenerate if a component becomes empty or singular, or, except for EII, EEI and EEE, ends
+        narrow (`_reject_narrow`). A step that decreases the likelihood by more than `MAX_RELATIVE_DECREASE`
+        is "singular" for the component with the smallest standard deviation along any direction.
     """
     current = e_step(components)
     path = [current.llf]
@@ -1026,9 +1033,10 @@ def iterate_em(
 
 
 def _reject_narrow(components: Components, weights: Floats) -> Components | Degenerate:
-    """Return the components, or Degenerate if one with few rows is much narrower than another of its class.
+    """Return the components, or Degenerate if one of small weight is much narrower than another of its class.
 
-    See `NARROW_ROWS_FACTOR` and `MIN_SD_RATIO`.
+    Small is a weight of at most `NARROW_ROWS_FACTOR` (p + 1) for p columns; narrower is a ratio of standard
+    deviations below `MIN_SD_RATIO` along some direction.
 
     Parameters
     ----------

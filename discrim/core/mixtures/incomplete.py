@@ -269,7 +269,9 @@ def run_em_incomplete(
     maxiter: int,
     progress: Callable[[float], None] = lambda more: None,
 ) -> Components | Degenerate:
-    """Run EM for rows with missing values (NaN), like `em.run_em` for complete rows.
+    """Run EM for rows with missing values (NaN).
+
+    Unlike `em.run_em`, it iterates also if each class has a single component.
 
     Parameters
     ----------
@@ -280,7 +282,8 @@ def run_em_incomplete(
     form : str
         Covariance form, one of `em.FORMS`.
     tol : float
-        Minimum gain of log-likelihood per unit of weight.
+        Gain of log-likelihood per unit of weight at which EM ends; multiplied by `SINGLE_COMPONENT_TOLERANCE`
+        if each class has a single component.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -289,7 +292,8 @@ def run_em_incomplete(
     Returns
     -------
     Components or Degenerate
-        As `em.iterate_em` returns them.
+        The last components, with `path` (log-likelihoods of the observed values) and `converged`; Degenerate
+        if a component becomes empty, singular or narrow, see `em.iterate_em`.
     """
     sizes = components.sizes
     axial = em.is_axial(form)
@@ -302,7 +306,7 @@ def run_em_incomplete(
     batches = [_batch_rows(row) for row in rows]
 
     def e_step(current: Components) -> EStep:
-        """Perform the E step for the incomplete rows."""
+        """Return the EStep at components `current`: weights of components, log-likelihood and M step."""
         pairs = zip(current.class_slices(), batches, strict=True)
         class_results = [
             _class_sums(current, component_slice, class_batches, axial=axial)
@@ -316,7 +320,10 @@ def run_em_incomplete(
         )
 
         def m_step(axes: em.Axes) -> Components | Degenerate:
-            """Perform the M step from the sufficient statistics of the E step."""
+            """Return the components estimated from the sums of this E step, or Degenerate.
+
+            `axes` are the initial common axes, see `em.covariances`.
+            """
             degenerate = em.find_empty_component(rows, sizes, sums.counts)
             if degenerate is not None:
                 return degenerate
@@ -345,7 +352,7 @@ def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:
     Returns
     -------
     list of ClassRows
-        Complete rows are unchanged.
+        Rows without missing values, with the same weights. Observed values are unchanged.
     """
     # A stream that is independent of the one for random partitions.
     rng = np.random.default_rng([seed, 1])

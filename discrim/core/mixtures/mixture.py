@@ -118,7 +118,9 @@ class MixtureFit:
     def validate(self) -> None:
         """Raise InvalidStateError if numbers or shapes of a stored fit contradict each other.
 
-        Mixing proportions and scales also have to be positive.
+        Forms have to be known, one for each class. The numbers of components have to match classes, mixing
+        proportions, means and covariances; the shapes of the covariances have to match their forms. Mixing
+        proportions and scales have to be positive.
         """
         components = self.components
         sizes = components.sizes
@@ -178,6 +180,7 @@ class MixtureFit:
         Returns
         -------
         MixtureRule
+            Scores rows of all p columns, in the units of the data and without missing values.
         """
         require_plugin_method(
             method, "is not available for mixtures, because the components of the observations are unknown"
@@ -197,6 +200,7 @@ class MixtureFit:
         Returns
         -------
         MixtureRule
+            Scores rows (m, q) of these columns only, in the order of `keep`.
         """
         components = self.components
         owner = self.component_classes
@@ -229,7 +233,7 @@ class MixtureFit:
         component_constants = log_prior[self.component_classes] + np.log(self.components.mixing_proportions)
 
         def of_columns(keep: Codes) -> Rule:
-            """Return the rule of all components for some columns (q,)."""
+            """Return the rule with a score for each component (m, T), for rows of the columns `keep` (q,)."""
             return self.rule_for_columns(log_prior, keep).components
 
         return MarginalRule(self.rule(log_prior).components, component_constants, of_columns)
@@ -266,7 +270,10 @@ class MixtureFit:
         return np.asarray(self.moments.centres[self.component_classes] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
-        """Return the covariance (p, p) of component g in units of the data; infinite or 0 outside float64."""
+        """Return the covariance (p, p) of component g in the units of the data.
+
+        Entries outside the range of float64 are infinite or zero.
+        """
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(self.components.covariances[g].matrix() / self.scale / self.scale[:, None])
 
@@ -284,7 +291,10 @@ class MixtureFit:
         return self.df_given() + (len(self.prior) - 1 if self.estimated_prior else 0)
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and observed values."""
+        """Return the joint log-likelihood of classes and observed values.
+
+        Minus infinity if a class with rows has the prior zero.
+        """
         with np.errstate(divide="ignore"):
             return float(self.moments.counts @ np.log(self.prior)) + self.llf_given
 
@@ -305,7 +315,7 @@ class MixtureFit:
         Returns
         -------
         MixtureFit or None
-            None if a component degenerates, or a class has no observed value in some column.
+            None if EM degenerates, or a class has no row or no observed value in some column.
         """
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if not has_all_means(x, codes, len(rows)):
@@ -387,12 +397,13 @@ def common_scale(moments: ClassMoments, forms: Sequence[str]) -> Floats:
         Diagonal moments of the rows.
     forms : sequence of str
         Covariance forms. If one of them is not scale equivariant (`em.is_scale_equivariant`), all columns
-        have the same factor; for an empty sequence each has its own.
+        have the same factor, the smallest one; for an empty sequence each has its own.
 
     Returns
     -------
     (p,) float
-        Factors of the columns in the units of the data.
+        Factors of the columns in the units of the data, from their standard deviations within classes. A
+        column that does not vary within classes is treated like the column with the largest variance.
     """
     variances = moments.squares.sum(axis=0) / moments.total
     positive = variances > 0
@@ -475,6 +486,8 @@ def class_hierarchies(
 ) -> list[Hierarchies]:
     """Cluster the rows of each class hierarchically, after missing values are replaced by draws.
 
+    Columns are scaled as by `common_scale` with an empty sequence of forms.
+
     Parameters
     ----------
     moments : ClassMoments
@@ -544,19 +557,21 @@ def fit_mixture(
     plan : EMPlan
         Options of EM.
     hierarchies : sequence of Hierarchies, optional
-        Result of `class_hierarchies`; computed by default if a class has several components.
+        Result of `class_hierarchies`; computed by default if a class has several components, otherwise not
+        used.
     estimated_prior : bool
         Whether the prior is the class proportions.
     with_marginal_llf : bool
-        Whether to compute `llf_rows`.
+        Whether to compute `llf_rows`, which is NaN otherwise.
     progress : callable
         Called with 1 after each step of EM to convergence, in all runs.
 
     Returns
     -------
     MixtureFit or Degenerate
-        Degenerate if EM did not reach a maximum from any start, for some class; `k` is then the position of
-        the class among all.
+        The fit may not have converged, see `MixtureFit.converged`; its `completed` is None. If values are
+        missing, its moments are implied by the components and not those of the argument. Degenerate if EM
+        degenerated from every start, for some class; `k` is then the position of the class among all.
     """
     x, codes, weights = block
     forms = structure.forms
@@ -631,11 +646,13 @@ def _fit_from_starts(
     Returns
     -------
     components : Components or Degenerate
-        The result with the largest likelihood, in the coordinates of the fit; Degenerate if every run
-        degenerated.
+        The result with the largest likelihood, in the coordinates of the fit. If starts were compared on
+        samples of the rows, the run on all rows from the best start from which it does not degenerate.
+        Degenerate if every run degenerated, or every covariance of the form is singular.
     runs : (int, int)
-        Number of runs to convergence, and number of runs that reached the maximum. (1, 1) if a single run was
-        continued with all rows; (0, 0) if every covariance of the form is singular.
+        Number of runs to convergence, and number of runs that reached the maximum. (1, 1) if each class has
+        one component or starts were compared on samples; (0, 0) if every covariance of the form is singular.
+        With missing values, see `incomplete.fit_from_starts`.
     """
     if incomplete.has_missing(original_rows):
         return incomplete.fit_from_starts(original_rows, sizes, form, plan, hierarchies, progress)
@@ -691,7 +708,8 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
     Returns
     -------
     Components or Degenerate
-        Components in the coordinates of the fit; Degenerate for the first class that degenerates.
+        Components in the coordinates of the fit; Degenerate for the first class that degenerates, with `k`
+        the position of the class among all K.
     """
     fitted = []
     for group in _classes_fitted_together(len(original_rows), fit.together):
@@ -710,7 +728,8 @@ def _refit_together(
 ) -> Components | Degenerate:
     """Run EM from initial components for classes that are fitted together.
 
-    Rows, initial components and result are in the coordinates of the fit; EM runs in frames.
+    Rows, initial components and result are in the coordinates of the fit; EM runs in frames. The result is
+    Degenerate, with the reason "singular" for the first component, if the frames do not exist.
     """
     try:
         frames = _frames_of_complete_rows(original_rows, form)
@@ -723,7 +742,10 @@ def _refit_together(
 
 
 def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> Frames:
-    """Return the frames in which EM runs, see `starts.choose_frames`; None if values are missing."""
+    """Return the frames in which EM runs, see `starts.choose_frames`; None if values are missing.
+
+    Raises numpy.linalg.LinAlgError only if the rows are exactly singular.
+    """
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
 
@@ -748,7 +770,8 @@ def select_class(components: Components, k: int) -> Components:
 def _concatenate_components(components_by_class: Sequence[Components]) -> Components:
     """Concatenate the components of classes that were fitted separately.
 
-    The path is the sum of the last log-likelihoods, and common axes are dropped.
+    The path has one value, the sum of the last log-likelihoods; common axes are dropped. `converged` is true
+    if EM converged for every class.
     """
     return Components(
         tuple(size for components in components_by_class for size in components.sizes),
@@ -848,7 +871,7 @@ def fit_candidates(
     Returns
     -------
     list of FormCandidate
-        In the order of `sizes_and_forms`.
+        In the order of `sizes_and_forms`; df is 0 and llf and bic are NaN if EM degenerated from every start.
     """
     proportions = moments.counts / moments.total
     fits = []
@@ -917,8 +940,9 @@ def leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
-        Raises CoreDataError "not_a_row_of_the_fit" unless class, values and weight equal those of a row of
-        the fit. Scores are NaN if EM degenerates without the row.
+        Its scores are the log prior of the class plus the log density of the observed values. All scores of
+        a row are NaN if EM degenerates without it, or no weight remains in its class. Raises CoreDataError
+        "not_a_row_of_the_fit" unless class, values and weight equal those of a row of the fit.
     """
     all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_by_code = [x[codes == k] for k in range(len(log_prior))]
@@ -940,11 +964,18 @@ def leave_one_out_scorer(
         classes : (m,) int
             Class of each row.
         row_weights : (m,) float or None
-            Their frequency weights.
+            Their frequency weights; None if all are one.
 
         Returns
         -------
         (m, K) float
+            Log prior plus log density; NaN in all classes if EM degenerates without the row, or no weight
+            remains in its class.
+
+        Raises
+        ------
+        CoreDataError
+            Class, values and weight do not equal those of any row of the fit.
         """
         scores_out = np.empty((len(rows), len(log_prior)))
         checked_weights = np.ones(len(rows)) if row_weights is None else row_weights
@@ -971,7 +1002,9 @@ def _group_in_frames(original_rows: list[ClassRows], components: Components, for
 def _scores_without_row(
     fit: MixtureFit, log_prior: Floats, group: _Group, k: int, row_position: int, row: Floats
 ) -> Floats:
-    """Refit the row's class without one row, and return the scores of this row.
+    """Refit the row's class, or all classes that are fitted together, without one row, and score this row.
+
+    The weight of the row falls by one, or to zero if it is less.
 
     Parameters
     ----------
@@ -989,7 +1022,7 @@ def _scores_without_row(
     Returns
     -------
     (K,) float
-        All NaN if a component degenerates without the row, or it is the only one of its class.
+        All NaN if EM degenerates without the row, or no weight remains in its class.
     """
     rows, components, frames = group
     class_position = k if fit.together else 0

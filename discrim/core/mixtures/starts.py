@@ -366,8 +366,8 @@ def run_starts(
 ) -> Trials:
     """Run EM from each start, to convergence or for some steps on a sample of the rows.
 
-    If a class has more than `MAX_TRIAL_ROWS` rows, starts are only compared by steps on samples. Otherwise EM
-    is run to convergence from the starts of hierarchies and the best `N_FINALISTS` random ones, and from the
+    If the total weight of a class exceeds `MAX_TRIAL_ROWS`, starts are only compared by at most
+    `MAX_TRIAL_STEPS` steps, which use samples of such classes. Otherwise EM is run to convergence from the starts of hierarchies and the best `N_FINALISTS` random ones, and from the
     other random ones only if all these degenerate.
 
     Parameters
@@ -390,6 +390,8 @@ def run_starts(
     Returns
     -------
     Trials
+        Results in the coordinates of `rows`, the best first. Without runs to convergence, they are the
+        components after the trial steps, and both numbers are 0.
     """
     rng = np.random.default_rng(plan.seed)
     samples = [_sample_rows(row, size, rng) for row, size in zip(original_rows, sizes, strict=True)]
@@ -399,7 +401,10 @@ def run_starts(
     random_starts = list(_random_starts(sampled_original, sampled_rows, sizes, form, plan, rng))
 
     def run_steps(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        """Run a few steps of EM on the samples from each start, and sort by decreasing likelihood."""
+        """Run at most `MAX_TRIAL_STEPS` of EM on the samples from each start.
+
+        Results are sorted by decreasing likelihood, degenerate ones last.
+        """
         return sorted(
             (
                 _run_from_start(trial, sampled_rows, form, TRIAL_TOLERANCE, MAX_TRIAL_STEPS)
@@ -413,7 +418,10 @@ def run_starts(
     random_starts = run_steps(random_starts)
 
     def run_to_convergence(trials: Sequence[Components | Degenerate]) -> list[Components | Degenerate]:
-        """Run EM on all rows to convergence from each start, and sort by decreasing likelihood."""
+        """Run EM on all rows from each start, to convergence or `plan.maxiter` steps.
+
+        Results are sorted by decreasing likelihood, degenerate ones last.
+        """
         runs = (_run_from_start(trial, rows, form, plan.tol, plan.maxiter, progress) for trial in trials)
         return sorted(runs, key=likelihood_sort_key)
 
@@ -427,7 +435,8 @@ def run_starts(
 def same_maximum_tolerance(rows: Sequence[ClassRows], plan: EMPlan) -> float:
     """Return the difference of log-likelihoods up to which two runs have reached the same maximum.
 
-    It is `SAME_MAXIMUM_FACTOR` times EM's tolerance times the total weight of the rows.
+    It is `SAME_MAXIMUM_FACTOR` times EM's tolerance (`plan.tol`, or the machine epsilon if that is larger)
+    times the total weight of the rows.
     """
     weight = sum(float(row.weights.sum()) for row in rows)
     return SAME_MAXIMUM_FACTOR * max(plan.tol, float(np.finfo(np.float64).eps)) * weight
@@ -457,7 +466,8 @@ def _run_from_start(
     Returns
     -------
     Components or Degenerate
-        As `em.iterate_em` returns them.
+        The last components, with `path` and `converged`; Degenerate if the start is, or if EM degenerates
+        (see `em.run_em`).
     """
     if isinstance(start, Degenerate):
         return start
@@ -491,7 +501,8 @@ def _hierarchical_starts(
     Yields
     ------
     Components or Degenerate
-        Degenerate if a cluster does not determine its covariance.
+        Components with an empty `path`; Degenerate if one is empty or singular, for example because its
+        cluster has too few rows.
     """
     clustered_rows = [
         ClassRows(row.z[:, tree.rows], np.ones(len(tree.rows)))
@@ -530,7 +541,8 @@ def _random_starts(
     Yields
     ------
     Components or Degenerate
-        Degenerate if a cluster does not determine its covariance.
+        Components with an empty `path`; Degenerate if one is empty or singular, for example because its
+        cluster has too few rows.
     """
     metrics = [_whiten_rows(row) for row in original_rows], [divide_by_sd(*row) for row in original_rows]
     for start in range(plan.starts):

@@ -575,6 +575,7 @@ class KernelSums:
         Returns
         -------
         (m,) float
+            Minus infinity if no weight remains.
         """
         points = self._points
         logs = self._log_weights
@@ -670,6 +671,7 @@ class KernelDensity:
         Returns
         -------
         KernelDensity
+            Its bandwidth is zero if the rule applies but does not yield one.
         """
         points, point_index = np.unique(values, return_inverse=True)
         counts = np.bincount(point_index, weights, len(points)).astype(np.float64)
@@ -736,6 +738,7 @@ class KernelDensity:
         Returns
         -------
         (m,) float
+            NaN if the bandwidth is NaN or not positive; minus infinity if no weight remains.
         """
         own_weights = None
         if own_points is not None and left_out_weights is not None:
@@ -855,6 +858,7 @@ class _OrderStatistics:
         Returns
         -------
         (m,) float
+            Value at the rank, or between the values at the two adjacent integer ranks.
         """
         lower = np.floor(ranks + EPS * ranks)
         slack = EPS * self.cumulative_weights[-1]
@@ -979,6 +983,7 @@ class KernelColumns:
         Returns
         -------
         (K, m) float
+            Zero if all q columns are missing; NaN if a density of an observed column has no bandwidth.
         """
         total = np.zeros((len(self.densities[0]), len(x)))
         for position, column in zip(self.positions.tolist(), self.densities, strict=True):

@@ -113,6 +113,8 @@ def incomplete_leave_one_out_scorer(
         Returns
         -------
         (m, K) float
+            Log prior plus log density up to a constant of each row; all NaN if a variance without the row
+            does not exist or has lost its digits.
         """
         z = standardize_columns(x, moments.origin, moments.scale).T
         observed = ~np.isnan(z)
@@ -206,7 +208,9 @@ class LevelTables:
         Returns
         -------
         (K, m) float
-            NaN in the row's own class if no row remains in it and there is no pseudo-count.
+            Only the entry of the row's own class differs from `log_densities`. Without a pseudo-count it is
+            minus infinity if no other row of the class has the level, and NaN if no row with an observed
+            level remains in the class.
         """
         total = self.log_densities(x)
         rows = np.arange(len(x))
@@ -328,7 +332,8 @@ class CountColumns:
         Returns
         -------
         (K, m) float
-            Only the entry of the row's own class differs from `log_densities`.
+            Only the entry of the row's own class differs from `log_densities`. It is minus infinity if a
+            positive count has the probability zero without the row.
         """
         if isinstance(x, SparseRows):
             return self._sparse_leave_one_out_scores(x, codes, weights)
@@ -352,11 +357,12 @@ class CountColumns:
         codes : (m,) int
             Class of each row.
         weights : (m,) float or None
-            Frequency weights; None if all are one.
+            Frequency weights; at most one unit of a row is left out. None if all are one.
 
         Returns
         -------
         (K, m) float
+            Log probabilities as of `leave_one_out_scores` for dense rows.
         """
         logs = self.log_densities(x)
         counts = x.select_columns(self.positions)
@@ -588,7 +594,8 @@ class NaiveBayesFit:
         -------
         LeaveOneOutScorer
             The score is minus infinity for the class of a row that is alone in it. All scores of a row are
-            NaN if it requires a refit.
+            NaN if it requires a refit: a variance, table or bandwidth without it does not exist or has lost
+            its digits.
         """
         normal = None if self.normal is None else self._normal_leave_one_out_scorer(self.normal, log_prior)
         if normal is not None and self.is_normal:
@@ -621,7 +628,10 @@ class NaiveBayesFit:
         added_variance = added_variances(moments, self.smoothing)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Return leave-one-out scores (m, K) of rows (m, q) of the normal columns."""
+            """Return leave-one-out scores (m, K) of rows (m, q) of the normal columns.
+
+            The added variance of smoothing is recomputed without each row.
+            """
             added_with_and_without = (
                 added_variance,
                 _added_variances_without(moments, self.smoothing, x, weights),
@@ -633,7 +643,10 @@ class NaiveBayesFit:
         return scores
 
     def without_bandwidth(self) -> Mask:
-        """Return a mask (K, q) of the kernel densities for which the rule does not yield a bandwidth."""
+        """Return a mask (K, q) of the kernel densities for which the rule does not yield a bandwidth.
+
+        Shape (K, 0) if the fit has no kernel densities.
+        """
         if self.kernels is None:
             return np.zeros((self.moments.n_classes, 0), dtype=bool)
         return np.asarray(~(self.kernels.bandwidths() > 0))
@@ -702,7 +715,10 @@ class NaiveBayesFit:
         return gaussian.log_likelihood(moments, np.log(variances).sum(axis=1), log_prior) + surplus
 
     def _raise_if_kernels(self, quantity: str) -> None:
-        """Raise CoreNotSupportedError if the fit has kernel densities; `quantity` is not available then."""
+        """Raise CoreNotSupportedError if the fit has kernel densities.
+
+        `quantity` is the name of the unavailable quantity in the message.
+        """
         if self.kernels is not None:
             raise CoreNotSupportedError("kernel_densities", what=quantity)
 
@@ -792,7 +808,9 @@ def has_fit(moments: ClassMoments, tally: Tally) -> bool:
 def has_variances(moments: ClassMoments, plan: ColumnPlan, available: Floats | None = None) -> bool:
     """Return whether all smoothed variances of the normal columns are positive and finite.
 
-    Without smoothing, each class needs two rows or more and no column that is constant in it up to rounding.
+    The divisors also have to be positive: with the method "moment", each class needs a total weight above one
+    in every column. Without smoothing, each class needs two rows or more and no column that is constant in it
+    up to rounding.
 
     Parameters
     ----------

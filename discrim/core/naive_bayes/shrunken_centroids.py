@@ -140,6 +140,7 @@ class ShrunkenFit(NoLikelihood):
         Returns
         -------
         LinearRule
+            Scores of rows (m, q) as in the module docstring, up to a constant of each row.
         """
         origin = self.moments.origin + self.centre / self.moments.scale
         means = self._centroids(origin)
@@ -201,7 +202,10 @@ class ShrunkenFit(NoLikelihood):
         return None if fit.columns_without_scale() else fit
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the function `left_out_centroid_scores` of rows, under log priors (K,)."""
+        """Return a function that computes leave-one-out scores (m, K) from rows, codes and weights of the fit.
+
+        See `left_out_centroid_scores`; `log_prior` (K,) does not change without a row.
+        """
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
 
@@ -224,7 +228,7 @@ def fit_shrunken(
     Parameters
     ----------
     moments : ClassMoments
-        Diagonal moments with more rows than classes.
+        Diagonal moments with a total weight above the number of classes, and rows in every class.
     prior : (K,) float
         Prior probabilities of the classes.
     threshold : float
@@ -237,6 +241,7 @@ def fit_shrunken(
     Returns
     -------
     ShrunkenFit
+        Columns with s_j + s_0 = 0 have differences of zero; `columns_without_scale` lists them.
 
     Examples
     --------

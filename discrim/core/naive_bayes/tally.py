@@ -164,7 +164,7 @@ class Tally:
         kept_columns = set(keep.tolist())
 
         def retained_index(positions: Codes) -> list[int]:
-            """Return the indices of those `positions` that are in `keep`."""
+            """Return the indices i for which positions[i] is in `keep`."""
             return [i for i, j in enumerate(positions.tolist()) if j in kept_columns]
 
         available = None if self.available is None else self.available[:, keep]
@@ -180,7 +180,8 @@ class Tally:
         Returns
         -------
         list of q lists of K (values, weights)
-            The weights are None if no block of the column has weights; rows of blocks without weights count
+            Values (m,) of the rows of the class in the column, in the order in which they were added, and
+            their weights (m,). The weights are None if no block of the column has weights; rows of blocks without weights count
             once.
         """
         columns = []
@@ -303,7 +304,8 @@ class _TalliedBlocks:
 
         Returns
         -------
-        merged result
+        object
+            The result of `task`, merged over the parts by `merge`.
         """
         tallied_task = partial(_with_tally, task, self.tally.plan, self.tally.n_classes)
         result: tuple[T, Tally] = map_reduce(
@@ -331,6 +333,9 @@ class _TalliedBlocks:
 def _with_tally(
     task: Callable[[Any], T], plan: ColumnPlan, n_classes: int, blocks: RowBlocks
 ) -> tuple[T, Tally]:
-    """Apply a task to blocks, and return its result with the tally of the rows that it read."""
+    """Apply a task to blocks, and return its result with the tally of the rows that it read.
+
+    The tally stays zero if all columns are normal, or the task does not read all blocks.
+    """
     tally = Tally(plan, n_classes)
     return task(tally.wrap(blocks)), tally
