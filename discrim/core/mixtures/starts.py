@@ -367,8 +367,9 @@ def run_starts(
     """Run EM from each start, to convergence or for some steps on a sample of the rows.
 
     If the total weight of a class exceeds `MAX_TRIAL_ROWS`, starts are only compared by at most
-    `MAX_TRIAL_STEPS` steps, which use samples of such classes. Otherwise EM is run to convergence from the starts of hierarchies and the best `N_FINALISTS` random ones, and from the
-    other random ones only if all these degenerate.
+    `MAX_TRIAL_STEPS` steps, which use samples of such classes. Otherwise EM is run to convergence from the
+    starts of hierarchies and the best `N_FINALISTS` random ones, and from the other random ones only if all
+    these degenerate.
 
     Parameters
     ----------
@@ -740,7 +741,8 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
 def _loses_digits(scatter: Floats, form: str) -> bool:
     """Return whether covariances of the form lose digits, given the scatter (p, p) in these coordinates.
 
-    It is ill-conditioned, or its columns have very different sizes and the form depends on them.
+    True if the scatter is ill-conditioned or, for `ROTATION_INVARIANT_FORMS`, the ratio of the smallest to
+    the largest standard deviation of its columns is below `MIN_SD_RATIO`.
     """
     squares = np.diagonal(scatter)
     is_uneven = form in ROTATION_INVARIANT_FORMS and squares.min() < MIN_SD_RATIO**2 * squares.max()
@@ -808,6 +810,8 @@ def components_from_frames(components: Components, rows: Sequence[ClassRows], fr
     Returns
     -------
     Components
+        Means, covariances, common axes and the log-likelihoods of `path` are transformed; sizes, mixing
+        proportions and `converged` are the same.
     """
     if frames is None:
         return components

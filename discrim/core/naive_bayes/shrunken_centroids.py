@@ -202,7 +202,7 @@ class ShrunkenFit(NoLikelihood):
         return None if fit.columns_without_scale() else fit
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function that computes leave-one-out scores (m, K) from rows, codes and weights of the fit.
+        """Return a function that maps rows of the fit, codes and weights to leave-one-out scores (m, K).
 
         See `left_out_centroid_scores`; `log_prior` (K,) does not change without a row.
         """
@@ -385,7 +385,7 @@ def _left_out_scores_of_block(
     Returns
     -------
     (K, m) float
-        See `left_out_centroid_scores`.
+        The transposed scores of `left_out_centroid_scores`, with the same NaN and infinite values.
     """
     moments = fit.moments
     counts = moments.counts

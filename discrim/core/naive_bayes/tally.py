@@ -181,8 +181,8 @@ class Tally:
         -------
         list of q lists of K (values, weights)
             Values (m,) of the rows of the class in the column, in the order in which they were added, and
-            their weights (m,). The weights are None if no block of the column has weights; rows of blocks without weights count
-            once.
+            their weights (m,). The weights are None if no block of the column has weights; rows of blocks
+            without weights count once.
         """
         columns = []
         for blocks in self.values:

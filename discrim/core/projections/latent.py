@@ -190,6 +190,7 @@ def latent_from_rotations(
     Returns
     -------
     Latent
+        With `orthogonal` 0; slopes of the responses, sums of squares and totals are computed.
     """
     t = a @ rotations
     squares = column_squares(t)
@@ -274,9 +275,9 @@ def _rotations(weights: Floats, loadings: Floats) -> Floats:
 def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[Latent]:
     """Compute predictive components with 0, 1, ..., `max_orthogonal` orthogonal components, by NIPALS.
 
-    The number of predictive components is the rank of A'B. They come before the orthogonal components, and
-    change with the number of these. The sequence ends early if no remaining direction covaries with the
-    predictive scores.
+    The number of predictive components is at most the rank of A'B. They come before the orthogonal
+    components, and change with the number of these. The sequence ends early if no remaining direction
+    covaries with the predictive scores.
 
     Parameters
     ----------
@@ -384,6 +385,7 @@ def fit_sparse_latent(a: Floats, b: Floats, nonzero: Sequence[int]) -> Latent:
     Returns
     -------
     Latent
+        With one component for each entry of `nonzero`, or fewer, possibly none, if A'B vanishes earlier.
 
     Examples
     --------

@@ -250,8 +250,8 @@ def _left_out_statistics(
     Returns
     -------
     _LeftOutRows
-        Unreliable are rows that are alone in their class, leave too few rows, or hold most of the variation
-        of a scaled column.
+        Unreliable are rows that are alone in their class, leave a total weight of at most K, or leave at most
+        `MIN_REMAINING_SQUARES` of the sum of squares of a column, if columns are scaled.
     """
     is_member = np.equal(codes[:, None], np.arange(len(full_products.means)))
     counts = fit.moments.counts - is_member * left_out_weights[:, None]
@@ -453,7 +453,10 @@ class EngineComponents:
     rotations: Floats
 
     def fit_latent(self, a: Floats, b: Floats) -> Latent:
-        """Build a `Latent` from the components for centred columns a (r, p) and responses b (r, q)."""
+        """Return a `Latent` with these weights, loadings and rotations, none of them orthogonal.
+
+        Scores and slopes of the responses follow from centred columns a (r, p) and responses b (r, q).
+        """
         return latent_from_rotations(a, b, self.weights, self.loadings, self.rotations)
 
 
@@ -485,7 +488,11 @@ class PLSOptions(NamedTuple):
     nonzero: tuple[int, ...] = ()
 
     def fit_latent(self, a: Floats, b: Floats) -> Latent:
-        """Compute the components of centred, scaled columns a (r, p) and responses b (r, q); maybe fewer."""
+        """Compute the components of centred, scaled columns a (r, p) and responses b (r, q).
+
+        The result has fewer components, possibly none, if the columns stop covarying with the responses. The
+        algorithm has no effect on orthogonal and sparse components.
+        """
         if self.orthogonal:
             return fit_orthogonal_latents(a, b, self.orthogonal)[-1]
         if self.nonzero:
@@ -685,7 +692,10 @@ class PLSFit(NoLikelihood):
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
 
     def n_varying_components(self) -> int:
-        """Return the number of leading components whose scores vary within classes given earlier scores."""
+        """Return the number of components before the first one whose scores do not vary within classes.
+
+        The variation is the one that remains given the scores of earlier components, up to rounding.
+        """
         # Rounding error of a product of the table with a rotation.
         rounding_scale = np.sqrt(self.latent.x_total * (self.latent.rotations**2).sum(axis=0))
         slack = 10 * max(len(self.column_scale), len(self.within)) * EPS * rounding_scale
@@ -778,7 +788,8 @@ class PLSFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> PLSFit | None:
         """Refit to other moments with the same prior and number of components.
 
-        None if a class is empty, the total weight is at most K, or fewer components can be computed.
+        Returns None if a class is empty, the total weight is at most K, or `refit_up_to` results in fewer
+        components.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
@@ -788,9 +799,11 @@ class PLSFit(NoLikelihood):
     def refit_up_to(self, moments: ClassMoments, max_components: int) -> PLSFit | None:
         """Refit to other moments with at most `max_components` components.
 
-        Returns None if no component can be computed. For the rule "lda", components from the first one whose
-        scores do not vary within classes are dropped; None with orthogonal components. If the fit is sparse,
-        additional components use as many columns as its last component.
+        Returns None if no component can be computed. For the rule "lda", the first component whose scores do
+        not vary within classes and all later ones are dropped; if there is one and the fit has orthogonal
+        components, the result is None. With orthogonal components, `max_components` has no effect: at most
+        as many orthogonal components as in the fit are computed. If the fit is sparse, additional components
+        use as many columns as its last component.
         """
         extra_nonzero = self.nonzero[-1:] * (max_components - len(self.nonzero))
         fit = fit_pls(
@@ -823,9 +836,9 @@ class PLSFit(NoLikelihood):
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes the scores of rows under the rule fitted without each of them.
 
-        With orthogonal or sparse components, except for two classes with the rules "lda" and "max" and
-        orthogonal components, it marks every row for a refit. Raises CoreNotSupportedError if these are too
-        many.
+        With orthogonal or sparse components it marks every row for a refit, and raises CoreNotSupportedError
+        if these refits are too many. The exception are orthogonal components of two classes with the rules
+        "lda" and "max", whose rule equals the one of as many PLS components if these can be computed.
 
         Parameters
         ----------
@@ -835,7 +848,8 @@ class PLSFit(NoLikelihood):
         Returns
         -------
         LeaveOneOutScorer
-            See `left_out_pls_scores`.
+            Maps rows of the fit, their codes and weights to scores (m, K); all NaN in rows that require a
+            refit. See `left_out_pls_scores`.
         """
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space and result in the same rule.
@@ -867,7 +881,7 @@ def fit_pls(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); more rows than classes.
+        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); total weight above K.
     prior : (K,) float
         Prior probabilities of the classes.
     components : int
@@ -951,6 +965,7 @@ def restore_pls(
     Returns
     -------
     PLSFit
+        Refitted from the moments; with fewer components than `regressed` states if they cannot be computed.
 
     Raises
     ------
@@ -1029,6 +1044,7 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
     Returns
     -------
     SmallTables
+        Constant columns are zero if `scale` is true.
     """
     counts = moments.counts
     total = moments.total
@@ -1096,6 +1112,8 @@ def _prepare_fold(x: Floats, is_training: Mask, options: PLSOptions) -> _Fold:
     Returns
     -------
     _Fold
+        `basis` is None unless there are more training rows than columns. Without it the columns are rotated,
+        except for sparse components.
     """
     training = x[is_training]
     mean = training.mean(axis=0)
@@ -1177,6 +1195,7 @@ def _press(fold: _Fold, codes: Codes, test_codes: Codes, sizes: Floats, options:
     Returns
     -------
     float
+        Sum over test rows and classes of the squared errors, each divided by the squared divisor.
     """
     residuals = -_predict_indicators(fold, codes, len(sizes), options)
     residuals[np.arange(len(residuals)), test_codes] += 1.0
@@ -1217,6 +1236,7 @@ def q2_by_labelling(
     Returns
     -------
     (P,) float
+        At most one; negative if predictions are worse than the class proportions.
     """
     press = np.zeros(count)
     sizes = _indicator_sds(labellings(0), k, options)
@@ -1255,6 +1275,7 @@ def r2_by_labelling(
     Returns
     -------
     (P,) float
+        Value between zero and one for each labelling, up to rounding.
     """
     training = _prepare_fold(x, np.ones(len(x), dtype=bool), options)
     training_as_test = training._replace(

@@ -172,8 +172,8 @@ def minimize_elastic_net(
 ) -> SparseVector:
     """Minimize the elastic net objective b'Gb/2 - c'b + penalty |b|_1 + ridge |b|^2/2.
 
-    Requires linearly independent columns, or a positive penalty or ridge; otherwise LinAlgError or a
-    meaningless result.
+    Requires linearly independent columns, or a positive penalty or ridge. Otherwise numpy.linalg.LinAlgError
+    is raised, or the result is meaningless.
 
     Parameters
     ----------
@@ -189,7 +189,8 @@ def minimize_elastic_net(
     Returns
     -------
     SparseVector
-        Its coefficients are nonzero if there is a penalty.
+        With a penalty only the nonzero coefficients, possibly none, in no order; otherwise the coefficients
+        of all columns.
     """
     if not penalty:
         return _minimize_unpenalized(correlations, c, ridge)
@@ -495,7 +496,8 @@ def _minimize_direction(
     Returns
     -------
     Direction
-        Without active columns if all coefficients are zero for its scores.
+        Its `coef` is empty if all coefficients are zero for its scores. After `MAX_UPDATES` updates, the last
+        direction even if it has not converged.
     """
     best = _minimize_coef(problem, start.scores, penalty, start.coef)
     extrapolation = 0.0
@@ -695,9 +697,9 @@ def _have_merged(a: Direction, b: Direction) -> bool:
 
 
 def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Direction]:
-    """Return at most `ncomp` directions without a penalty, from one eigenproblem.
+    """Return at most `ncomp` directions without a penalty, in order of decreasing correlation.
 
-    Directions that are not correlated with the classes are omitted.
+    Directions whose scores have correlations of at most `MIN_CORRELATION` with every column are omitted.
     """
     directions = _least_squares_directions(problem, np.zeros((len(problem.roots), 0)))[:ncomp]
     # Select directions by their covariances with the columns. With a large ridge the objective is close to a
@@ -716,7 +718,7 @@ def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -
     zero_coef = SparseVector(all_columns, np.zeros(len(all_columns)))
 
     def fit_coef(u: Floats) -> SparseVector:
-        """Return the least-squares coefficients for scores (K,)."""
+        """Return the coefficients of all columns, by least squares plus the ridge, for scores (K,)."""
         return minimize_elastic_net(problem.correlations, u @ problem.means, 0.0, problem.ridge, zero_coef)
 
     if problem.correlations.matrix is None:
@@ -762,7 +764,8 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
         def next_direction(level: int, earlier_scores: Floats, penalty: float = penalty) -> Direction | None:
             """Continue the paths of the direction with index `level` to the penalty; return the best one.
 
-            None if all its coefficients are zero for every score.
+            `earlier_scores` (K, level) are the scores of the directions before it. None if the penalty is at
+            least `problem.max_penalty(earlier_scores)`, so that all coefficients are zero.
             """
             if penalty >= problem.max_penalty(earlier_scores):
                 return None
@@ -787,11 +790,12 @@ def _successive_directions(
     ncomp : int
         Maximum number of directions.
     next_direction : callable
-        Returns the next direction, or None, for its index and the scores (K, h) of the earlier ones.
+        Returns the next direction, or None, for its index h and the scores (K, h) of the earlier ones.
 
     Returns
     -------
     list of Direction
+        Directions with nonzero coefficients, at most `ncomp` and possibly none.
     """
     directions: list[Direction] = []
     earlier_scores = np.zeros((len(problem.roots), 0))
@@ -821,7 +825,8 @@ def _direction_at_penalty(
     Returns
     -------
     Direction or None
-        None if all coefficients are zero.
+        None if the penalty is at least the one at which all coefficients are zero, or no column is correlated
+        with the scores that are left, see `MIN_CORRELATION`.
     """
     max_penalty = problem.max_penalty(earlier_scores)
     if penalty >= max_penalty or not max_penalty > MIN_CORRELATION:
@@ -857,7 +862,8 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     Returns
     -------
     Direction or None
-        None if no column is correlated with the classes.
+        None if no column has a correlation above `MIN_CORRELATION` with the scores that are left. Its `coef`
+        can be empty if several columns enter at once.
     """
     max_penalty = problem.max_penalty(earlier_scores)
     if not max_penalty > MIN_CORRELATION:
@@ -1005,7 +1011,10 @@ class SparseFit(NoLikelihood):
         return bool((np.abs(np.diagonal(root)) <= MIN_RELATIVE_SD * sizes).any())
 
     def scaling(self) -> Floats:
-        """Return the directions (p, r) scaled to unit variance within classes, as coefficients of z."""
+        """Return the directions (p, r) scaled to unit variance within classes, as coefficients of z.
+
+        A singular within-class covariance raises LinAlgError if the moments have no roots, see `root`.
+        """
         if not self.coef.shape[1]:
             return self.directions()
         return np.asarray(self.directions() / np.sqrt((self.root() ** 2).sum(axis=0)))
@@ -1048,8 +1057,9 @@ class SparseFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> SparseFit | None:
         """Refit to other moments with the same prior and tuning.
 
-        None if a class is empty, the total weight is at most K, the columns are collinear without penalty and
-        ridge, or the scores do not all vary within classes. The number of directions can differ.
+        Returns None if a class is empty, the total weight is at most K, the columns are collinear without
+        penalty and ridge, or the within-class covariance of the scores is singular. The number of directions
+        can differ.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
@@ -1063,7 +1073,11 @@ class SparseFit(NoLikelihood):
         return None if fit.is_singular() else fit
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a loaded fit contradict each other or are out of range."""
+        """Raise InvalidStateError if parts of a loaded fit contradict each other or are out of range.
+
+        Checks the ridge, the tuning, the numbers of directions, penalties and scores, that every direction
+        has a nonzero coefficient, the signs of standard deviations, and that the scores are not singular.
+        """
         tuning = np.array(self.tuning)
         max_directions = _max_directions(self.moments, self.ncomp)
         if not 0 <= self.ridge < np.inf:
@@ -1133,7 +1147,10 @@ def fit_sparse(
     penalized = by == "penalty"
 
     def next_direction(k: int, earlier_scores: Floats) -> Direction | None:
-        """Return the direction with index k by its penalty or number of columns; None if there is none."""
+        """Return the direction with index k, for tuning[k] and the scores (K, k) of the earlier ones.
+
+        None if all its coefficients are zero.
+        """
         if penalized:
             return _direction_at_penalty(problem, float(tuning[k]), earlier_scores)
         return direction_with_columns(problem, int(tuning[k]), earlier_scores)
@@ -1216,7 +1233,7 @@ def fit_sparse_path(
     Returns
     -------
     list of SparseFit
-        One fit for each penalty.
+        One fit for each penalty, with the directions up to the first one without nonzero coefficients.
     """
     problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)

@@ -187,7 +187,10 @@ class IndicatorFit:
         return self.coef * scale[:, None], self.prior - mean @ self.coef
 
     def estimates(self) -> Estimates:
-        """Return the coefficients with the standard errors of ordinary least squares."""
+        """Return the coefficients with the standard errors of ordinary least squares.
+
+        Standard errors are NaN unless the residual degrees of freedom are positive.
+        """
         coef, constants = self.data_params()
         scale = self.moments.scale
         df = self.residual_df
@@ -205,13 +208,16 @@ class IndicatorFit:
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return a function that computes leave-one-out fitted values (m, K).
 
-        They are NaN for a row whose weight times leverage is close to one; it requires a refit. The log prior
-        is not used.
+        They are NaN for a row that requires a refit: one minus its weight (at most one) times its leverage is
+        at most `MIN_DETERMINANT_RATIO`. The log prior is not used.
         """
         rule = self.rule(log_prior)
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Return leave-one-out fitted values (m, K) of rows; see `LeaveOneOutScorer`."""
+            """Return leave-one-out fitted values (m, K) of rows (m, p); NaN for rows that require a refit.
+
+            At most one unit of a weight is left out; `weights` is None if all are one.
+            """
             removed_weights = 1.0 if weights is None else np.minimum(weights, 1.0)
             indicators = np.zeros((len(x), len(self.prior)))
             indicators[np.arange(len(x)), codes] = 1.0
@@ -402,6 +408,8 @@ class FlexibleFit:
         Returns
         -------
         VariateRule
+            Scores are the log prior minus half the squared distance of the variates to the class mean, up to
+            a constant of each row; NaN for a row with a missing value.
         """
         r = len(self.values)
         means = Means(self.centroids, np.zeros_like(self.centroids), np.ones(r), np.array, np.array)
@@ -447,6 +455,8 @@ def fit_flexible(
     Returns
     -------
     FlexibleFit
+        With the axes of positive squared correlation, at most `ncomp` and possibly none. The rotation and the
+        centroids of an axis are not finite if its squared correlation is one or more.
     """
     start_scores = starting_scores(moments.counts)
     product = start_scores.T @ sums / moments.counts.sum()

@@ -163,8 +163,9 @@ def _start_from_subsample(
     Returns
     -------
     (p + 1, K - 1) float or None
-        None if there are too few rows, the rows are on workers, a class is over- or underrepresented in the
-        subsample, or its maximum is not found or not likely enough.
+        None if there are fewer than `SUBSAMPLE_STRIDE` `MIN_ROWS_PER_COEFFICIENT` rows per coefficient, the
+        rows are on workers, the weight of a class in the subsample is off by more than `MAX_WEIGHT_RATIO`,
+        or the maximum of the subsample is not found or has a log-likelihood of at most `min_llf`.
     """
     n_rows = int(moments.rows.sum())
     # Reading a subsample of rows on workers takes as long as reading all of them.
@@ -355,6 +356,7 @@ def _block_score_squares(blocks: RowBlocks, frame: NewtonFrame, coef: Floats, re
     Returns
     -------
     (r, r) float
+        Sum over these rows of weight times the outer product of the score, ordered by class.
     """
     total = np.zeros((coef.size, coef.size))
     chunk_rows = max(MAX_SCORE_ELEMENTS // coef.size, 16)
@@ -542,7 +544,8 @@ class LogisticFit:
     def root(self) -> Floats:
         """Return a root H (r, r) of the covariance H'H of the coefficients in units of the data.
 
-        Columns are ordered by class, intercepts first. The covariance is robust if there is one.
+        Columns are ordered by class, intercepts first. The covariance is robust if there is one; otherwise
+        all elements are NaN if the information is singular.
         """
         p1, q = self.newton.coef.shape
         frame_root = self.root_in_frame()
@@ -567,7 +570,10 @@ class LogisticFit:
         return np.asarray(solve_triangular(factor, np.eye(len(factor)), lower=True, overwrite_b=True))
 
     def standard_errors(self) -> Floats:
-        """Return the standard errors (p + 1, K - 1) in units of the data, without overflow of squares."""
+        """Return the standard errors (p + 1, K - 1) in units of the data, without overflow of squares.
+
+        All are NaN if the information is singular and there is no robust covariance.
+        """
         root = self.root()
         largest = np.abs(root).max(axis=0)
         root /= largest
@@ -578,7 +584,8 @@ class LogisticFit:
         """Return the covariance (r, r) of the coefficients, ordered by class, in the units of the data.
 
         With `unit` (p,) it is the covariance for columns divided by these units. Entries outside the range of
-        float64 are infinite or zero.
+        float64 are infinite or zero. All are NaN if the information is singular and there is no robust
+        covariance.
         """
         root = self.root()
         if unit is not None:
@@ -715,8 +722,8 @@ class LogisticFit:
         Returns
         -------
         LogisticFit or None
-            Prior and moments are those of this fit, and `robust` is None. None if a class is empty or the
-            search did not converge, for example because the likelihood has no maximum.
+            Prior and moments are those of this fit, and `robust` is None. None if the weight of a class is
+            zero or the search did not converge, for example because the likelihood has no maximum.
         """
         if not (counts > 0).all():
             return None
@@ -818,6 +825,7 @@ class LogisticFit:
         Returns
         -------
         Newton
+            Result of this search alone, converged or not; `steps` excludes earlier steps.
         """
         n_rows = int(self.moments.rows.sum())
         return _maximize_objective(
@@ -988,11 +996,12 @@ def _maximize_objective(
         Ratio of the information to its value at the class proportions at which the search ends because the
         classes are separated; 0 if the information has no lower bound. Not used with a penalty.
     start_sums : LikelihoodSums, optional
-        The sweep at `start` if it was computed before.
+        The sweep at `start` if it was computed before. Not used with a penalty.
 
     Returns
     -------
     Newton
+        Converged or not, see `newton.maximize` and `newton.maximize_penalized`.
     """
     # The rounding error of a score of weight W is eps W, or eps sqrt(W) in standard errors.
     min_tolerance = max(newton.MIN_DECREMENT, 8 * EPS * float(np.sqrt(counts.sum())))
@@ -1069,6 +1078,7 @@ def logistic_from_search(
     Returns
     -------
     LogisticFit
+        Its frame and counts are computed from the moments.
 
     Raises
     ------

@@ -560,7 +560,10 @@ class BlockLikelihood:
         return self.sweeps([coef])[0]
 
     def sweeps(self, coefs: Sequence[Floats]) -> list[LikelihoodSums]:
-        """Compute log-likelihood, score and information at several coefficients (p + 1, q) in one pass."""
+        """Compute log-likelihood, score and information at several coefficients (p + 1, q) in one pass.
+
+        The result has one element for each of `coefs`, in their order.
+        """
         merge: Callable[..., list[LikelihoodSums]] = _merge_lists(LikelihoodSums.merge)
         return self.map_reduce(_likelihood_sums, merge, coefs=np.stack(coefs), reference=self.reference)
 
@@ -569,7 +572,10 @@ class BlockLikelihood:
         return self.gradients([coef])[0]
 
     def gradients(self, coefs: Sequence[Floats]) -> list[tuple[float, Floats]]:
-        """Compute log-likelihood and score at several coefficients (p + 1, q) in one pass."""
+        """Compute log-likelihood and score (p + 1, q) at several coefficients (p + 1, q) in one pass.
+
+        The result has one pair for each of `coefs`, in their order.
+        """
         merge = _merge_lists(lambda a, b: (a[0] + b[0], a[1] + b[1]))
         return self.map_reduce(
             _likelihoods_and_scores, merge, coefs=np.stack(coefs), reference=self.reference
@@ -581,15 +587,16 @@ class BlockLikelihood:
         Parameters
         ----------
         task : callable
-            Called with blocks of rows and the keywords `frame` and `options`.
+            Called with blocks of rows, the keyword `frame` and the keywords in `options`.
         merge : callable
             Combines the results of two parts.
         **options
-            Passed to `task`.
+            Keywords that are passed to `task`, for example coefficients and the reference class.
 
         Returns
         -------
-        merged result
+        T
+            The result of `task`, merged over all parts.
         """
         return map_reduce(self.blocks, partial(task, frame=self.frame, **options), merge)
 
@@ -963,6 +970,8 @@ class _Search:
         Returns
         -------
         bool
+            True if the increase is at least 1e-4 `size` decrement^2, minus a tolerance for rounding that is
+            larger if the decrement is at most 1e-4.
         """
         # Near the maximum the likelihood is flat up to rounding, and the full step is accepted.
         flatness = MAX_RELATIVE_ROUNDING * max(1.0, abs(state.llf)) if state.decrement <= 1e-4 else 0.0
@@ -1024,6 +1033,7 @@ def exceeds_floor(information: Floats, floor: Floats) -> bool:
     Returns
     -------
     bool
+        True if `require_above_floor` does not raise LinAlgError.
     """
     try:
         require_above_floor(information, floor)
@@ -1087,8 +1097,10 @@ def maximize_penalized(likelihood: BlockLikelihood, start: Floats, *, tol: float
     Returns
     -------
     Newton
-        `llf` excludes the penalty. Converged if the tolerance was reached, or the norm is a rounding error
-        when no step increases the objective.
+        `llf` excludes the penalty. Converged if the tolerance was reached, or if the search stalls (no step
+        increases the objective, or `MAX_STALLED_STEPS` without progress) at a norm that is a rounding error.
+        Not converged after `maxiter` steps or, with an infinite `decrement`, if the information at `start` is
+        singular.
     """
     point = _PenalizedPoint.evaluate(likelihood, start)
     curvature_excess = np.zeros_like(point.information)
@@ -1177,9 +1189,11 @@ class _PenalizedPoint(NamedTuple):
     llf : float
         Log-likelihood without the penalty.
     objective : float
-        Penalized log-likelihood; minus infinity if the information is singular to rounding.
+        Penalized log-likelihood; minus infinity if the information is singular to rounding or `llf` is not
+        finite.
     adjusted_score : (q (p + 1),) float or None
-        Adjusted score, ordered by class; None if the information is singular to rounding.
+        Adjusted score, ordered by class; None if the information is singular to rounding or `llf` is not
+        finite.
     information : (q (p + 1), q (p + 1)) float
         Information, ordered by class.
     factor : tuple
@@ -1208,7 +1222,10 @@ class _PenalizedPoint(NamedTuple):
 
     @classmethod
     def evaluate(cls, likelihood: BlockLikelihood, coef: Floats) -> _PenalizedPoint:
-        """Evaluate the penalized likelihood at coefficients (p + 1, q)."""
+        """Evaluate the penalized likelihood at coefficients (p + 1, q).
+
+        If it is not finite, `adjusted_score` is None, `objective` minus infinity and `max_variance` infinite.
+        """
         llf, score, information, _ = likelihood.sweep(coef)
         factor = _cholesky_factor(information)
         if factor is None or not np.isfinite(llf):
@@ -1243,7 +1260,8 @@ def _line_search(
     Returns
     -------
     (float, _PenalizedPoint) or None
-        Proportion of the step, and the point; None if there is no such point.
+        Proportion of the step, and the point; None if there is no such point among the `MAX_HALVINGS` that
+        are tried.
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
     # information; computed exactly only if the bound is too large.

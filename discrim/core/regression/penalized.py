@@ -216,7 +216,10 @@ class PenalizedFit:
         return LinearRule(standard.centre, standard.scale, coef, intercept)
 
     def with_result(self, search_result: PenalizedResult, strength: float) -> PenalizedFit:
-        """Return the fit with the coefficients found by a search at a strength, made unique."""
+        """Return the fit with strength, coefficients, loss, violation and steps of a search at a strength.
+
+        The coefficients are made unique by `_center_coefs`. Whether the search converged is not stored.
+        """
         beta, loss, violation, steps, _ = search_result
         beta = _center_coefs(beta, self.l1_ratio)
         return replace(self, strength=strength, beta=beta, loss=loss, violation=violation, steps=steps)
@@ -231,7 +234,7 @@ def null_loss(counts: Floats) -> float:
 def read_standardized_rows(blocks: RowBlocks, moments: ClassMoments) -> Likelihood:
     """Read rows into memory, standardized by their moments; rows of weight zero are dropped.
 
-    The weights of the result sum to one.
+    The result has a row of ones and the p standardized columns of all remaining rows; its weights sum to one.
     """
     standard = StandardColumns.from_moments(moments)
     n = int(moments.rows.sum())
@@ -392,7 +395,7 @@ def fit_at_strength(
     tol : float
         Violation of the conditions, in units of lambda, that counts as converged.
     maxiter : int
-        Maximum number of steps.
+        Maximum number of steps, at this strength and at each larger one.
     start : (C, p + 1) float, optional
         Starting coefficients; by default the model without slopes, from which the search passes through
         larger strengths unless the penalty is a ridge.
@@ -400,6 +403,7 @@ def fit_at_strength(
     Returns
     -------
     PenalizedResult
+        The last coefficients, also if `converged` is False; `steps` counts the steps at this strength only.
     """
     row_space = _to_row_space(model, l1_ratio)
     search = ProximalNewton(row_space.model, l1_ratio, tol, maxiter)
@@ -434,7 +438,7 @@ def refit_penalized(
     Returns
     -------
     PenalizedFit or None
-        None if a class is empty or the search does not converge.
+        None if the weight of a class is zero, or the search does not converge to a violation of 1e-8.
     """
     if not (moments.counts > 0).all():
         return None

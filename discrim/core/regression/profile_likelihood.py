@@ -141,8 +141,9 @@ class Peak:
 
 
 Search = Generator[Floats, Any, T]
-"""Generator that yields coefficients (p + 1, q), receives the objective there, and returns its result of type
-T.
+"""Generator that yields coefficients (p + 1, q), receives the objective there, and returns a result T.
+
+It receives a tuple of value, score (p + 1, q) and, unless the search does without it, information.
 """
 
 
@@ -154,11 +155,11 @@ def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]
     searches : sequence of Search
         The searches, each of which yields at least once.
     evaluate : callable
-        Maps a list of coefficients (p + 1, q) to the list of objective values.
+        Maps a list of coefficients (p + 1, q) to the list of tuples that the searches receive, see `Search`.
 
     Returns
     -------
-    list
+    list of T
         Results of the searches, in their order.
     """
     points = {i: next(search) for i, search in enumerate(searches)}
@@ -228,7 +229,8 @@ def _search_plane(
     Returns
     -------
     Search
-        Its result is a `Peak`, or None if the search fails.
+        Receives value, score and information. Its result is a `Peak`, or None if the search fails, see
+        `maximize_on_plane`.
     """
     coef = start
     value, score, information = yield coef
@@ -260,6 +262,8 @@ def _line_search(
 ) -> Search[tuple[Floats, Floats, Any] | None]:
     """Find the first point along halved steps that increases the objective sufficiently.
 
+    The full step is accepted without a comparison if the decrement is at most 1e-4.
+
     Parameters
     ----------
     coef : (p + 1, q) float
@@ -274,8 +278,8 @@ def _line_search(
     Returns
     -------
     Search
-        Its result is the point (p + 1, q), the step to it (q (p + 1),) and the objective there; None if no
-        point increases the objective.
+        Its result is the point (p + 1, q), the step to it (q (p + 1),) and the tuple that was received there;
+        None if none of `MAX_HALVINGS` points increases the objective.
     """
     size = 1.0
     for _ in range(MAX_HALVINGS):
@@ -301,7 +305,8 @@ def solve_increasing(profile: Callable[[float], tuple[float, float]], target: fl
     Returns
     -------
     float
-        The solution d. Infinite if the function stays below the target; NaN if it is bracketed but not found.
+        The solution d. Infinite if the function is below the target at all points tried; NaN if it is
+        bracketed but not found within `MAX_PROFILE_POINTS`.
     """
     low = 0.0
     high = np.inf
@@ -367,7 +372,8 @@ def _search_value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float 
     Returns
     -------
     Search
-        Its result is the maximum value, or None if no step increases it or after `MAX_GRADIENT_STEPS` steps.
+        Receives value and score. Its result is the maximum value, or None if no step increases it or after
+        `MAX_GRADIENT_STEPS` steps.
     """
     coef = start
     memory = LimitedMemory(metric)
@@ -651,6 +657,7 @@ def check_nesting(
     Returns
     -------
     Nesting
+        The combinations by least squares over all rows, and the largest residuals.
     """
     p1 = len(large.scale) + 1
     s1 = len(small.scale) + 1

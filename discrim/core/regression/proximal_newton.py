@@ -517,6 +517,7 @@ class PenalizedQuadratic:
         Returns
         -------
         (a,) float
+            The step; a small jitter is added to the ridge.
         """
         root = self.model.curvature_root(self.curvature.probabilities, positions)
         jitter = RELATIVE_JITTER * float((root * root).sum()) / len(positions)
@@ -734,8 +735,8 @@ class ProximalNewton:
         Returns
         -------
         PenalizedResult
-            Not converged after `maxiter` steps, or if no step decreases the objective, unless the violation
-            is small enough.
+            `converged` is also true after `maxiter` steps, or if no step decreases the objective, provided
+            that the violation is at most `tol` or `MAX_FINAL_VIOLATION`, or a rounding error.
         """
         tol = self.tol if tol is None else tol
         columns = np.arange(self.beta.shape[1])
@@ -898,7 +899,8 @@ class ProximalNewton:
     def _curvature_at(self, beta: Floats, *, is_slow: bool) -> tuple[Curvature, bool]:
         """Return the curvature for coefficients (C, m), and whether it was recomputed at the current state.
 
-        It is recomputed if it is cheap to compute, or if the search with earlier values is slow.
+        It is recomputed if there is none, if `is_slow` is true, or if it takes at most `MAX_CHEAP_PRODUCTS`
+        multiplications. A recomputed curvature is empty: its elements are computed when they are needed.
         """
         size = np.count_nonzero(beta) + len(beta)
         cost = float(len(self.model.codes)) * size * size

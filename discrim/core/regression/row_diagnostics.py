@@ -120,7 +120,8 @@ def row_residuals(
     Returns
     -------
     (K, m) float
-        (K - 1, m) for "working", without the reference class; (1, m) for "deviance".
+        (K - 1, m) for "working", without the reference class; (1, m) for "deviance". Pearson and working
+        residuals can be infinite, and Pearson residuals NaN, if a fitted probability is 0 or 1 to rounding.
     """
     fitted = fitted_rows(fit, fit.frame.transform(x), codes)
     root_weights = 1.0 if weights is None else np.sqrt(weights)
@@ -226,7 +227,7 @@ def row_influence(
     compute_pulls = _deletion_terms_two_classes if q == 1 else _deletion_terms
 
     def influence_of_block(block: RowBlock) -> Iterator[tuple[slice, Influence]]:
-        """Yield slices of a block of rows and the influence of their rows."""
+        """Yield slices of the rows of a block (x, codes, weights), and the `Influence` of these rows."""
         x, codes, weights = block
         for row_slice in slices(len(x), chunk_rows):
             chunk_weights = (
@@ -272,7 +273,8 @@ def _deletion_terms_two_classes(
     Returns
     -------
     pull, quadratic_forms, leverage : (1, m), (1, 1, m), (m,) float
-        u, C and the leverage of each row, see `_deletion_terms`.
+        u, C and the leverage of each row, see `_deletion_terms`; u can be infinite or NaN if the leverage is
+        one.
     """
     (quadratic_forms,) = forms.iterate(z)
     leverage = weights * fitted.probabilities[0] * fitted.probabilities[1] * quadratic_forms[0]
@@ -304,7 +306,7 @@ def _deletion_terms(
     Returns
     -------
     pull : (q, m) float
-        u = (I - w W C)^-1 w (y - p) of each row.
+        u = (I - w W C)^-1 w (y - p) of each row; NaN or infinite if the row alone determines a coefficient.
     quadratic_forms : (q, q, m) float
         The matrix C = z'[information^-1]z of each row, symmetric.
     leverage : (m,) float
@@ -408,6 +410,7 @@ def level_effect(fit: LogisticFit, z: Floats, shift: Floats, weights: Floats) ->
     Returns
     -------
     Effect
+        Its `total` is the sum over rows of weight times class probabilities.
     """
     class_probabilities = class_probabilities_under_prior(fit, z, shift)
     return Effect(
@@ -433,6 +436,7 @@ def change_effect(fit: LogisticFit, before: Floats, after: Floats, shift: Floats
     Returns
     -------
     Effect
+        The `level_effect` of the rows after the change minus the one before it.
     """
     return level_effect(fit, after, shift, weights).subtract(level_effect(fit, before, shift, weights))
 
@@ -456,6 +460,7 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
     Returns
     -------
     Effect
+        Its `total` is the sum over rows of weight times derivatives g_k (see the module docstring).
     """
     class_probabilities = class_probabilities_under_prior(fit, z, shift)
     others = fit.others
