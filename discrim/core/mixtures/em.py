@@ -194,6 +194,7 @@ def _equal_volume_covariances(scatters: Floats, counts: Floats) -> Floats:
     Returns
     -------
     (G, p, p) or (G, p) float
+        Variances for EVI. Infinite or NaN for a component whose scatter has the determinant zero.
     """
     logdets = np.log(scatters).sum(axis=1) if scatters.ndim == 2 else np.linalg.slogdet(scatters)[1]
     volumes = np.exp(logdets / scatters.shape[1])
@@ -217,6 +218,7 @@ def _common_shape_covariances(scatters: Floats, counts: Floats, tolerance: float
     Returns
     -------
     (G, p, p) or (G, p) float
+        Covariances after the last update, converged or not; variances for VEI.
     """
     p = scatters.shape[1]
     previous_volumes = np.ones(len(counts))
@@ -558,6 +560,7 @@ def component_scores(components: Components, component_slice: slice, z: Floats) 
     Returns
     -------
     (G, n) float
+        One score for each component of the class and each row.
     """
     means = components.means[component_slice]
     whiten, logdets = _make_whitening(components.covariances[component_slice])
@@ -642,6 +645,7 @@ def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_va
     Returns
     -------
     EStep
+        Its M step makes at most `EM_STEP_ITERATIONS` sweeps for common axes.
     """
     posteriors = []
     llf = 0.0
@@ -871,6 +875,7 @@ def _degenerate_result(g: int, reason: str, owner: Codes, counts: Floats) -> Deg
     Returns
     -------
     Degenerate
+        Its `component` is the position among the components of the class.
     """
     return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), reason, float(counts[g]))
 

@@ -241,8 +241,7 @@ class MixtureFit:
     def of_classes(self, keep: Codes) -> MixtureFit:
         """Return the fit with the components of some classes only, as initial values of EM.
 
-        Only `components` and `forms` are selected; moments, prior and log-likelihoods are still of all
-        classes.
+        Only `components` and, unless the classes are fitted together, `forms` are selected.
 
         Parameters
         ----------
@@ -252,6 +251,7 @@ class MixtureFit:
         Returns
         -------
         MixtureFit
+            Moments, prior, log-likelihoods and `run_counts` are still of all K classes.
         """
         component_index = np.flatnonzero(np.isin(self.component_classes, keep))
         all_components = self.components
@@ -504,6 +504,7 @@ def class_hierarchies(
     Returns
     -------
     list of K Hierarchies
+        One for each class; its `rows` are positions among the rows of the class.
     """
     rows = rows_by_class(x, codes, weights, moments.centres, common_scale(moments, ()))
     return [starts.build_hierarchies(*row) for row in incomplete.impute_rows(rows, seed)]

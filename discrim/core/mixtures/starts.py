@@ -151,6 +151,7 @@ def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
     Returns
     -------
     Hierarchies
+        Its `trees` are empty if there are fewer than two rows or all rows are equal.
     """
     n_rows = max(int((weights > 0).sum()), round(float(weights.sum())))
     n_sampled = min(MAX_CLUSTERED_ROWS, n_rows)

@@ -91,8 +91,8 @@ def incomplete_leave_one_out_scorer(
     -------
     LeaveOneOutScorer
         Scores are log prior plus log density of the observed columns, up to a constant of each row; without
-        smoothing. All scores of a row are NaN if a variance without it does not exist or has lost its digits
-        to subtraction.
+        smoothing. All scores of a row are NaN if, in an observed column of its class, the divisor without it
+        is not positive, or at most `MIN_DETERMINANT_RATIO` of the sum of squares remains without it.
     """
     means = moments.means
     squares = moments.scatters
@@ -113,8 +113,8 @@ def incomplete_leave_one_out_scorer(
         Returns
         -------
         (m, K) float
-            Log prior plus log density up to a constant of each row; all NaN if a variance without the row
-            does not exist or has lost its digits.
+            Log prior plus log density up to a constant of each row; all NaN for a row without which the
+            divisor or the sum of squares of an observed column is zero or inaccurate.
         """
         z = standardize_columns(x, moments.origin, moments.scale).T
         observed = ~np.isnan(z)
@@ -602,7 +602,10 @@ class NaiveBayesFit:
             return normal
 
         def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-            """Return leave-one-out scores (m, K) of rows of the fit; see `LeaveOneOutScorer`."""
+            """Return leave-one-out scores (m, K) of rows (m, p) of the fit.
+
+            Minus infinity for the class of a row that is alone in it; all NaN if a row requires a refit.
+            """
             total = np.repeat(log_prior[:, None], len(x), axis=1)
             if normal is not None:
                 total = np.array(normal(x[:, self.plan.normal_positions], codes, weights).T)

@@ -348,8 +348,10 @@ def left_out_centroid_scores(
     Returns
     -------
     (m, K) float
-        Up to a constant of each row. Minus infinity for the class of a row that is alone in it. All NaN if
-        the rule without the row does not exist or has lost digits to subtraction.
+        Up to a constant of each row. Minus infinity for the class of a row that is alone in it. All NaN if,
+        without the row, the total weight is at most the number of remaining classes, a column has
+        s_j + s_0 = 0, or at most `MIN_REMAINING_SQUARES` of the within-class sum of squares of a column
+        remain.
     """
     scores = np.empty((len(fit.prior), len(codes)))
     is_crowded = bool(replace(fit, threshold=0.0).rule(log_prior).close_groups)

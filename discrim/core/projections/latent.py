@@ -238,7 +238,8 @@ def _compute_components(
     Returns
     -------
     weights, loadings, rotations : (p, c) float
-        See `Latent`; c is the number of components.
+        The arrays of these names in a `Latent` of c components, possibly none; `rotations` is `weights` for
+        SIMPLS.
     """
     min_singular_value = _rounding_norm(a, b)
     deflates_columns = algorithm == "nipals"

@@ -385,7 +385,8 @@ def _left_out_scores(
     Returns
     -------
     (m, K) float
-        See `left_out_pls_scores`; values of unreliable rows are meaningless.
+        Scores of the rule `fit.decides`, as in `left_out_pls_scores`, but meaningless instead of NaN in
+        unreliable rows.
     """
     components = _left_out_components(fit, full_products, left_out)
     total_ratio = fit.moments.total / left_out.total
@@ -686,7 +687,8 @@ class PLSFit(NoLikelihood):
     def whitening(self) -> Floats:
         """Return W (a, a), upper triangular: scores T W are uncorrelated with unit variance within classes.
 
-        The within-class covariance has the divisor N - K and has to be regular.
+        The within-class covariance has the divisor N - K. If it is exactly singular, numpy.linalg.LinAlgError
+        is raised.
         """
         eye = np.eye(len(self.within))
         return np.asarray(solve_triangular(self.within, eye) * np.sqrt(self.residual_df))
@@ -1004,7 +1006,7 @@ def refit_orthogonal(fit: PLSFit, moments: ClassMoments, max_orthogonal: int) ->
     Returns
     -------
     list of PLSFit
-        Entry i has i + 1 orthogonal components; shorter if fewer can be computed.
+        Entry i has i + 1 orthogonal components; shorter, possibly empty, if fewer can be computed.
     """
     comparable_moments = moments if fit.scale else limit_scales(moments)
     tables = small_tables(comparable_moments, scale=fit.scale, indicator_scaling=fit.indicators)

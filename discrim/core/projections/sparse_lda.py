@@ -1166,7 +1166,7 @@ def fit_sparse(
 def _fit_arrays(
     moments: ClassMoments, problem: ScoringProblem, directions: list[Direction]
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the arrays of a fit for its directions: `sd`, `class_scores`, `coef` and `penalties`.
+    """Return the arrays of a `SparseFit` for its directions: `sd`, `class_scores`, `coef` and `penalties`.
 
     Parameters
     ----------
@@ -1180,13 +1180,14 @@ def _fit_arrays(
     Returns
     -------
     sd : (p,) float
-        See `SparseFit`.
+        Standard deviations of the columns over all rows, in z; one for a constant column.
     class_scores : (K, r) float
-        See `SparseFit`.
+        Scores theta of the classes, with the signs of the coefficients.
     coef : (p, r) float
-        See `SparseFit`.
+        Coefficients of the columns divided by `sd`; in each direction the one that is largest after
+        multiplication by the within-class standard deviation is positive.
     penalties : (r,) float
-        See `SparseFit`.
+        L1 penalty of each direction.
     """
     p = moments.n_columns
     k = moments.n_classes

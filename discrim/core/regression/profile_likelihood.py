@@ -492,7 +492,7 @@ def _penalized_peak(fit: LogisticFit, objective: Objective, start: Floats, plane
     Returns
     -------
     Peak or None
-        None if both searches fail.
+        Its `distance` is set to zero, so that its `value` is not corrected. None if both searches fail.
     """
     null_coef = np.zeros_like(start)
     null_coef[0] = np.log(fit.counts[fit.others] / fit.counts[fit.reference])

@@ -165,6 +165,7 @@ def _working_residuals(fit: LogisticFit, fitted: FittedRows, codes: Codes) -> Fl
     Returns
     -------
     (K - 1, m) float
+        Infinite if 1/p overflows.
     """
     residuals = np.zeros((len(fit.others), len(codes)))
     with np.errstate(over="ignore"):
@@ -387,6 +388,7 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     Returns
     -------
     (K, m) float
+        They sum to one over the classes.
     """
     odds = np.insert(fit.newton.coef.T @ z, fit.reference, 0.0, axis=0) + shift[:, None]
     exponentials = np.exp(odds - odds.max(axis=0))
