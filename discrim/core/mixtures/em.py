@@ -240,10 +240,11 @@ def _common_shape_covariances(scatters: Floats, counts: Floats, tolerance: float
 def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
     """Compute eigenvalues and eigenvectors of scatters, with high relative accuracy of every eigenvalue.
 
-    The usual method has an absolute error of a rounding of the largest eigenvalue. If that matters, and the
-    scatter is nearly diagonal after scaling, one-sided Jacobi rotations of its root preserve the digits of
-    each eigenvalue (Demmel & Veselic, 1992, SIAM Journal on Matrix Analysis and Applications 13, 1204-1245).
-    A scatter that is not positive definite keeps the results of the usual method.
+    The usual method has an absolute error of a rounding of the largest eigenvalue. If the ratio of the
+    smallest to the largest eigenvalue is below `MIN_EIGENVALUE_RATIO` and no column is constant, one-sided
+    Jacobi rotations of the root of the scatter preserve the digits of each eigenvalue (Demmel & Veselic,
+    1992, SIAM Journal on Matrix Analysis and Applications 13, 1204-1245). A scatter that is not positive
+    definite keeps the results of the usual method.
 
     Parameters
     ----------
@@ -969,7 +970,7 @@ def run_em(
     min_variances = min_component_variances(rows)
 
     def e_step(components: Components) -> EStep:
-        """Perform the E step for the rows, with the minimum variances computed once."""
+        """Return the EStep of the complete rows at `components`; `min_variances` are computed only once."""
         return _e_step(components, rows, form, min_variances)
 
     return iterate_em(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)

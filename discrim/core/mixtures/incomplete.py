@@ -130,7 +130,10 @@ def _batch_rows(row: ClassRows) -> _Batches:
 
 
 def _cached_groups(batches: _Batches, components: int) -> Iterator[_Batches]:
-    """Yield groups of batches whose intermediate results for `components` components fit the cache."""
+    """Yield groups of successive batches whose intermediate results fit the cache.
+
+    For `components` components these have at most `MAX_BLOCK_VALUES` values, or the group is one batch.
+    """
     n_batches, p, m = batches.values.shape
     for batch_slice in slices(n_batches, max(MAX_BLOCK_VALUES // (components * p * (p + m)), 1)):
         yield _Batches(

@@ -486,8 +486,9 @@ def _hierarchical_starts(
 ) -> Iterator[Components | Degenerate]:
     """Estimate starting components from hierarchical clusters by one M step.
 
-    Each class can have several hierarchies; the i-th start uses the i-th hierarchy of every class that has
-    enough clusters. There are as many starts as the class with the fewest of them allows, possibly none.
+    Of each class the hierarchies with at least as many initial clusters as the class has components are used;
+    the i-th start combines the i-th of these of every class. There are as many starts as the class with the
+    fewest such hierarchies has, possibly none.
 
     Parameters
     ----------
@@ -554,7 +555,7 @@ def _random_starts(
 
 
 def _sample_rows(row: ClassRows, size: int, rng: np.random.Generator) -> Codes | None:
-    """Draw a sample of the rows of a large class with replacement, in proportion to their weights.
+    """Draw a sample of the rows of a class, with replacement and in proportion to their weights.
 
     Parameters
     ----------
@@ -704,7 +705,9 @@ def choose_frames(rows: Sequence[ClassRows], form: str, moments: ClassMoments | 
     Raises
     ------
     numpy.linalg.LinAlgError
-        Every covariance of the form is singular, because of dependent columns or too few rows of a class.
+        Every covariance of the form is singular: columns are linearly dependent within a class, or over all
+        classes for `COMMON_FRAME_FORMS`. For `ROTATION_INVARIANT_FORMS` only if this is true of every frame
+        and `moments` are passed.
     """
     if em.is_axial(form):
         return None

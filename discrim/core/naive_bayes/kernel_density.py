@@ -632,8 +632,8 @@ class KernelDensity:
     weights : (u,) float
         Weight of the rows with each value.
     bandwidth : float
-        Bandwidth h in the units of the column; zero if the rule yields none, because of too few rows or equal
-        values.
+        Bandwidth h in the units of the column; zero if the rule applies and there are fewer than two distinct
+        values or the total weight is at most one.
     sums : KernelSums
         Evaluates sums of kernels.
     order : _OrderStatistics

@@ -458,7 +458,10 @@ class NaiveBayesFit:
 
     @property
     def level_counts(self) -> tuple[Floats, ...]:
-        """Weight by class and level (K, L_j) of each categorical column, without the pseudo-count."""
+        """Weight by class and level (K, L_j) of each categorical column, without the pseudo-count.
+
+        Empty without categorical columns.
+        """
         return () if self.tables is None else tuple(self.tables.counts)
 
     @property
@@ -482,7 +485,7 @@ class NaiveBayesFit:
 
     @property
     def non_normal_columns(self) -> tuple[NonNormalColumns, ...]:
-        """Distributions of the columns that are not normal."""
+        """Those of `tables`, `kernels` and `counts`, in this order, that are not None."""
         return tuple(
             distribution
             for distribution in (self.tables, self.kernels, self.counts)

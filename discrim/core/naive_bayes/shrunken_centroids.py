@@ -190,8 +190,8 @@ class ShrunkenFit(NoLikelihood):
         Returns
         -------
         ShrunkenFit or None
-            None if a class is empty, the total weight is at most the number of classes, or s_0 is zero and a
-            column does not vary within classes.
+            None if a class has no rows, the total weight is at most the number of classes, or s_0 is zero and
+            a column does not vary within classes.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None

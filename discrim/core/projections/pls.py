@@ -305,7 +305,9 @@ def _left_out_components(
     Returns
     -------
     list of _Component
-        One element for each component of the fit, with arrays over the left-out rows.
+        One element for each component of the fit, with arrays over the left-out rows. Marked are rows without
+        which A'B vanishes before the last component (`MIN_PRODUCT_SQUARES`), or at most
+        `MIN_DETERMINANT_RATIO` of the sum of squares of a score remains.
     """
     product = (
         full_products.indicators[None] + left_out.mean_updates[:, :, None] * left_out.deviations[:, None, :]
@@ -790,7 +792,7 @@ class PLSFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> PLSFit | None:
         """Refit to other moments with the same prior and number of components.
 
-        Returns None if a class is empty, the total weight is at most K, or `refit_up_to` results in fewer
+        Returns None if a class has no rows, the total weight is at most K, or `refit_up_to` results in fewer
         components.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
@@ -838,9 +840,10 @@ class PLSFit(NoLikelihood):
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes the scores of rows under the rule fitted without each of them.
 
-        With orthogonal or sparse components it marks every row for a refit, and raises CoreNotSupportedError
-        if these refits are too many. The exception are orthogonal components of two classes with the rules
-        "lda" and "max", whose rule equals the one of as many PLS components if these can be computed.
+        With orthogonal or sparse components the function marks every row for a refit; if the fit then has
+        more than `leave_one_out.MAX_REFITS` rows, CoreNotSupportedError is raised. The exception are
+        orthogonal components of two classes with the rules "lda" and "max", whose rule equals the one of as
+        many PLS components if these can be computed.
 
         Parameters
         ----------

@@ -1057,7 +1057,7 @@ class SparseFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> SparseFit | None:
         """Refit to other moments with the same prior and tuning.
 
-        Returns None if a class is empty, the total weight is at most K, the columns are collinear without
+        Returns None if a class has no rows, the total weight is at most K, the columns are collinear without
         penalty and ridge, or the within-class covariance of the scores is singular. The number of directions
         can differ.
         """

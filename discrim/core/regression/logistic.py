@@ -621,14 +621,17 @@ class LogisticFit:
         k = self.moments.n_classes
 
         def score_covariances_of_rows(x: Floats) -> tuple[Floats, Callable[[Floats], Floats]]:
-            """Return the score variances (m, K) of rows (m, p), and the product with their covariances."""
+            """Return the score variances (m, K) of rows (m, p), and the function `multiply` for these rows.
+
+            Both are zero for the reference class, and NaN for the others if the information is singular.
+            """
             columns = self.frame.transform(x)
             variances = np.zeros((len(x), k))
             for a, code in enumerate(others):
                 variances[:, code] = ((blocks[a, :, a] @ columns) * columns).sum(axis=0)
 
             def multiply(v: Floats) -> Floats:
-                """Return the products (m, K) of the score covariances of the rows with their v (m, K)."""
+                """Return the product (m, K) of the score covariance (K, K) of each row with its v (m, K)."""
                 products = (v[:, others].T[:, None, :] * columns).reshape(q * p1, len(x))
                 covariance_products = np.zeros((len(x), k))
                 covariance_products[:, others] = (

@@ -980,8 +980,10 @@ class _Search:
     def step_without_information(self, state: _SearchState, factor: tuple[Floats, bool]) -> _SearchState:
         """Take quasi-Newton steps with the factored information of earlier coefficients.
 
-        The steps end if convergence is slow enough that computing the information is cheaper, or if the next
-        step is expected to reach the tolerance.
+        The steps end if the log-likelihood does not increase sufficiently, if the ratio of successive
+        decrements is at least `MAX_CONVERGENCE_RATIO`, if the next step is expected to reach the tolerance,
+        or if more than `passes_per_information` + `N_FOLLOWING_PASSES` steps are expected to be needed. Their
+        number is at most `MAX_CHEAP_PASSES` times `passes_per_information`.
 
         Parameters
         ----------
@@ -1255,7 +1257,8 @@ def _line_search(
     slope : float
         Product of adjusted score and step.
     is_near : bool
-        Whether the point is so close to the maximum that the objective is not compared.
+        Whether the objective is not compared, because the point is close to the maximum (decrement of at most
+        1e-4).
 
     Returns
     -------
