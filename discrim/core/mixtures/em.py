@@ -542,7 +542,7 @@ class Degenerate(NamedTuple):
 
 
 def _row_slices(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows, each with at most about `MAX_BLOCK_VALUES` values (`width` per row)."""
+    """Yield slices of n rows, each of one row or of at most `MAX_BLOCK_VALUES` values (`width` per row)."""
     return slices(n, max(MAX_BLOCK_VALUES // width, 1))
 
 

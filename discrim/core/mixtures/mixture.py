@@ -751,7 +751,10 @@ def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> F
 
 
 def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan) -> Components | Degenerate:
-    """Run EM from initial components, for rows with or without missing values, in the coordinates of both."""
+    """Run EM from initial components, for rows with or without missing values, in the coordinates of both.
+
+    The result is the one of `em.run_em` or, with missing values, of `incomplete.run_em_incomplete`.
+    """
     climb = incomplete.run_em_incomplete if incomplete.has_missing(rows) else em.run_em
     return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
 

@@ -585,7 +585,10 @@ def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
 
 
 def _whiten_rows(row: ClassRows) -> Floats:
-    """Return the rows (r, n) in r axes in which the class has unit covariance; drop null directions."""
+    """Return the rows (r, n) in r axes in which the class has unit covariance.
+
+    Axes whose variance is at most 1e-12 times the largest are dropped.
+    """
     z, weights = row
     eigenvalues, axes = np.linalg.eigh((z * weights) @ z.T / weights.sum())
     is_positive = eigenvalues > 1e-12 * eigenvalues[-1]

@@ -321,7 +321,7 @@ class _TalliedBlocks:
         self.tally.values = total.values
 
     def __iter__(self) -> Iterator[Any]:
-        """Yield the blocks, and update the tally after the last one."""
+        """Yield the blocks, and replace the tally after the last one; not if the iteration ends earlier."""
         # A pass that ends early does not change the tally.
         total = Tally(self.tally.plan, self.tally.n_classes)
         for block in self.blocks:

@@ -407,7 +407,8 @@ class ScoringProblem:
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
         """Build the problem from moments with a pooled scatter, or with a thin root (see `ClassMoments`).
 
-        The ridge is added to the correlations.
+        The correlations have a matrix if the moments have scatter matrices, and a root if they have roots.
+        The ridge is only stored.
         """
         total_moments = moments.as_one_class()
         constant_positions = constant_columns(moments)
@@ -692,7 +693,7 @@ def _continue_paths(
 
 
 def _have_merged(a: Direction, b: Direction) -> bool:
-    """Return whether two directions have the same scores up to sign."""
+    """Return whether the scores of two directions differ by at most `MERGED_TOLERANCE`, up to sign."""
     return bool(min(np.abs(a.scores - b.scores).max(), np.abs(a.scores + b.scores).max()) <= MERGED_TOLERANCE)
 
 
@@ -711,7 +712,8 @@ def _unpenalized_directions(problem: ScoringProblem, ncomp: int) -> list[Directi
 def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -> list[Direction]:
     """Return the K - 1 - h unpenalized directions, in order of decreasing correlation with the columns.
 
-    Their scores are orthogonal to each other and to `earlier_scores` (K, h).
+    Their scores are orthogonal to each other and to `earlier_scores` (K, h). Without a ridge, the columns
+    have to be linearly independent, see `minimize_elastic_net`.
     """
     all_columns = np.arange(problem.means.shape[1])
     basis = _free_score_basis(problem, earlier_scores)
@@ -993,7 +995,8 @@ class SparseFit(NoLikelihood):
     def is_singular(self) -> bool:
         """Return whether the within-class covariance of the scores is singular up to rounding.
 
-        False without directions.
+        The standard deviation of a direction given earlier ones is compared with `MIN_RELATIVE_SD` times its
+        total or between-class variation, if that is larger. False without directions.
         """
         if not self.coef.shape[1]:
             return False

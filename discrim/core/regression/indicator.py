@@ -230,7 +230,11 @@ class IndicatorFit:
         return scores
 
     def refit(self, moments: ClassMoments) -> IndicatorFit | None:
-        """Refit to other moments; None if there are at most p rows or the columns are collinear over them."""
+        """Refit to other moments.
+
+        Returns None if the number of rows, not their weight, is at most p, or the columns are collinear over
+        all rows.
+        """
         if moments.rows.sum() <= moments.n_columns or dependencies(moments.as_one_class()):
             return None
         return fit_indicator(moments)

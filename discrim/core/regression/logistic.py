@@ -223,7 +223,7 @@ class _Subsample(RowBlocks):
         )
 
     def __iter__(self) -> Iterator[RowBlock]:
-        """Yield blocks of about `SUBSAMPLE_BLOCK_ROWS` rows of the subsample; the last one may be smaller."""
+        """Yield blocks of at least `SUBSAMPLE_BLOCK_ROWS` rows of the subsample; the last may be smaller."""
         first = 0
         stored = list[RowBlock]()
         for x, codes, weights in self._blocks:
@@ -670,7 +670,10 @@ class LogisticFit:
         return replace(self, reference=int(np.argmax(keep == self.reference)))
 
     def with_reference(self, reference: int) -> LogisticFit:
-        """Return the same fit with coefficients relative to the reference class with code `reference`."""
+        """Return the same fit with coefficients relative to the reference class with code `reference`.
+
+        Coefficients, information and robust covariance are converted; likelihood and posteriors are the same.
+        """
         if reference == self.reference:
             return self
         p1 = len(self.newton.coef)

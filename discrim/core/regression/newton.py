@@ -1350,7 +1350,11 @@ def penalized_sweep(likelihood: BlockLikelihood, coef: Floats) -> tuple[float, F
 
 
 def _cholesky_factor(information: Floats) -> tuple[Floats, bool] | None:
-    """Return the lower `cho_factor` of the information; None if it or its inverse does not exist."""
+    """Return the lower `cho_factor` of the information, or None.
+
+    None if the information is not finite or not positive definite, or a diagonal element of its root is at
+    most `MIN_ROOT_DIAGONAL`.
+    """
     try:
         root, lower = cho_factor(information, lower=True)
     except (LinAlgError, ValueError):

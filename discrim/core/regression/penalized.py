@@ -129,7 +129,11 @@ class PenalizedFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the L1 ratio does not match the penalty, or a number is out of range."""
+        """Raise InvalidStateError unless the parts of a loaded fit are valid.
+
+        The penalty has to be known, the L1 ratio 0 for "ridge", 1 for "lasso" and between them for
+        "elastic_net", the strength positive and the number of steps not negative.
+        """
         l1_ratio = self.l1_ratio
         is_valid = {"ridge": l1_ratio == 0, "lasso": l1_ratio == 1, "elastic_net": 0 < l1_ratio < 1}
         if not is_valid.get(self.penalty, False) or not self.strength > 0 or self.steps < 0:
@@ -184,7 +188,7 @@ class PenalizedFit:
         return int(np.count_nonzero(self.beta[:, 1:]))
 
     def explained_deviance(self) -> float:
-        """Return the proportion of the null deviance that the fit explains."""
+        """Return the explained proportion of the deviance: one minus the ratio of `loss` to the null loss."""
         return 1 - self.loss / null_loss(self.moments.counts)
 
     def llnull(self) -> float:
@@ -282,9 +286,9 @@ class _RowSpaceModel(NamedTuple):
 
 
 def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
-    """Reduce a ridge problem with more columns than rows to the row space; leave other problems unchanged.
+    """Reduce a ridge problem with more columns than rows to the row space, which contains its solution.
 
-    A ridge solution lies in the row space.
+    For other problems the result has the model itself, and None as its basis.
     """
     if l1_ratio or len(model.z) - 1 <= len(model.codes):
         return _RowSpaceModel(model, None)

@@ -773,7 +773,11 @@ class ProximalNewton:
     # ---- conditions of a minimum
 
     def _max_accepted_violation(self, strength: float, tol: float) -> float:
-        """Return the largest violation, not in units of lambda, that counts as zero at a lambda."""
+        """Return the largest violation, not in units of lambda, that counts as zero at a lambda.
+
+        It is `tol` times the largest slope of the penalty, or a rounding error (`RELATIVE_ROUNDING`) if that
+        is larger.
+        """
         # Relative to the largest slope of the penalty, which may be small for a ridge.
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)

@@ -368,7 +368,7 @@ class Effect(NamedTuple):
         return Effect(self.total + other.total, self.jacobian + other.jacobian)
 
     def subtract(self, other: Effect) -> Effect:
-        """Return the difference of the two effects."""
+        """Return this effect minus the other one, with the difference of their Jacobians."""
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
 
