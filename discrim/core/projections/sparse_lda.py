@@ -995,8 +995,9 @@ class SparseFit(NoLikelihood):
     def is_singular(self) -> bool:
         """Return whether the within-class covariance of the scores is singular up to rounding.
 
-        The standard deviation of a direction given earlier ones is compared with `MIN_RELATIVE_SD` times its
-        total or between-class variation, if that is larger. False without directions.
+        True if the within-class standard deviation of a direction given earlier ones is at most
+        `MIN_RELATIVE_SD` times its own, or times its covariance with its class scores if that is larger.
+        False without directions.
         """
         if not self.coef.shape[1]:
             return False
