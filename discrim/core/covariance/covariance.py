@@ -246,7 +246,10 @@ def divisors_by_class(counts: Floats, method: str) -> Floats:
 
 
 def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Covariance:
-    """Return the covariance, in z, from the scatter at position k of the moments, divided by `divisor`."""
+    """Return the covariance, in z, from the scatter at position k of the moments, divided by `divisor`.
+
+    Raises LinAlgError if moments without roots have a scatter that is not positive definite.
+    """
     if moments.roots is not None:
         return Covariance.from_root(moments.roots[k] / np.sqrt(divisor))
     sd = np.sqrt(np.diagonal(moments.scatters[k]))
@@ -311,6 +314,7 @@ def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> boo
     Returns
     -------
     bool
+        True if any column is such a combination.
     """
     norms = np.sqrt((root**2).sum(axis=0))
     if (np.abs(np.diagonal(root)) <= min_residual * norms).any():
@@ -444,7 +448,10 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     separation_test = cache(partial(_separation_test, moments))
 
     def separates_classes(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
-        """Return whether class means differ in the residual of column j; False in a single class."""
+        """Return whether class means differ in the residual of column j; False if k is a single class.
+
+        The arguments are the position of the column, the positions of the other columns, and their slopes.
+        """
         return k is None and separation_test()(j, predictors, slopes)
 
     constant_positions = np.flatnonzero(norms <= rounding).tolist()
@@ -506,6 +513,12 @@ def _separation_test(moments: ClassMoments) -> Callable[[int, Sequence[int], Flo
             Positions of the other columns.
         slopes : (m,) float
             Slopes of column j on the other columns, in units of z.
+
+        Returns
+        -------
+        bool
+            True if the residual mean of a class differs from that of the first class with rows by more than
+            `MIN_SEPARATION_ROUNDING_ERRORS` rounding errors.
         """
         residual_differences = mean_differences[:, j] - mean_differences[:, predictors] @ slopes
         terms = np.abs(mean_differences[:, j]) + np.abs(mean_differences[:, predictors]) @ np.abs(slopes)
@@ -557,6 +570,12 @@ def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floa
         Rounding errors of the earlier columns.
     qr_error : float
         See `qr_rounding`.
+
+    Returns
+    -------
+    float
+        `rounding` plus the slopes times `predictor_rounding`, plus `qr_error` times the length of the vector
+        of all slopes, including a slope of one for the column itself.
     """
     return float(
         rounding + np.abs(slopes) @ predictor_rounding + qr_error * np.hypot(1, np.linalg.norm(slopes))
@@ -614,7 +633,10 @@ class UpdatedRoot:
         return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
     def solve(self, columns: Floats, *, transposed: bool = False) -> Floats:
-        """Return the solution (m, c) of the system with `triangle`, or its transpose, for columns (m, c)."""
+        """Return the solution (m, c) of the system with `triangle`, or its transpose, for columns (m, c).
+
+        Without pivots the result is zeros of the shape of `columns`.
+        """
         if not self.pivots:
             return np.zeros_like(columns)
         solution = scipy.linalg.solve_triangular(self.triangle(), columns, trans=1 if transposed else 0)

@@ -99,7 +99,7 @@ class ObservedStatistics:
     Attributes
     ----------
     groups : tuple of _PatternGroup
-        Statistics by number of observed columns.
+        Statistics of the rows by number of observed columns, in increasing order of this number.
     counts : (K,) float
         Sums of weights.
     centres : (K, p) float
@@ -131,7 +131,7 @@ class EMMaximum:
     converged : bool
         Whether the iterations converged.
     dependent_column : int or None
-        Position of a linearly dependent column, if the covariance became singular.
+        Position of a linearly dependent column if the covariance became singular, else None.
     """
 
     means: Floats
@@ -234,6 +234,7 @@ def sufficient_statistics(
     Returns
     -------
     ObservedStatistics
+        One group for each number of observed columns that occurs.
     """
     w = np.ones(len(x)) if weights is None else weights
     centres = np.empty((n_classes, x.shape[1]))
@@ -283,6 +284,7 @@ def _pattern_group(
     Returns
     -------
     _PatternGroup
+        Patterns in the order of `patterns_of_size`. Means are zero for classes without rows of a pattern.
     """
     p = z.shape[1]
     q = len(patterns_of_size[0][0])
@@ -315,8 +317,8 @@ def maximize_likelihood(
     Returns
     -------
     EMMaximum
-        Estimates, log-likelihood and number of iterations; not converged if the covariance became singular
-        or `MAX_ITERATIONS` was reached.
+        Estimates, log-likelihood and number of iterations. `converged` is False if the covariance became
+        singular, in which case `dependent_column` is a column, or if `MAX_ITERATIONS` was reached.
 
     Raises
     ------
@@ -394,6 +396,7 @@ def _em_iteration(observed: ObservedStatistics, current: _Estimates) -> tuple[_E
     Returns
     -------
     estimates : (means, root)
+        Estimates after the iteration, (K, p) and (p, p).
     llf : float
         Log-likelihood of the observed values, in z, at the current estimates, before the iteration.
     """
@@ -516,7 +519,8 @@ def _extrapolate(current: _Estimates, first: _Estimates, second: _Estimates) -> 
     Returns
     -------
     (means, root)
-        `second` if a diagonal element would change too much (`MAX_LOG_SD_CHANGE`) or nothing changed.
+        Extrapolated estimates; `second` if the logarithm of a diagonal element would change by
+        `MAX_LOG_SD_CHANGE` or more, or if both iterations made the same change.
     """
     a = _as_parameter_vector(current)
     b = _as_parameter_vector(first)
@@ -599,9 +603,9 @@ class IncompleteEMCovariance(EMCovariance):
 def em_covariance(
     steps: int, converged: bool, row_llf: float, patterns: int, incomplete: int
 ) -> EMCovariance:
-    """Return an `IncompleteEMCovariance` if rows are incomplete, else an `EMCovariance`.
+    """Return an `IncompleteEMCovariance` if `incomplete`, the number of incomplete rows, is positive.
 
-    The arguments are the attributes of `EMCovariance`.
+    Otherwise return an `EMCovariance`. The arguments are the attributes of `EMCovariance`.
     """
     model = IncompleteEMCovariance if incomplete else EMCovariance
     return model(steps, converged, row_llf, patterns, incomplete)
@@ -653,7 +657,9 @@ def fit_em(
     -------
     (ClassMoments, EMCovariance) or SingularDuringSearch
         The moments, with a scatter that is pooled (`common`) or by class, contain the estimates: a scatter
-        over its count is the covariance.
+        over its count is the covariance. The model has the results of the search; `converged` is False if
+        any search reached `MAX_ITERATIONS`. A `SingularDuringSearch` for the first class, or for the common
+        covariance, that became singular.
 
     Raises
     ------

@@ -132,17 +132,17 @@ class TargetUnits:
         return None
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with limited scales, so that a target can be added; see `limit_scales`."""
+        """Return the moments with the ratios of the column scales limited to the range of float64."""
         return limit_scales(moments)
 
     def moments_in_target_units(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments in the units of the target."""
+        """Return the moments unchanged, because the target refers to the units of the data."""
         return moments
 
     def leave_one_out_scorer(
         self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer that `build_scorer` creates for classes in the target's units."""
+        """Return `build_scorer(fitted)`, in which the moments have column scales limited by `limit_scales`."""
         return build_scorer(replace(fitted, moments=limit_scales(fitted.moments)))
 
 
@@ -161,15 +161,16 @@ class StandardizedTargetUnits(TargetUnits):
         return moments
 
     def moments_in_target_units(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments of columns divided by their standard deviations."""
+        """Return the moments of columns divided by their standard deviations within classes."""
         return standardize_moments(moments)
 
     def leave_one_out_scorer(
         self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer that `build_scorer` creates for standardized columns.
+        """Return a leave-one-out scorer for rows in the units of the data, from a scorer of standardized rows.
 
-        All rows, including those left out, are divided by the standard deviations of the whole fit.
+        `build_scorer` is called with `fitted` in which the moments are those of standardized columns. The
+        result divides all rows, including those left out, by the standard deviations of the whole fit.
         """
         return standardized_leave_one_out(
             fitted.moments, lambda moments: build_scorer(replace(fitted, moments=moments))
@@ -273,6 +274,8 @@ class CovarianceModel(ABC):
     def bind_classes(self, levels: Sequence[Any], n_columns: int) -> Self:
         """Return the model with the options that the user gave by class label in the order of the classes.
 
+        The base class has no such options: it returns the model itself and raises nothing.
+
         Parameters
         ----------
         levels : sequence
@@ -288,23 +291,29 @@ class CovarianceModel(ABC):
         return self
 
     def unfitted(self) -> Self:
-        """Return a copy with the user's options only."""
+        """Return a copy with the user's options only; by default the model itself."""
         return self
 
     def for_columns(self, keep: Codes) -> CovarianceModel:
-        """Return the model restricted to the columns at the positions `keep` (q,), in increasing order."""
+        """Return the model restricted to the columns at the positions `keep` (q,), in increasing order.
+
+        By default the model itself, because its options do not refer to columns.
+        """
         return self
 
     def for_refit(self) -> CovarianceModel:
         """Return the model for a refit to other moments.
 
         Parameters that were estimated from observations, which a refit to moments cannot estimate again, are
-        kept. Parameters that follow from moments are estimated again.
+        kept. Parameters that follow from moments are estimated again. By default the model itself.
         """
         return self
 
     def for_class(self, k: int | None) -> CovarianceModel:
-        """Return the model with the parameters of class k only; None returns the pooled model."""
+        """Return the model with the parameters of class k only, or of the pooled covariance if k is None.
+
+        By default the model itself, without parameters by class.
+        """
         return self
 
     @property
@@ -336,11 +345,14 @@ class CovarianceModel(ABC):
         return {}
 
     def with_shrinkages(self, *values: float) -> CovarianceModel:
-        """Return the model with other shrinkages, one or one for each class."""
+        """Return the model with other shrinkages, one or one for each class; by default the model itself."""
         return self
 
     def in_data_units(self) -> CovarianceModel:
-        """Return the model to use if the columns have already been divided by `column_units`."""
+        """Return the model to use if the columns have already been divided by `column_units`.
+
+        By default the model itself.
+        """
         return self
 
     def candidate_scores(self, moments: ClassMoments, divisors: Floats, log_prior: Floats) -> CandidateScorer:
@@ -379,6 +391,8 @@ class CovarianceModel(ABC):
         Returns
         -------
         {"diagonal", "pooled", "class", "thin", "thin class"}
+            "diagonal" if the model does not need products of columns. Otherwise `full`, unless `thin` is set
+            and the model is regular: then "thin" for "pooled" and "thin class" for "class".
         """
         if not cls.traits.needs_products:
             return "diagonal"
@@ -387,11 +401,14 @@ class CovarianceModel(ABC):
         return full
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether the covariance is nonsingular only if the columns are linearly independent."""
+        """Return whether the covariance is nonsingular only if the columns are linearly independent.
+
+        By default this is `not traits.is_regular`, and `n_columns` is not used.
+        """
         return not self.traits.is_regular
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the linearly dependent columns that make the covariance singular; empty if it is not.
+        """Return the linearly dependent columns that make the covariance singular.
 
         Parameters
         ----------
@@ -399,6 +416,12 @@ class CovarianceModel(ABC):
             Counts, means and scatters of the classes.
         k : int, optional
             Position of a class; by default the pooled covariance.
+
+        Returns
+        -------
+        list of Dependency
+            Columns that are linear combinations of earlier columns. If the model is regular, all columns if
+            every column is constant, else none.
         """
         return (
             dependencies_if_all_constant(moments, k) if self.traits.is_regular else dependencies(moments, k)
@@ -417,12 +440,16 @@ class CovarianceModel(ABC):
         Returns
         -------
         (int, int) or None
-            Positions of this column and of the column with the median variance; None if there is no overflow.
+            Positions of this column and of the column with the median variance; None if there is no overflow,
+            and always None for models that do not shrink towards the median.
         """
         return None
 
     def column_units(self, moments: ClassMoments) -> Floats | None:
-        """Return the standard deviations (p,) that divide the columns; None for the units of the data."""
+        """Return the standard deviations (p,) within classes that divide the columns.
+
+        None if the columns keep the units of the data, or the model has no `target_units`.
+        """
         return None if self.target_units is None else self.target_units.column_units(moments)
 
     @property
@@ -431,7 +458,7 @@ class CovarianceModel(ABC):
         return self.target_units is not None and self.target_units.in_data
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with columns on comparable scales, if variances are pooled across columns."""
+        """Return the moments rescaled by `target_units`; unchanged for a model without `target_units`."""
         return moments if self.target_units is None else self.target_units.rescale_moments(moments)
 
     # ---- estimates
@@ -452,6 +479,11 @@ class CovarianceModel(ABC):
             Moments of these rows.
         divisors : (1,) or (K,) float
             Divisors of the scatters, one for a pooled covariance or one for each class.
+
+        Returns
+        -------
+        CovarianceModel
+            The model itself if none of its parameters depends on rows, which is the default.
         """
         return self
 
@@ -469,6 +501,8 @@ class CovarianceModel(ABC):
         Returns
         -------
         CovarianceEstimates
+            The model with its estimated parameters, the moments (possibly rescaled), and one covariance for
+            each divisor.
 
         Raises
         ------
@@ -477,26 +511,33 @@ class CovarianceModel(ABC):
         """
 
     def retained_axes(self) -> list[RetainedAxes]:
-        """Return the number of retained axes by class, with ties that it separates, for warnings."""
+        """Return the number of retained axes by class, with ties that it separates, for warnings.
+
+        Empty by default, for a model that uses all columns.
+        """
         return []
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return a function of rows that computes the scores of each row under the fit without it.
 
-        Scores are NaN for rows that require a refit. Raises NotSupportedError if a closed form does not exist
-        and refits would be too slow.
+        Scores are NaN for rows that require a refit. The base class has no closed form: all scores are NaN,
+        and CoreNotSupportedError is raised for more than `MAX_REFITS` rows.
         """
         return refit_scorer(self, fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise NotSupportedError if leaving rows out requires too many refits, or is not defined."""
+        """Raise CoreNotSupportedError if rows cannot be left out.
+
+        Only a model that uses the default `leave_one_out_scorer` is checked: it supports at most `MAX_REFITS`
+        rows, because each of them requires a refit.
+        """
         # A model with its own scorer has a closed form, or overrides this method.
         if type(self).leave_one_out_scorer is CovarianceModel.leave_one_out_scorer:
             refit_scorer(self, moments)
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out requires a fit, or a search, for each of them."""
+        """Whether each row that is left out requires a refit: the model has no scorer of its own."""
         return type(self).leave_one_out_scorer is CovarianceModel.leave_one_out_scorer
 
     # ---- likelihood and sampling distribution
@@ -513,15 +554,16 @@ class CovarianceModel(ABC):
 
         Raises
         ------
-        NotSupportedError
-            The model does not maximize a likelihood.
+        CoreNotSupportedError
+            Always; models that maximize a likelihood override this method.
         """
         raise no_likelihood_error(self.name)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the joint log-likelihood of classes and rows at the maximum-likelihood divisors.
 
-        Raises NotSupportedError if the model does not maximize a likelihood.
+        These are the counts of the classes, or their sum for a common covariance. Raises
+        CoreNotSupportedError if the model does not maximize a likelihood.
         """
         if not self.traits.is_maximum_likelihood:
             raise no_likelihood_error(self.name)
@@ -538,7 +580,10 @@ class CovarianceModel(ABC):
     # ---- files
 
     def as_stored(self) -> Self:
-        """Return the model to write to a file, with all parameters that cannot be computed from moments."""
+        """Return the model to write to a file, with all parameters that cannot be computed from moments.
+
+        By default the model itself.
+        """
         return self
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
@@ -554,7 +599,8 @@ class CovarianceModel(ABC):
         Raises
         ------
         InvalidStateError
-            The parameters contradict each other or the numbers of classes and columns.
+            A shrinkage does not have `n_covariances` values (one for a separate shrinkage of the variances),
+            or its rule is not in `shrinkage_rules`. Overrides check further parameters.
         """
         # A separate shrinkage of the variances, if there is one, has a single value.
         for shrinkage, count in zip(self.shrinkages, (n_covariances, 1), strict=False):
@@ -594,19 +640,22 @@ class SingleShrinkageModel(CovarianceModel):
         return (self.shrinkage,)
 
     def for_class(self, k: int | None) -> Self:
-        """Return the model with the shrinkage of class k only; None returns the pooled model."""
+        """Return the model with the shrinkage of class k only, or with the single one if k is None.
+
+        The model itself if the shrinkage is not determined yet.
+        """
         value = self.shrinkage.for_class(k)
         return self if value is None else self.with_shrinkages(value)
 
     def with_shrinkages(self, *values: float) -> Self:
-        """Return the model with other shrinkages, one or one for each class."""
+        """Return a copy whose shrinkage has these values, one or one for each class, and the same rule."""
         return replace(self, shrinkage=self.shrinkage.with_values(values))
 
 
 def refit_scorer(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutScorer:
     """Return a scorer that returns NaN for every row, so that the caller refits without each of them.
 
-    Raises NotSupportedError if there are too many rows for refits.
+    Raises CoreNotSupportedError if there are more than `MAX_REFITS` rows.
     """
     work = f'of the covariance model "{model.name}" requires a refit for each row'
     return refit_each_row(int(moments.rows.sum()), moments.n_classes, work)
@@ -632,7 +681,10 @@ class FullCovariance(CovarianceModel):
     )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances: the scatters, pooled or by class, divided by the divisors."""
+        """Estimate the covariances: the scatter over divisors (1,), or the scatters of the classes over (K,).
+
+        The model and the moments of the result are unchanged.
+        """
         covariances = (
             (pooled_covariance(moments, float(divisors[0])),)
             if len(divisors) == 1

@@ -210,7 +210,10 @@ class PrincipalAxes:
 
     @property
     def is_saturated(self) -> bool:
-        """Whether there are as many axes as degrees of freedom, and more columns."""
+        """Whether there are at least as many positive eigenvalues as degrees of freedom, and more columns.
+
+        False for a diagonal scatter. Eigenvalues above 1e-24 times the largest count as positive.
+        """
         has_few_df = (
             self.axes is not None and 0 < self.df <= len(self.eigenvalues) and self.df < self.n_columns
         )
@@ -242,7 +245,10 @@ class PrincipalAxes:
         return y if self.axes is None else np.asarray(self.axes @ y)
 
     def extend_to(self, z: Floats) -> PrincipalAxes:
-        """Return the same scatter with axes of eigenvalue zero added, which then span m rows z (p, m)."""
+        """Return the same scatter with axes of eigenvalue zero added, which then span m rows z (p, m).
+
+        Without axes, or if the axes span all columns, it is returned unchanged.
+        """
         if self.axes is None or not self.complement_dim:
             return self
         y = z * self.unit[:, None]
@@ -458,7 +464,10 @@ def marginal_covariance(covariance: Covariance, keep: Codes) -> Covariance:
 
 
 def _marginal_thin_covariance(covariance: ThinCovariance, keep: Codes) -> ThinCovariance:
-    """Return the covariance of the columns at positions `keep` (q,)."""
+    """Return the covariance of the columns at positions `keep` (q,), again on axes and their complement.
+
+    Without variance in the complement, axes of variance zero are dropped.
+    """
     unit = covariance.unit[keep]
     axes = covariance.axes[:, keep]
     sd = np.sqrt(((covariance.root * covariance.unit) ** 2).sum(axis=1))

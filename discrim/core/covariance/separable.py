@@ -79,13 +79,14 @@ class SeparableCovariance(CovarianceModel):
 
     @classmethod
     def required_moments(cls, full: ScatterType, *, thin: bool = False) -> ScatterType:
-        """Return `full`, because the estimate requires full second moments also for few rows."""
+        """Return `full`; `thin` has no effect, because the estimate requires full second moments."""
         return full
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
         """Estimate the covariances by maximum likelihood, pooled or by class.
 
-        The scatters are divided by the divisors (1,) or (K,). Raises NoEstimateError without a maximum.
+        The scatters are divided by the divisors (1,) or (K,). The moments of the result have limited scales.
+        Raises SingularEstimateError if the likelihood has no maximum or the search does not converge.
         """
         moments = limit_scales(moments)
         covariances = []

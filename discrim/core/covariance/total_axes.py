@@ -33,7 +33,8 @@ class TotalAxes(PrincipalAxes):
     axes : (r, p) float
         Axes in rows.
     factor : float
-        Ratio of y = z * unit to the columns in their own units, or divided by their standard deviations.
+        Ratio of y = z * unit to the columns in their own units or, if they are standardized, divided by their
+        standard deviations.
     """
 
     axes: Floats
@@ -208,7 +209,8 @@ class ColumnTotals:
         Returns
         -------
         ClassMoments or None
-            None if a column hardly varies without the row, and the difference consists of rounding errors.
+            None if a column that varies keeps at most `MIN_REMAINING_SHARE` of its sum of squares, because
+            the difference then consists of rounding errors.
         """
         total = self.total
         total_weight = self.total.total
