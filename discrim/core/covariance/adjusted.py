@@ -143,14 +143,20 @@ class CovariateAdjustedCovariance(CovarianceModel):
         return adjusted_model(int((keep < self.covariates).sum()))
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the pooled covariance of all columns, with divisors (1,), as a `ConditionalCovariance`."""
+        """Estimate the pooled covariance of all columns, with divisors (1,), as a `ConditionalCovariance`.
+
+        The model and the moments of the result are unchanged.
+        """
         joint = pooled_covariance(moments, float(divisors[0]))
         return CovarianceEstimates(
             self, moments, (ConditionalCovariance(joint.root, joint.factor, self.covariates),)
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer: scores of all columns less scores of covariates."""
+        """Return the closed-form leave-one-out scorer: scores of all columns less scores of covariates.
+
+        The prior enters the scores once. Scores are NaN for rows that require a refit.
+        """
         (covariance,) = fitted.covariances
         covariate_positions = np.arange(self.covariates)
         root = covariance.root[: self.covariates, : self.covariates]
@@ -260,6 +266,7 @@ def estimate_slopes(moments: ClassMoments, q: int) -> Slopes:
     Returns
     -------
     Slopes
+        `se` and `means_se` are NaN without residual degrees of freedom, N - K - q <= 0.
 
     Examples
     --------
@@ -370,8 +377,9 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     Returns
     -------
     CanonicalAxes
-        With coefficients of all q + p columns. Squared singular values are the eigenvalues of the scatter of
-        the adjusted means against the scatter of the residuals (not divided).
+        With coefficients of all q + p columns, and only axes whose singular values exceed rounding errors.
+        Squared singular values are the eigenvalues of the scatter of the adjusted means against the scatter
+        of the residuals (not divided).
     """
     root_counts = np.sqrt(moments.counts)[:, None]
     centre = weighted_centre(moments.means, moments.counts)

@@ -87,8 +87,13 @@ class EstimatorCovariance(CovarianceModel):
 
         Raises
         ------
-        CoreDataError, CoreCollinearError, CoreNotSupportedError
-            See `fit_estimators`.
+        CoreDataError
+            The estimator fails, or its `covariance_` is missing or not a symmetric finite matrix of the
+            columns.
+        CoreCollinearError
+            Its `covariance_` is not positive definite.
+        CoreNotSupportedError
+            Weights are not integers.
         """
         common = len(divisors) == 1
         return replace(
@@ -96,7 +101,10 @@ class EstimatorCovariance(CovarianceModel):
         )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Return the covariances that `fit_to_rows` computed; the divisors are not used."""
+        """Return the covariances that `fit_to_rows` computed, with the model and the moments unchanged.
+
+        The divisors are not used.
+        """
         return CovarianceEstimates(self, moments, self.covariances)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
@@ -128,7 +136,7 @@ def fit_estimators(
     Returns
     -------
     tuple of Covariance
-        In the coordinates z of the moments.
+        One, or one for each class, in the coordinates z of the moments.
 
     Raises
     ------
@@ -178,8 +186,11 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
 
     Raises
     ------
-    CoreDataError, CoreCollinearError
-        See `fit_estimators`.
+    CoreDataError
+        The estimator raises a ValueError or ArithmeticError, or its `covariance_` is missing, not numeric,
+        not finite, not symmetric or not (p, p).
+    CoreCollinearError
+        Its `covariance_` is not positive definite, up to rounding.
     """
     class_positions = positions_at_fault(k)
     fitted = clone_estimator(estimator)

@@ -104,7 +104,10 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return ShrunkCorrelationCovariance(self.shrinkage.unfitted(), self.variances.unfitted())
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether columns must have full rank, which is the case if correlations are not shrunk."""
+        """Return whether columns must have full rank: the shrinkage of the correlations is zero.
+
+        Values up to `n_columns` machine epsilons count as zero. False before the shrinkage is determined.
+        """
         return self.shrinkage.is_negligible(n_columns)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
@@ -135,6 +138,11 @@ class ShrunkCorrelationCovariance(CovarianceModel):
             Moments of these rows.
         divisors : (1,) float
             Not used: the shrinkages do not depend on the divisor.
+
+        Returns
+        -------
+        ShrunkCorrelationCovariance
+            The model itself if the user specified both shrinkages.
         """
         if not self.needs_rows:
             return self
@@ -151,7 +159,10 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return fitted_model
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the pooled covariance, with divisors (1,) and shrinkages that were determined before."""
+        """Estimate the pooled covariance, with divisors (1,) and shrinkages that were determined before.
+
+        The result contains this model unchanged, and the rescaled moments.
+        """
         g = self.shrinkage.values[0]
         h = self.variances.values[0]
         rescaled = self.rescale_moments(moments)
@@ -472,6 +483,7 @@ def crossed_sums_without_row(powers: CorrelationPowerSums, left_out: RowsLeftOut
     Returns
     -------
     (m,) float
+        Not finite for a row without which a column does not vary.
     """
     e = left_out.e
     h = left_out.h
@@ -534,6 +546,7 @@ def correlation_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores are the log prior minus half the squared distance; NaN for rows that require a refit.
     """
     moments = fitted.moments
     divisor = float(fitted.divisors[0])
@@ -720,7 +733,10 @@ class DenseCorrelations:
         rotated = (axes.T @ y.reshape(len(h), -1)).reshape(shape)
 
         def solve(columns: Floats) -> Floats:
-            """Return P^-1 times columns (p, K, m), in the coordinates of the eigenvectors."""
+            """Return P^-1 times columns (p, K, m), both in the coordinates of the eigenvectors.
+
+            P is the matrix of each row without the term in diag(h^2); see the module docstring.
+            """
             correction = (along[:, None, :] * columns).sum(axis=0) * (b / determinant_ratios)
             return np.asarray(columns / variances[:, None, :] + along[:, None, :] * correction)
 
@@ -756,7 +772,10 @@ class LowRankCorrelations:
 
     @staticmethod
     def from_moments(moments: ClassMoments, column_norms: Floats) -> LowRankCorrelations:
-        """Construct V from moments with a thin root, with `column_norms` (p,) the lengths of its columns."""
+        """Construct V from moments with a thin root, with `column_norms` (p,) the lengths of its columns.
+
+        Raises TypeError if the moments have no roots.
+        """
         if moments.roots is None:
             raise TypeError("The moments have no thin roots.")
         _, singular_values, axes = svd(moments.roots[0] / column_norms, full_matrices=False)

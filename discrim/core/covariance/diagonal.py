@@ -58,11 +58,14 @@ class DiagonalCovariance(CovarianceModel):
     )
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return False, because each column has its own variance."""
+        """Return False for any number of columns, because each column has its own variance."""
         return False
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return the columns that are constant within class k, or within classes if k is None."""
+        """Return the columns that are constant within class k, or within classes if k is None.
+
+        The `Dependency` of such a column has no predictors.
+        """
         return dependencies(moments, k, diagonal=True)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -97,14 +100,14 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     shrinkage_rules = ("given", "strimmer", "loo")
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return False, because each column has its own variance."""
+        """Return False for any number of columns, because each column has its own variance."""
         return False
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return the columns that are constant within class k, or within classes if k is None.
 
-        If the variances are shrunk, constant columns are allowed as long as they are fewer than half of the
-        columns, and the result is empty.
+        If the variances are shrunk, or the shrinkage is not determined yet, constant columns are allowed as
+        long as they are fewer than half of the columns, and the result is empty.
         """
         constant = dependencies(moments, k, diagonal=True)
         g = self.shrinkage.for_class(k)
@@ -153,6 +156,11 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
             Moments of these rows.
         divisors : (1,) or (K,) float
             Only their number is used: one shrinkage, or one for each class.
+
+        Returns
+        -------
+        ShrunkDiagonalCovariance
+            With one value of the shrinkage for each divisor.
         """
         if self.shrinkage.rule != "strimmer":
             return self
@@ -163,7 +171,10 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         )
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the variances with the shrinkages that were determined before, or zero by default."""
+        """Estimate the variances with the shrinkages that were determined before, or else with zero.
+
+        The model of the result contains the shrinkages, one for each of the divisors (1,) or (K,).
+        """
         moments = self.rescale_moments(moments)
         covariances = []
         shrinkages = []
@@ -330,7 +341,10 @@ DiagonalIntensityFunction = Callable[[SquaresWithoutRow], Floats]
 
 
 def fixed_intensity(g: float | Floats) -> DiagonalIntensityFunction:
-    """Return the function for fixed shrinkages `g`, one for all classes or one for each class (K,)."""
+    """Return the function for fixed shrinkages `g`, one for all classes or one for each class (K,).
+
+    For each left-out row it returns the shrinkage of the class of the row.
+    """
     by_class = np.atleast_1d(g)
     return lambda rows: by_class[rows.codes if len(by_class) > 1 else np.zeros_like(rows.codes)]
 
@@ -352,10 +366,11 @@ def strimmer_without_row(
     Returns
     -------
     DiagonalIntensityFunction
+        Of the pooled variances, or of the variances of the class of each row.
     """
 
     def intensities(rows: SquaresWithoutRow) -> Floats:
-        """Return the shrinkages (m,) without each row."""
+        """Return the shrinkages (m,) without each row; NaN if too little of the fourth powers remains."""
         removal = rows.removal
         if common:
             fourths = powers.fourths_without_rows(
@@ -482,12 +497,16 @@ def diagonal_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores of `leave_one_out_scores`, transposed.
     """
     moments = fitted.moments
     divisors = fitted.divisors
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p); see `LeaveOneOutScorer`."""
+        """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,), with weights or None.
+
+        They are NaN for rows that require a refit, and minus infinity for the class of a lone row.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             rows = squares_without_row(moments, x, codes, weights, divisors)
             return leave_one_out_scores(fitted, rows, intensity(rows)).T
@@ -510,6 +529,7 @@ def strimmer_shrinkage(moments: ClassMoments, fourths: Floats, k: int | None = N
     Returns
     -------
     float
+        In [0, 1].
     """
     group = single_scatter_moments(moments, k)
     unit = unit_trace_factors(moments, by_class=False)[0]
@@ -538,6 +558,8 @@ def diagonal_candidate_scores(
     Returns
     -------
     CandidateScorer
+        Yields the scores for each element of `grid`, in this order, which is the shrinkage of all classes.
+        Scores are NaN for rows that are too inaccurate even for a prediction.
     """
     squares = moments.squares.sum(axis=0, keepdims=True) if len(divisors) == 1 else moments.squares
 

@@ -220,7 +220,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, options=self.options.unfitted(), factors=None)
 
     def for_refit(self) -> FactorAnalyticCovariance:
-        """Return the unfitted model; dimensions that the user did not specify follow from moments."""
+        """Return the model with the user's options; dimensions that the data determined are chosen again."""
         return self.unfitted()
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -236,11 +236,14 @@ class FactorAnalyticCovariance(CovarianceModel):
         Returns
         -------
         CovarianceEstimates
+            With `factors` in the model, and a `ThinCovariance` for each class, equal with common axes.
 
         Raises
         ------
-        NoEstimateError
-            The variance of the noise is zero, or larger than a signal variance; see `factor_fault_error`.
+        SingularEstimateError
+            The variance of the noise is zero, because the signal has all dimensions of a scatter.
+        UnsuitableOptionError
+            The variance of the noise is larger than a signal variance of the same class.
         """
         moments = self.rescale_moments(moments)
         factors = estimate_factors(self.target_units.moments_in_target_units(moments), self.options)
@@ -261,9 +264,9 @@ class FactorAnalyticCovariance(CovarianceModel):
         return [RetainedAxes(None if self.is_common else k, d, tie, max_count) for k, d, tie in ties]
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, or a scorer by refits if classes share parameters.
+        """Return the closed-form leave-one-out scorer, or NaN for every row if classes share parameters.
 
-        The latter raises CoreNotSupportedError if there are too many rows for refits.
+        Each row then requires a refit, and CoreNotSupportedError is raised for more than `MAX_REFITS` rows.
         """
         factors = self.factors
         if factors is None or self.refits_each_row:
@@ -317,7 +320,9 @@ class FactorAnalyticCovariance(CovarianceModel):
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
         """Raise InvalidStateError if form, threshold or dimensions are invalid.
 
-        There has to be a dimension of at least one for each of `n_covariances` covariances.
+        The threshold has to be in [0, 1], and there has to be a dimension of at least one for each of
+        `n_covariances` covariances, the same for all if the form has a common dimension. `n_columns` is not
+        used.
         """
         dimensions = self.options.dimensions
         if self.options.form not in FORMS or not 0 <= self.options.threshold <= 1:
@@ -412,6 +417,7 @@ def dimensions_by_bic(
     Returns
     -------
     (m,) int
+        Numbers of smallest BIC from 1 to `max_dimensions`, the smallest of ties.
 
     Examples
     --------
@@ -665,7 +671,9 @@ class Factors:
     def fault(self) -> FactorFault | None:
         """Return the reason why a covariance does not exist, for the first such class; None if all exist.
 
-        Signal and noise are compared at the variances whose divisors are the class counts.
+        "rank" if the dimension of the signal is not less than the rank of a scatter. "order" if a signal
+        variance is less than the noise, both with the class counts as divisors; this can only happen if
+        classes with axes of their own share variances.
         """
         dimensions = self.dimensions[: len(self.ranks)].tolist()
         for code, (d, rank) in enumerate(zip(dimensions, self.ranks.tolist(), strict=True)):
@@ -702,6 +710,7 @@ def estimate_factors(moments: ClassMoments, options: FactorOptions) -> Factors:
     Returns
     -------
     Factors
+        With the dimensions of `options`, or with dimensions chosen from the eigenvalues if these are None.
     """
     is_common = has_common_axes(options.form)
     class_positions: list[int | None] = [None] if is_common else list(range(moments.n_classes))
@@ -739,6 +748,7 @@ def spectrum_and_rank(moments: ClassMoments, k: int | None) -> tuple[PrincipalAx
     Returns
     -------
     spectrum : PrincipalAxes
+        Of the scatter scaled to trace one; a single eigenvalue of zero if no column varies.
     rank : int
         Number of eigenvalues larger than rounding error, at most the degrees of freedom.
     """
@@ -787,6 +797,8 @@ def _choose_dimensions(
     Returns
     -------
     (K,) int
+        From 1 to the rank minus one (1 for a rank of zero or one); equal for all classes if the form has a
+        common dimension.
     """
     k = moments.n_classes
     p = moments.n_columns
@@ -826,6 +838,7 @@ def choose_dimensions(
     Returns
     -------
     (m,) int
+        From 1 to `max_dimensions`.
     """
     if options.method == "bic":
         return dimensions_by_bic(
@@ -875,6 +888,7 @@ def downdate_eigenvalues(eigenvalues: Floats, squares: Floats, q: int) -> Downda
     Returns
     -------
     DowndatedEigenvalues
+        `has_converged` is False for matrices that need more than `MAX_EIGENVALUE_ITERATIONS` iterations.
 
     Examples
     --------
@@ -1064,6 +1078,7 @@ class _LeaveOneOutFactors:
         Returns
         -------
         _SignalNoiseSplit
+            With q eigenvalues for each row or, if any row needed all, with r, padded by zeros.
         """
         if q >= len(coordinates):
             return self.split_all(coordinates, ranks, removal)
@@ -1106,8 +1121,10 @@ class _LeaveOneOutFactors:
         Returns
         -------
         split : _SignalNoiseSplit
+            Without meaning for rows that are not valid.
         is_valid : (m,) bool
-            Whether the q eigenvalues suffice for a row.
+            Whether the q eigenvalues suffice for a row: they converged and, if the dimension is estimated, no
+            later fall can reach the threshold of the scree test.
         """
         rank = self.rank
         eigenvalues = self.spectrum.eigenvalues[: self.rank]
@@ -1150,6 +1167,7 @@ class _LeaveOneOutFactors:
         Returns
         -------
         _SignalNoiseSplit
+            With all r eigenvalues of each row.
         """
         r, m = coordinates.shape
         scatters = -(removal.downdate_factor[:, None] * coordinates.T)[:, :, None] * coordinates.T[:, None, :]
@@ -1193,7 +1211,8 @@ class _LeaveOneOutFactors:
         log_densities : (m,) float
             In z, without the term p/2 log(2 pi).
         needs_refit : (m,) bool
-            Rows whose noise variance is inaccurate or zero.
+            Rows whose noise variance has a relative error of at least `MAX_NOISE_ERROR`, or whose signal has as
+            many dimensions as the scatter without them.
         """
         spectrum = self.spectrum
         divisors = divisor - removal.weight
@@ -1229,6 +1248,7 @@ def factor_leave_one_out_scorer(fitted: NormalClasses, factors: Factors) -> Leav
     Returns
     -------
     LeaveOneOutScorer
+        Scores are NaN for rows that require a refit.
     """
     moments = fitted.moments
     divisors = fitted.divisors

@@ -142,7 +142,7 @@ class TargetUnits:
     def leave_one_out_scorer(
         self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return `build_scorer(fitted)`, in which the moments have column scales limited by `limit_scales`."""
+        """Return `build_scorer(fitted)`, in which the moments have scales limited by `limit_scales`."""
         return build_scorer(replace(fitted, moments=limit_scales(fitted.moments)))
 
 
@@ -167,7 +167,7 @@ class StandardizedTargetUnits(TargetUnits):
     def leave_one_out_scorer(
         self, fitted: NormalClasses, build_scorer: Callable[[NormalClasses], LeaveOneOutScorer]
     ) -> LeaveOneOutScorer:
-        """Return a leave-one-out scorer for rows in the units of the data, from a scorer of standardized rows.
+        """Return a leave-one-out scorer for rows in data units, from a scorer of standardized rows.
 
         `build_scorer` is called with `fitted` in which the moments are those of standardized columns. The
         result divides all rows, including those left out, by the standard deviations of the whole fit.

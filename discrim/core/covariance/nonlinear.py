@@ -94,13 +94,16 @@ class NonlinearCovariance(CovarianceModel):
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
         """Return linearly dependent columns of class k, or within classes if k is None.
 
-        If there are more columns than degrees of freedom, they are all columns if none varies, else none.
+        With more columns than degrees of freedom, return all columns if every column is constant, else none.
         """
         is_wide = degrees_of_freedom(moments, k) < moments.n_columns
         return dependencies_if_all_constant(moments, k) if is_wide else dependencies(moments, k)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances; raise NoEstimateError with fewer than `MIN_DF` degrees of freedom."""
+        """Estimate the covariances, pooled or by class, with divisors (1,) or (K,) of the scatters.
+
+        Raises SingularEstimateError with fewer than `MIN_DF` degrees of freedom.
+        """
         moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         return CovarianceEstimates(
@@ -124,6 +127,11 @@ class NonlinearCovariance(CovarianceModel):
         list of (sample, shrunk)
             For each covariance, both (p,), in decreasing order of the sample eigenvalues, which are zero
             after the rank; in the units of the data or of standardized columns.
+
+        Raises
+        ------
+        SingularEstimateError
+            There are fewer than `MIN_DF` degrees of freedom.
         """
         standardized = self.target_units.moments_in_target_units(self.rescale_moments(moments))
         pairs = []
@@ -275,7 +283,10 @@ def shrink_without_row(
 
 
 def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
-    """Return the leave-one-out scorer for covariances by nonlinear shrinkage, pooled or by class."""
+    """Return the leave-one-out scorer for covariances by nonlinear shrinkage, pooled or by class.
+
+    The eigenvalues are shrunk again without each row. Scores are NaN for rows that require a refit.
+    """
     moments, divisors = fitted.moments, fitted.divisors
     common = len(divisors) == 1
     all_axes = [positive_axes(moments, k) for k, _ in class_divisor_pairs(divisors)]
@@ -415,7 +426,7 @@ def _kernel_factor(bandwidth: float) -> float:
 
 
 def _hilbert_kernel(v: Floats) -> Floats:
-    """Compute g(v) of the module docstring, for an array of any shape."""
+    """Return g(v) of the module docstring, for an array v of any shape; it is v for abs(v) = 1."""
     is_far = np.abs(v) > MIN_SERIES_ARGUMENT
     result = np.array(v, dtype=np.float64)
     inner = v[~is_far]

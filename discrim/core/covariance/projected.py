@@ -201,7 +201,10 @@ class AxisScores:
         return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
     def covariance_of_columns(self, covariance: Covariance) -> ProjectedCovariance:
-        """Convert a covariance (q, q) of the scores to a covariance of the p columns, in z."""
+        """Return the covariance of the p columns, in z, for a covariance (q, q) of the scores.
+
+        It ignores the complement of the axes; `logdet` refers to the units of the data times `scale`.
+        """
         root = np.diag(covariance.root) if covariance.is_diagonal else covariance.root
         _, sd, right_vectors = svd(root, full_matrices=False)
         unit = self.spectrum.unit
@@ -318,7 +321,7 @@ class SubspaceCovariance(CovarianceModel):
         return isinstance(self.options, str)
 
     def unfitted(self) -> SubspaceCovariance:
-        """Return a copy with the user's options only."""
+        """Return a copy with the user's options only, without a number of axes that was determined."""
         return replace(self, inner=self.inner.unfitted(), count=None, variance_share=0.0, total=0)
 
     def for_refit(self) -> SubspaceCovariance:
@@ -330,7 +333,7 @@ class SubspaceCovariance(CovarianceModel):
         return replace(self, inner=self.inner.for_refit(), count=count)
 
     def for_columns(self, keep: Codes) -> SubspaceCovariance:
-        """Return the model for the columns at positions `keep` (q,)."""
+        """Return the model for the columns at positions `keep` (q,), which selects their `indicators`."""
         if self.indicators is None:
             return self
         return replace(self, indicators=tuple(self.indicators[j] for j in keep.tolist()))
@@ -345,7 +348,7 @@ class SubspaceCovariance(CovarianceModel):
         return self.inner.shrinkages
 
     def for_class(self, k: int | None) -> SubspaceCovariance:
-        """Return the model with the parameters of class k only; None returns the pooled model."""
+        """Return the model whose inner model has the parameters of class k only, or is pooled for None."""
         return replace(self, inner=self.inner.for_class(k))
 
     # ---- requirements
@@ -379,10 +382,11 @@ class SubspaceCovariance(CovarianceModel):
         return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
     def n_axes(self, spectrum: TotalAxes) -> int:
-        """Return how many of the axes of a spectrum are kept; raise NoEstimateError if it has fewer.
+        """Return how many of the axes of a spectrum are kept.
 
         It is `count`, else the number in `options`, else the smallest number with this share of the variance.
-        With "cv" and "loo" in `options`, `count` is required.
+        With "cv" and "loo" in `options`, `count` is required. Raises the error of `too_few_axes` if the
+        spectrum has fewer axes than the number.
         """
         n_available = len(spectrum.eigenvalues)
         if self.count is not None or not isinstance(self.options, float):
@@ -394,7 +398,7 @@ class SubspaceCovariance(CovarianceModel):
         return min(int((sums < self.options - SHARE_ROUNDING).sum()) + 1, n_available)
 
     def too_few_axes(self, n_requested: int, n_available: int) -> NoEstimateError:
-        """Return the error for fewer axes (`n_available`) than requested (`n_requested`)."""
+        """Return an UnsuitableOptionError for fewer axes (`n_available`) than requested (`n_requested`)."""
         return UnsuitableOptionError("fewer_axes_than_wanted", wanted=n_requested, available=n_available)
 
     def too_few_df(self, n_requested: int, df: int, k: int | None) -> NoEstimateError:
@@ -408,13 +412,20 @@ class SubspaceCovariance(CovarianceModel):
             Degrees of freedom.
         k : int or None
             Position of the class; None for the pooled covariance.
+
+        Returns
+        -------
+        SingularEstimateError
         """
         return SingularEstimateError(
             "singular_scores", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
     def axis_scores(self, moments: ClassMoments) -> AxisScores:
-        """Return the scores on the leading axes of the moments; see `n_axes` for their number and errors."""
+        """Return the scores on the leading axes of the moments, whose number is `n_axes`.
+
+        Raises NoEstimateError if there are fewer axes.
+        """
         spectrum = self.spectrum(moments)
         return AxisScores.from_spectrum(moments, spectrum, self.n_axes(spectrum))
 
@@ -431,6 +442,8 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         CovarianceEstimates
+            With a `ProjectedCovariance` for each covariance of the inner model. The model has the number of
+            axes, their share of the variance, and the tie that the number separates.
 
         Raises
         ------
@@ -472,11 +485,12 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         CovarianceEstimates
+            Of the inner model: its parameters, the moments of the scores and the covariances (q, q).
 
         Raises
         ------
         NoEstimateError
-            The covariance is singular.
+            A covariance is singular, or the inner estimate does not exist.
         """
         for k, _ in class_divisor_pairs(divisors):
             inner = self.inner.for_class(k)
@@ -493,8 +507,8 @@ class SubspaceCovariance(CovarianceModel):
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the leave-one-out scorer, with axes computed without each row, or fixed if that takes long.
 
-        Fixed axes are the axes of all rows; see `relearns_axes`. Raises CoreNotSupportedError if it takes
-        long and there are more columns than rows.
+        Fixed axes are the axes of all rows; `relearns_axes` decides. Raises CoreNotSupportedError if it takes
+        long and the moments are thin (more columns than rows), because fixed axes would bias error rates.
         """
         spectrum = self.spectrum(fitted.moments)
         if self.relearns_axes(fitted.moments, len(spectrum.eigenvalues)):
@@ -552,7 +566,10 @@ class SubspaceCovariance(CovarianceModel):
         return rows * rank**3 <= limit and products <= product_limit
 
     def leave_one_out_axes(self, moments: ClassMoments, spectrum: TotalAxes) -> LeaveOneOutAxes:
-        """Return the object that computes moments and axes without each row, from all axes of a fit."""
+        """Return the object that computes moments and axes without each row.
+
+        `spectrum` contains all axes of the `moments` of a fit.
+        """
         return LeaveOneOutAxes.from_spectrum(
             moments, spectrum, standardize=self.standardized, indicators=self._level_indicators
         )
@@ -617,7 +634,11 @@ class SubspaceCovariance(CovarianceModel):
     # ---- files
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if the scores cannot have this covariance, or the indicators do not fit."""
+        """Raise InvalidStateError if the parameters of a loaded model contradict each other.
+
+        The inner model has to pass its own check and to allow scores on axes, `count` has to be at least one,
+        and there has to be an indicator for each of `n_columns` columns if there are any.
+        """
         self.inner.check_restored(n_covariances, n_columns)
         if not self.inner.traits.allows_subspace or self.count is None or self.count < 1:
             raise InvalidStateError("its number of components does not match its covariance")
@@ -642,9 +663,9 @@ MAX_PRODUCTS = 2.0**38
 
 
 def relearning_too_slow(feature: str, moments: ClassMoments) -> NotSupportedError:
-    """Return the error for a feature that would compute the axes without each row, which takes too long.
+    """Return a CoreNotSupportedError for a feature that would compute the axes without each row.
 
-    `feature` is the name of the feature in the message.
+    `feature` is the name of the feature in the message; the number of rows is the sum of `moments.rows`.
     """
     return CoreNotSupportedError("axes_without_each_row", what=feature, n_rows=moments.rows.sum())
 
@@ -1074,7 +1095,7 @@ def _leading_root(moments: ClassMoments, k: int, rounding_error: float) -> Float
     Returns
     -------
     (r, r) float
-        Upper triangular root.
+        Upper triangular root of the block; r is zero if the first axis has no variance.
     """
     if moments.roots is not None:
         root = moments.roots[k]

@@ -38,11 +38,14 @@ class PseudoInverseCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with column scales limited to a range in which the data units matter."""
+        """Return the moments with the ratios of the column scales limited to the range of float64."""
         return limit_scales(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances, pooled or by class, on the axes along which rows vary."""
+        """Estimate the covariances, pooled or by class, on the axes along which rows vary.
+
+        The scatters are divided by the divisors (1,) or (K,); the moments of the result have limited scales.
+        """
         moments = self.rescale_moments(moments)
         return CovarianceEstimates(
             self,

@@ -112,7 +112,8 @@ def starting_subsets(z: Floats, h: int) -> list[Mask]:
     Returns
     -------
     list of (n,) bool
-        Last the h rows nearest the medians.
+        At most `N_REFINED` masks in increasing order of the determinant, and last the h rows nearest the
+        medians.
     """
     size = (z**2).sum(axis=1)
     sample = z[np.argsort(size, kind="stable")[:: max(len(z) // MAX_SEARCHED_ROWS, 1)]]
@@ -316,6 +317,7 @@ def _start_distances(z: Floats, means: Floats, lower_roots: Floats) -> Floats:
     Returns
     -------
     (s, n) float
+        Squared distances of all rows from the mean of each subset.
     """
     if z.shape[1] <= MAX_COLUMNS_TO_INVERT:
         inverses = np.linalg.inv(lower_roots)
@@ -428,7 +430,8 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     Returns
     -------
     MCDRows or ExactFit
-        An `ExactFit` if the rows of a subset lie in a hyperplane.
+        An `ExactFit` if h rows have the same value in a column, or the rows of a subset lie in a hyperplane.
+        Its `k` is None.
 
     Examples
     --------
@@ -548,7 +551,8 @@ def _concentrate(
     Returns
     -------
     _ConcentratedSubset, ExactFit or None
-        None if the search reaches a subset of an earlier search, because both would continue in the same way.
+        An `ExactFit` if a subset lies in a hyperplane. None if the search reaches a subset of an earlier
+        search, because both would continue in the same way.
     """
     min_logdet = np.inf
     while True:
@@ -589,6 +593,7 @@ def _reweight(z: Floats, core: _ConcentratedSubset, h: int) -> MCDRows:
     Returns
     -------
     MCDRows
+        With the consistency factor at the proportion of rows that are kept.
     """
     n, p = z.shape
     is_kept = core.d2 <= _consistency_factor(h / n, p) * chi2_isf(1 - REWEIGHTING_QUANTILE, p)
@@ -811,7 +816,10 @@ class StudentTCovariance(RobustCovariance):
     method = "t"
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if the degrees of freedom are below one, or at most two if inflated."""
+        """Raise InvalidStateError if the degrees of freedom are below one, or at most two if inflated.
+
+        The numbers of covariances and columns are not used.
+        """
         if not (self.nu >= NU_RANGE[0] and (self.nu > 2 or not self.inflated)):
             raise InvalidStateError(f"its t distribution has {self.nu:g} degrees of freedom")
 
@@ -821,7 +829,7 @@ class StudentTCovariance(RobustCovariance):
         return None if self.estimated_nu else self.nu
 
     def chosen_parameters(self) -> dict[str, Any]:
-        """Return the degrees of freedom under the key "nu" if they are estimated; else empty."""
+        """Return {"nu": degrees of freedom} if they are estimated, {} if the user specified them."""
         return {"nu": self.nu} if self.estimated_nu else {}
 
     def n_parameters(self, n_columns: int, n_covariances: int) -> int:
@@ -833,16 +841,16 @@ class StudentTCovariance(RobustCovariance):
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, because leaving out a row requires a refit.
+        """Return a scorer that returns NaN for each row, because leaving out a row requires a refit.
 
-        Raises CoreNotSupportedError if there would be too many refits.
+        Raises CoreNotSupportedError if there are more than `MAX_REFITS` rows.
         """
         moments = fitted.moments
         self.check_leave_one_out(moments)
         return refit_each_row(int(moments.rows.sum()), moments.n_classes, "requires a search for each row")
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise CoreNotSupportedError if there would be more than `MAX_REFITS` refits."""
+        """Raise CoreNotSupportedError if there are more than `MAX_REFITS` rows, which are all refitted."""
         if moments.rows.sum() > MAX_REFITS:
             raise _too_many_searches(moments)
 
@@ -870,7 +878,7 @@ class MCDCovariance(RobustCovariance):
     traits = replace(RobustCovariance.traits, is_maximum_likelihood=False)
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError if the subset is not at least half of the rows."""
+        """Raise InvalidStateError if the support fraction is not between 0.5 and 1."""
         if not 0.5 <= self.support_fraction <= 1:
             fraction = self.support_fraction
             raise InvalidStateError(f"its support fraction is {fraction:g}, not between 0.5 and 1")
@@ -944,8 +952,10 @@ def fit_t(
         With the estimated means, and scatters that divided by the counts are the covariances or scale
         matrices. Covariances are NaN if nu is at most 2.
     covariance_model : StudentTCovariance
+        With the degrees of freedom, the number of iterations and the log-likelihood.
     search : StudentEstimates
-        If a scale matrix became singular, `search.collapsed` is the class, and the other two results do not
+        `search.converged` is False if the maximum number of iterations was reached. If a scale matrix became
+        singular, `search.collapsed` is the class (0 for a common scale), and the other two results do not
         contain estimates.
     """
     search = (
@@ -987,7 +997,9 @@ def fit_mcd(
     Returns
     -------
     (ClassMoments, MCDCovariance) or ExactFit
-        See `class_mcd` and `common_mcd`.
+        Moments whose means, and scatters over the counts of all rows, are the estimates, and the model. An
+        `ExactFit` if a subset of the rows of a class or, for pooled moments, of all rows about their centres
+        lies in a hyperplane.
     """
     fit = class_mcd if start.scatter_type == "class" else common_mcd
     estimate = fit(x, codes, start, support_fraction)

@@ -94,7 +94,10 @@ class Shrinkage:
         return replace(self, values=tuple(float(g) for g in values))
 
     def unfitted(self) -> Shrinkage:
-        """Return a copy without values that the rule determined; a choice by "loo" without grid is kept."""
+        """Return a copy without values that the rule determined.
+
+        Values of rule "given" are kept, and values of "loo" without a grid (a loaded fit).
+        """
         return (
             self if self.rule == "given" or (self.rule == "loo" and not self.grid) else self.with_values(())
         )
@@ -148,6 +151,7 @@ def fourth_power_sums(blocks: RowBlocks, moments: ClassMoments, *, by_class: boo
     Returns
     -------
     (K,) or (1,) float
+        One sum for each class, or the sum over all classes.
     """
     k = moments.n_classes
     units = np.broadcast_to(unit_trace_factors(moments, by_class=by_class), (k, moments.n_columns))
@@ -212,7 +216,7 @@ def strimmer_intensity(squares: Floats, fourths: Floats, count: float | Floats) 
     Returns
     -------
     (...) float
-        Values in [0, 1].
+        Values in [0, 1]; one if all variances are equal. NaN in `fourths` leads to NaN.
     """
     means = squares / count
     fourths_per_row = fourths / count

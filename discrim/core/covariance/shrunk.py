@@ -108,7 +108,10 @@ class ShrunkCovariance(SingleShrinkageModel):
         return replace(self, target_units=TARGET_UNITS[0])
 
     def requires_full_rank(self, n_columns: int) -> bool:
-        """Return whether columns have to be linearly independent, because the shrinkage is zero."""
+        """Return whether columns have to be linearly independent, because the smallest shrinkage is zero.
+
+        Values up to `n_columns` machine epsilons count as zero. False before the shrinkage is determined.
+        """
         return self.shrinkage.is_negligible(n_columns)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
@@ -139,6 +142,11 @@ class ShrunkCovariance(SingleShrinkageModel):
             Moments of these rows.
         divisors : (1,) or (K,) float
             Only their number is used: one shrinkage, or one for each class.
+
+        Returns
+        -------
+        ShrunkCovariance
+            With one value of the shrinkage for each divisor.
         """
         if self.shrinkage.rule != "ledoit-wolf":
             return self
@@ -151,12 +159,15 @@ class ShrunkCovariance(SingleShrinkageModel):
         return self.with_shrinkages(*shrinkages)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with column scales limited to the range of the target, if there is shrinkage."""
+        """Return the moments rescaled by `target_units`; unchanged if all shrinkages are known to be zero."""
         is_unshrunk = bool(self.shrinkage.values) and not any(self.shrinkage.values)
         return moments if is_unshrunk else self.target_units.rescale_moments(moments)
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
-        """Estimate the covariances with shrinkages that were determined before, or by `oas_shrinkage`."""
+        """Estimate the covariances with shrinkages that were determined before, or else by `oas_shrinkage`.
+
+        The model of the result contains the shrinkages, one for each of the divisors (1,) or (K,).
+        """
         moments = self.rescale_moments(moments)
         standardized = self.target_units.moments_in_target_units(moments)
         estimates = [
@@ -280,7 +291,10 @@ def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = 
 
 
 def _squared_sphere_distance(moments: ClassMoments) -> float | None:
-    """Return |S - I/p|^2 with S the only scatter of the moments over its trace; None if the trace is zero."""
+    """Return |S - I/p|^2, with S the only scatter of the moments divided by its trace.
+
+    None if the trace is zero: all columns are constant.
+    """
     if moments.scatter_type == "thin":
         return principal_axes(moments).squared_sphere_distance if moments.squares.any() else None
     ratio = moments.common_unit
@@ -484,7 +498,10 @@ def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
     """
 
     def intensities(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
-        """Return the shrinkages (m,) without each row."""
+        """Return the shrinkages (m,) without each row, from principal axes and rows projected on them.
+
+        NaN for a row without which too little of the sum of fourth powers remains.
+        """
         removal = rows.removal
         r = powers.thirds.shape[1]
         codes = rows.codes if len(powers.thirds) > 1 else np.zeros_like(rows.codes)
@@ -561,6 +578,8 @@ def scatter_without_rows(
     Returns
     -------
     ScatterWithoutRows
+        `is_inaccurate` also marks rows whose determinant ratio is not positive. Other fields of inaccurate
+        rows are meaningless.
     """
     e = rows.e
     c = rows.removal.downdate_factor
@@ -606,6 +625,7 @@ def shrunk_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores are NaN for rows that require a refit.
     """
     moments = fitted.moments
     divisors = fitted.divisors
@@ -634,12 +654,16 @@ def common_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores are NaN for rows that require a refit.
     """
     spectrum = principal_axes(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
 
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
-        """Compute leave-one-out scores (m, K) of rows x (m, p); see `LeaveOneOutScorer`."""
+        """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,), with weights or None.
+
+        They are the log prior minus half the squared distance; NaN for rows that require a refit.
+        """
         removals = compute_removal(
             moments.counts[codes], weights, divisor, total_weight=float(moments.counts.sum())
         )
@@ -710,6 +734,7 @@ def separate_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores are NaN for rows that require a refit.
     """
     moments = fitted.moments
     divisors = fitted.divisors
@@ -924,6 +949,7 @@ def _complement_squares(spectrum: PrincipalAxes, z: Floats, e: Floats) -> Floats
     Returns
     -------
     (m,) float
+        In the units of y = z * unit; zeros if the axes span all columns.
     """
     if not spectrum.complement_dim or spectrum.axes is None:
         return np.zeros(z.shape[1])

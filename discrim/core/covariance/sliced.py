@@ -106,7 +106,11 @@ class SlicedAxes(TotalAxes):
 
 
 def sliced_axes(moments: ClassMoments) -> SlicedAxes:
-    """Compute the axes from moments by class; raise NoEstimateError if the total covariance is singular."""
+    """Compute all p axes from moments by class.
+
+    Raises SingularEstimateError if the covariance of all rows is singular, or there are at most p rows.
+    Classes without rows are ignored.
+    """
     total = moments.as_one_class()
     sd = np.sqrt(total_squares(total) / total.total)
     p = moments.n_columns
@@ -182,6 +186,7 @@ def _whitened_class_covariance(moments: ClassMoments, k: int, sd: Floats, root: 
     Returns
     -------
     (p, p) float
+        L^-1 S_k L'^-1, with L the `root` and S_k the covariance of the scaled columns.
     """
     count = moments.counts[k]
     if moments.roots is not None:
@@ -209,11 +214,11 @@ class SAVECovariance(SubspaceCovariance):
     # ---- estimates
 
     def spectrum(self, moments: ClassMoments) -> SlicedAxes:
-        """Return all axes of the moments."""
+        """Return all axes of the moments; raise SingularEstimateError if the total covariance is singular."""
         return sliced_axes(moments)
 
     def too_few_axes(self, n_requested: int, n_available: int) -> NoEstimateError:
-        """Return the error for fewer axes (`n_available`) than requested (`n_requested`)."""
+        """Return an UnsuitableOptionError for fewer columns (`n_available`) than axes (`n_requested`)."""
         return UnsuitableOptionError("fewer_columns_than_axes", wanted=n_requested, available=n_available)
 
     def too_few_df(self, n_requested: int, df: int, k: int | None) -> NoEstimateError:
@@ -227,15 +232,19 @@ class SAVECovariance(SubspaceCovariance):
             Degrees of freedom.
         k : int or None
             Position of the class; None for the pooled covariance.
+
+        Returns
+        -------
+        SingularEstimateError
         """
         return SingularEstimateError(
             "singular_scores_of_ncomp", class_positions=positions_at_fault(k), wanted=n_requested, df=df
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, because axes that depend on the classes require a refit.
+        """Return a scorer that returns NaN for each row, because supervised axes require a refit.
 
-        Raises CoreNotSupportedError if there are too many rows for refits.
+        Raises CoreNotSupportedError if there are more than `MAX_REFITS` rows.
         """
         work = "of reduced axes requires a refit for each row"
         return refit_each_row(int(fitted.moments.rows.sum()), fitted.moments.n_classes, work)
@@ -248,7 +257,10 @@ class SAVECovariance(SubspaceCovariance):
     # ---- files
 
     def check_restored(self, n_covariances: int, n_columns: int) -> None:
-        """Raise InvalidStateError unless the scores have a full covariance, without further options."""
+        """Raise InvalidStateError if the inner model is not full, or columns are standardized or indicators.
+
+        The checks of `SubspaceCovariance` apply as well.
+        """
         SubspaceCovariance.check_restored(self, n_covariances, n_columns)
         if not self.inner.traits.is_full or self.standardized or self.indicators is not None:
             raise InvalidStateError("its axes do not match its covariance")

@@ -126,6 +126,7 @@ def squared_distances_to_own_means(
     Returns
     -------
     (m,) float
+        Distances d_i of the module docstring.
     """
     z = deviations_from_class_means(moments, x, codes)
     if len(covariances) == 1:
@@ -182,7 +183,8 @@ def fit_student(
     Returns
     -------
     StudentEstimates
-        With `converged` False after `MAX_STEPS` steps, or with `collapsed` if a scale became singular.
+        `converged` is False if `MAX_STEPS` was reached without convergence. If a scale became singular,
+        `collapsed` is the position of its class (0 for a common scale), and the scales are not estimates.
 
     Examples
     --------
@@ -321,7 +323,8 @@ def _em_step(blocks: RowBlocks, current: StudentEstimates, start: ClassMoments) 
     Returns
     -------
     StudentEstimates
-        With the position of a class as `collapsed` if its scale matrix became singular.
+        With new means and scales, and otherwise the fields of `current`. If a scale matrix became singular,
+        `collapsed` is the position of its class (0 for a common scale), and the scales are not updated.
     """
     scatter_type = start.scatter_type
     weighted_moments = gather(
@@ -437,13 +440,18 @@ def fit_student_and_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimat
     Returns
     -------
     StudentEstimates
-        With the number of steps of all fits. The degrees of freedom are an end of the range if the likelihood
-        increases towards it. If a scale becomes singular instead, `collapsed` is set.
+        The fit of the highest local maximum, with the number of steps of all fits. The degrees of freedom are
+        an end of the range if the likelihood increases towards it. If there is no local maximum, because a
+        scale became singular, the fit with the most degrees of freedom for which this happened, with
+        `collapsed`.
     """
     fits: dict[float, StudentEstimates] = {}
 
     def slope(nu: float) -> float:
-        """Return the slope of the profile log-likelihood, and store the fit; zero if a scale is singular."""
+        """Fit at `nu`, store the fit in `fits`, and return the slope of the profile log-likelihood.
+
+        The slope is zero if a scale became singular. The search starts from the fit with the nearest nu.
+        """
         nearest = min(fits, key=lambda other: abs(np.log(other / nu)), default=None)
         fits[nu] = fit_student(blocks, start, nu, initial=None if nearest is None else fits[nearest])
         return 0.0 if fits[nu].collapsed is not None else student_log_likelihood(blocks, fits[nu])[1]
