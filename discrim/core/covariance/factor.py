@@ -1211,8 +1211,8 @@ class _LeaveOneOutFactors:
         log_densities : (m,) float
             In z, without the term p/2 log(2 pi).
         needs_refit : (m,) bool
-            Rows whose noise variance has a relative error of at least `MAX_NOISE_ERROR`, or whose signal has as
-            many dimensions as the scatter without them.
+            Rows whose noise variance has a relative error of at least `MAX_NOISE_ERROR`, or whose signal has
+            as many dimensions as the scatter without them.
         """
         spectrum = self.spectrum
         divisors = divisor - removal.weight

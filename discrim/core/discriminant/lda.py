@@ -119,7 +119,8 @@ class NormalFit(ABC):
     def chosen_covariance(self) -> dict[str, Any]:
         """Options of the covariance, by name, with values that leave-one-out or likelihood selected.
 
-        It is empty without such options; see `CovarianceModel.chosen_parameters`.
+        {"shrinkage": value, "grid": None} for a shrinkage by leave-one-out, {"nu": value} for degrees of
+        freedom of t distributions by likelihood; empty if no value was selected.
         """
         return self.covariance_model.chosen_parameters()
 
@@ -149,7 +150,10 @@ class NormalFit(ABC):
         return NormalClasses(self.moments, self.covariances, self.divisors, log_prior)
 
     def check_leave_one_out(self) -> None:
-        """Raise CoreNotSupportedError if leave-one-out scores are not available or too slow."""
+        """Raise CoreNotSupportedError if the covariance model has no leave-one-out scores.
+
+        This includes models that refit each row, for more than `MAX_REFITS` rows.
+        """
         self.covariance_model.check_leave_one_out(self.moments)
 
     def refit(self, moments: ClassMoments, covariance_model: CovarianceModel | None = None) -> Self | None:
@@ -186,7 +190,7 @@ class NormalFit(ABC):
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> Self:
         """Fit to other moments, with another covariance model and the same prior, method and options.
 
-        `has_obstacles` has to be False. Raises NoEstimateError if the covariance cannot be estimated.
+        `has_obstacles` has to be False for them. Raises NoEstimateError if a covariance does not exist.
         """
 
     @abstractmethod
@@ -238,7 +242,10 @@ class LDAFit(NormalFit):
         return self.covariance_model.covariates
 
     def raise_if_covariates(self, feature: str) -> None:
-        """Raise CoreNotSupportedError, naming `feature`, if the columns are adjusted for covariates."""
+        """Raise CoreNotSupportedError if the columns are adjusted for covariates.
+
+        `feature` is the name of the feature in the message, which is not available with covariates.
+        """
         if self.covariates:
             raise CoreNotSupportedError("adjusted_for_covariates", what=feature)
 
@@ -325,7 +332,8 @@ class LDAFit(NormalFit):
     def unbiased_distances(self) -> tuple[Distances, Floats]:
         """Return the distances to the class means under `unbiased_covariance`, and its degrees of freedom.
 
-        The degrees of freedom (K,) are the same for all classes. See `unbiased_covariance` for errors.
+        The degrees of freedom (K,) are the same for all classes. Raises CoreNotSupportedError if the weights
+        leave fewer degrees of freedom than there are columns.
         """
         distances = gaussian.distances_to_means(self.moments, (self.unbiased_covariance(),))
         return distances, np.full(self.moments.n_classes, self.residual_df)
@@ -377,7 +385,9 @@ class LDAFit(NormalFit):
         Raises
         ------
         CoreNotSupportedError
-            The method is not "plugin" and requires a full covariance, all axes or more rows.
+            The method is not "plugin", and the covariance is not a full covariance by moments, the weights
+            leave fewer degrees of freedom than there are columns, the rule is restricted to fewer axes
+            (except for "MASS"), or "debiased" has at most p + 1 degrees of freedom (except for "MASS").
         """
         if method == "plugin":
             return gaussian.linear_rule(self.moments, self.covariance, log_prior, self.reduced_axes())
@@ -416,12 +426,13 @@ class LDAFit(NormalFit):
         Returns
         -------
         LeaveOneOutScorer
+            Scores are NaN for rows that require a refit.
 
         Raises
         ------
         CoreNotSupportedError
-            The rule is restricted to fewer axes, or a closed form does not exist for its covariance and
-            refits would be too slow.
+            The rule is restricted to fewer axes, or its covariance model has no leave-one-out scores or
+            refits each of more than `MAX_REFITS` rows.
         """
         self.check_leave_one_out()
         model_scorer = self.covariance_model.leave_one_out_scorer(
@@ -446,13 +457,21 @@ class LDAFit(NormalFit):
                 Positions of the classes of the rows.
             weights : (m,) float, optional
                 Weights of the rows; by default one.
+
+            Returns
+            -------
+            (m, K) float
+                Scores of the covariance model, with NaN for the only row of a class.
             """
             return mark_lone_rows_for_refit(model_scorer(x, codes, weights), counts[codes], weights)
 
         return scores
 
     def check_leave_one_out(self) -> None:
-        """Raise CoreNotSupportedError if there are no leave-one-out scores, for example on reduced axes."""
+        """Raise CoreNotSupportedError if there are no leave-one-out scores.
+
+        This is the case if `ncomp` restricts the axes, or for the reasons of the covariance model.
+        """
         if self.reduced_axes() is not None:
             raise CoreNotSupportedError("reduced_leave_one_out")
         self.covariance_model.check_leave_one_out(self.moments)
@@ -474,6 +493,7 @@ class LDAFit(NormalFit):
         Returns
         -------
         squared_distances : (K, m) float
+            From the mean of each class without the row, under the common covariance without it.
         counts : (K, m) float
             Sums of the weights of the classes without the row.
         df : (K, m) float
@@ -488,7 +508,12 @@ class LDAFit(NormalFit):
         return d2, remaining_counts, np.repeat(nu * removal.divisor_ratio[None], len(counts), axis=0)
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns.
+
+        With q covariates there have to be more than q columns and, for method "moment", weights of more than
+        K + q. The number of rows less the number of classes has to be at least the number of columns if the
+        model requires full rank, else one. No columns may be dependent.
+        """
         min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         n_parameters = moments.n_classes + covariance_model.covariates
         return bool(
@@ -499,11 +524,14 @@ class LDAFit(NormalFit):
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """Return the divisor (1,) of the pooled scatter of other moments."""
+        """Return the divisor (1,) of the pooled scatter of other moments: N - K - q for "moment", else N."""
         return np.array([common_divisor(moments, self.method, self.covariates)])
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> LDAFit:
-        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
+        """Fit to other moments, with another covariance model and the prior, method and `ncomp` of this fit.
+
+        `has_obstacles` has to be False for them. Raises NoEstimateError if the covariance does not exist.
+        """
         return fit_lda(
             moments,
             self.prior,
@@ -571,7 +599,7 @@ def fit_lda(
 ) -> LDAFit:
     """Estimate a linear discriminant analysis from moments.
 
-    The callers check first that the moments determine the covariance (`CovarianceModel.check`).
+    The moments have to determine the covariance: `CovarianceModel.dependent_columns` is empty.
 
     Parameters
     ----------
@@ -591,6 +619,8 @@ def fit_lda(
     Returns
     -------
     LDAFit
+        With the covariance model and the moments that the estimator returns. If these are rescaled,
+        `unscaled` contains the original moments.
 
     Raises
     ------
@@ -641,8 +671,8 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     Raises
     ------
     CoreNotSupportedError
-        With more columns than rows, R is singular, or is not a multiple of the identity in the complement of
-        the axes.
+        The covariance is a `ThinCovariance`, and R is singular or is not a multiple of the identity in the
+        complement of the axes; see `check_cat_scores`.
 
     Examples
     --------
@@ -670,7 +700,11 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
 
 
 def check_cat_scores(covariance: Covariance) -> None:
-    """Raise CoreNotSupportedError if `decorrelate` cannot compute the inverse root of the correlations."""
+    """Raise CoreNotSupportedError if `decorrelate` cannot compute the inverse root of the correlations.
+
+    This is the case for a `ThinCovariance` without variance in the complement of the axes, or with different
+    standard deviations of y = z * unit.
+    """
     if covariance.is_diagonal or not isinstance(covariance, ThinCovariance):
         return
     sd = covariance.sd * covariance.unit
@@ -693,6 +727,12 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     Returns
     -------
     (p, K) float
+        Scores cat_k of the module docstring, in columns.
+
+    Raises
+    ------
+    CoreNotSupportedError
+        See `decorrelate`.
     """
     standardized_deviations = (moments.means - weighted_centre(moments.means, proportions)).T / covariance.sd[
         :, None
@@ -716,6 +756,7 @@ def column_scores(scores: Floats, proportions: Floats, by: ScoreSummary) -> Floa
     Returns
     -------
     (p,) float
+        At least zero; a larger score means a larger difference between classes.
 
     Examples
     --------
@@ -815,6 +856,8 @@ def lda_marginal_rule(fit: LDAFit, log_prior: Floats, method: str, keep: Codes) 
     Returns
     -------
     Rule
+        For rows of the q columns, in the units of the data. If the rule of all columns is restricted to
+        `ncomp` axes, so are the means of this one.
     """
     moments = fit.moments
     canonical = fit.reduced_axes()

@@ -212,6 +212,7 @@ class MixingScatters:
         Returns
         -------
         MixingScatters
+            With `unit` the common unit of the moments.
         """
         return MixingScatters._in_units(moments.common_unit, moments, method, n_data_columns)
 
@@ -231,6 +232,7 @@ class MixingScatters:
         Returns
         -------
         MixingScatters
+            Columns that are constant within classes keep their unit.
         """
         sd = np.sqrt(moments.squares.sum(axis=0))
         return MixingScatters._in_units(1.0 / np.where(sd > 0, sd, 1.0), moments, method, n_data_columns)
@@ -239,7 +241,10 @@ class MixingScatters:
     def _in_units(
         unit: Floats, moments: ClassMoments, method: str, n_data_columns: int | None
     ) -> MixingScatters:
-        """Return the scatters of z * unit; the other arguments are those of `in_data_units`."""
+        """Return the scatters of z * unit, for factors `unit` (p,).
+
+        `method` determines the divisors; `n_data_columns` is None if the moments refer to the data columns.
+        """
         class_scatters = moments.scatters * unit * unit[:, None]
         divisors = divisors_by_class(moments.counts, method)
         p = moments.n_columns if n_data_columns is None else n_data_columns
@@ -291,6 +296,7 @@ def rda_leave_one_out_scorer(
     Returns
     -------
     LeaveOneOutScorer
+        Scores are the log prior plus the log density up to a constant; NaN for rows that require a refit.
     """
     span = RowSpan.from_moments(moments) if moments.scatter_type == "thin class" else None
     fitted_moments, columns = (moments, None) if span is None else (span.moments, span.n_columns)
@@ -493,9 +499,9 @@ class _MixtureGroup:
 
         Returns
         -------
-        list of (_Basis or None, _Basis)
-            For rows of the class, and for rows of other classes. The first is None if the class has no
-            covariance without the row.
+        list of K (_Basis or None, _Basis)
+            For each class, the basis for left-out rows of the class and for left-out rows of other classes.
+            The first is None if the class has no covariance without the row: its divisor becomes zero.
         """
         bases = []
         for k, divisor in enumerate(self.scatters.divisors.tolist()):
@@ -663,7 +669,10 @@ class LeaveOneOutGroup:
 
 
 def _remaining_trace(trace: float, removed_traces: Floats) -> Floats:
-    """Return `trace` minus removed traces (m,); NaN if nearly nothing remains and digits are lost."""
+    """Return `trace` minus removed traces (m,).
+
+    NaN if less than `MIN_DETERMINANT_RATIO` of the trace remains, because digits are lost.
+    """
     return np.where(removed_traces > (1.0 - MIN_DETERMINANT_RATIO) * trace, np.nan, trace - removed_traces)
 
 
@@ -698,7 +707,8 @@ def _doubled_scores(
     Returns
     -------
     (m,) float
-        NaN if digits are lost.
+        NaN if a trace is NaN, or if the ratio of the determinants without and with the row is so small that
+        digits are lost.
     """
     r = np.zeros(1)
     for coefficient, trace in zip(

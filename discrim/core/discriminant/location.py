@@ -70,7 +70,10 @@ class CellLayout:
     levels: Codes
 
     def validate(self) -> None:
-        """Raise InvalidStateError if a number of levels of a file is out of range."""
+        """Raise InvalidStateError if a number of levels of a file is not in [0, `MAX_LEVELS`].
+
+        It is also raised if no column is numeric.
+        """
         if not ((self.levels >= 0) & (self.levels <= MAX_LEVELS)).all() or self.levels.all():
             raise InvalidStateError("its numbers of levels are out of range, or it has no numeric column")
 
@@ -161,6 +164,7 @@ def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) 
     Returns
     -------
     (K, S, ...) float
+        For each class and cell, the weighted sum of the values of all cells of the class.
     """
     k, s, *trailing = values.shape
     table = values.reshape(k, *sizes, *trailing)
@@ -227,20 +231,24 @@ class LocationFit(NoLikelihood):
 
         Parameters
         ----------
-        moments, cells, layout
-            See `LocationFit`.
+        moments : ClassMoments
+            Diagonal moments of all columns by class.
+        cells : ClassMoments
+            Pooled moments of the numeric columns by class and cell.
+        layout : CellLayout
+            Which columns are categorical and which are numeric.
 
         Returns
         -------
         LocationFit or None
-            None if a class is empty, or the covariance is singular.
+            None if a class has no weight, or the covariance is singular or has no degrees of freedom.
         """
         return fit_location(
             moments, cells, layout, self.prior, self.smoothing, estimated_prior=self.estimated_prior
         )
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the decision rule under a prior; raise NotSupportedError if the method is not "plugin".
+        """Return the decision rule under a prior.
 
         Parameters
         ----------
@@ -250,6 +258,15 @@ class LocationFit(NoLikelihood):
             Only "plugin" is supported.
         convention : str, optional
             Not used.
+
+        Returns
+        -------
+        LocationRule
+
+        Raises
+        ------
+        CoreNotSupportedError
+            The method is not "plugin".
         """
         require_plugin_method(method, "is not defined for the location model")
         return LocationRule(self, log_prior)
@@ -276,7 +293,8 @@ class LocationFit(NoLikelihood):
             Returns
             -------
             (m, K) float
-                NaN for rows that require a refit.
+                NaN for rows that require a refit, and minus infinity for the class of a row that is alone
+                in it.
             """
             log_scores = np.full((len(x), len(log_prior)), np.nan)
             cells = self.layout.cells(x)
@@ -498,7 +516,7 @@ def fit_location(
     Returns
     -------
     LocationFit or None
-        None if a class is empty, or the covariance is singular.
+        None if a class has no weight, the covariance is singular, or its divisor is not positive.
     """
     counts = cells.counts.reshape(len(prior), layout.n_cells)
     if (counts.sum(axis=1) <= 0).any():
@@ -544,6 +562,7 @@ def restore_location(
     Returns
     -------
     LocationFit
+        Fitted again to the cells.
 
     Raises
     ------
@@ -642,6 +661,7 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
     Returns
     -------
     ClassMoments
+        With the means of the cells, and with a root if the cells have one.
     """
     has_rows = counts > 0
     between = np.sqrt(counts[has_rows])[:, None] * residuals[has_rows]
@@ -687,7 +707,10 @@ class LocationRule:
     rules: dict[int, Rule] = field(default_factory=dict)
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p), up to a constant for each row."""
+        """Return the scores (m, K) of rows x (m, p), up to a constant for each row.
+
+        They are the log prior plus the log probability of the row's cell, less half the squared distance.
+        """
         fit = self.fit
         scores = np.empty((len(x), len(self.log_prior)))
         cells = fit.layout.cells(x)

@@ -94,7 +94,7 @@ class NearestCentroidFit:
         return squared_distances_between_means(self.covariance.whiten(self.limited_moments.means.T).T)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the decision rule under a prior; raise NotSupportedError if the method is not "plugin".
+        """Return the decision rule under a prior.
 
         Parameters
         ----------
@@ -104,6 +104,16 @@ class NearestCentroidFit:
             Only "plugin" is supported.
         convention : str, optional
             Not used.
+
+        Returns
+        -------
+        Rule
+            Linear rule; scores are equal to the formula of the module up to a constant for each row.
+
+        Raises
+        ------
+        CoreNotSupportedError
+            The method is not "plugin".
         """
         require_plugin_method(method, "is not defined for nearest centroids")
         return gaussian.linear_rule(self.limited_moments, self.covariance, log_prior)
@@ -111,14 +121,18 @@ class NearestCentroidFit:
     def refit(self, moments: ClassMoments) -> NearestCentroidFit | None:
         """Fit to other moments with the same prior.
 
-        The result is None if a class is empty, or if nothing varies within classes.
+        The result is None if a class has no rows, no column varies within classes, or the weights do not
+        exceed the number of classes.
         """
         if (moments.rows < 1).any() or not has_within_variation(moments):
             return None
         return fit_nearest_centroid(moments, self.prior, estimated_prior=self.estimated_prior)
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it."""
+        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it.
+
+        Scores are NaN for rows that require a refit.
+        """
         return common_leave_one_out_scorer(self.limited_moments, self.residual_df, log_prior)
 
     def llf(self) -> float:
@@ -151,6 +165,7 @@ def centroid_marginal_rule(fit: NearestCentroidFit, log_prior: Floats, method: s
     Returns
     -------
     Rule
+        Linear rule for rows of the q columns, in the units of the data.
     """
     column_moments = gaussian.diagonal_moments_of_columns(fit.limited_moments, keep)
     return gaussian.linear_rule(column_moments, marginal_covariance(fit.covariance, keep), log_prior)
@@ -179,6 +194,12 @@ def fit_nearest_centroid(
     Returns
     -------
     NearestCentroidFit
+        With the variance s2 of the module docstring, over N - K degrees of freedom.
+
+    Raises
+    ------
+    CoreCollinearError
+        All columns are constant within classes.
 
     Examples
     --------

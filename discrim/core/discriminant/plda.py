@@ -181,7 +181,12 @@ class PLDAFit:
     has_distances = False
 
     def validate(self) -> None:
-        """Raise InvalidStateError if values that were read from a file contradict each other."""
+        """Raise InvalidStateError if values that were read from a file contradict each other.
+
+        Steps have to be in [0, `maxiter`] and `tol` in [0, 1); the variances between classes nonnegative and
+        in decreasing order, with at most `max_rank` of them positive; scales positive; axes linearly
+        independent; and the root of a length normalization triangular with a positive diagonal.
+        """
         max_components = max_rank(self.moments.n_classes, self.moments.n_columns, self.components)
         if not 0 <= self.steps <= self.maxiter:
             raise InvalidStateError("its number of EM steps is negative or above its maximum")
@@ -211,7 +216,10 @@ class PLDAFit:
         return self.sphere is not None
 
     def covariances(self) -> tuple[Floats, Floats]:
-        """Return B and W (p, p), in the units of the columns or, with length normalization, of the sphere."""
+        """Return B and W (p, p), in the units of the columns or, with length normalization, of the sphere.
+
+        Values out of the range of float64 become infinite or zero.
+        """
         (between, within), unit = self._scaled_covariances(), 1 / self.scale
         with np.errstate(over="ignore", under="ignore"):
             return between * unit[:, None] * unit, within * unit[:, None] * unit
@@ -257,11 +265,11 @@ class PLDAFit:
 
         Returns
         -------
-        Rule
+        PLDARule
 
         Raises
         ------
-        NotSupportedError
+        CoreNotSupportedError
             The method is not "plugin".
         """
         require_plugin_method(method, "is not defined for PLDA, whose one rule is predictive")
@@ -275,7 +283,7 @@ class PLDAFit:
     def refit(self, moments: ClassMoments) -> PLDAFit | None:
         """Fit the same model, without length normalization, to other moments with the same prior.
 
-        The result is None if a class has no rows or W is singular.
+        The result is None if a class has no rows, W is singular, or the weights do not exceed the classes.
         """
         if (moments.rows < 1).any() or not is_within_regular(moments):
             return None
@@ -321,7 +329,10 @@ class PLDARule:
 
 
 def is_within_regular(moments: ClassMoments) -> bool:
-    """Return whether the covariance within classes, of pooled moments, exists and is not singular."""
+    """Return whether the covariance within classes, of pooled moments, exists and is not singular.
+
+    It exists if the weights sum to more than the number of classes.
+    """
     return moments.total - moments.n_classes > 0 and not dependencies(moments)
 
 
@@ -338,6 +349,7 @@ def max_rank(n_classes: int, n_columns: int, requested: int | None = None) -> in
     Returns
     -------
     int
+        The smallest of `n_columns`, `n_classes - 1` and `requested`, if any.
     """
     return min(n_columns, n_classes - 1, n_columns if requested is None else requested)
 
@@ -435,6 +447,8 @@ def fit_plda(
     Returns
     -------
     PLDAFit
+        `steps` is zero and `converged` True for classes of equal weight. `converged` is False if EM ended
+        after `maxiter` steps.
 
     Examples
     --------
@@ -487,6 +501,7 @@ def _estimates_of_balanced_classes(
     Returns
     -------
     estimates : _PLDAEstimates
+        With at most r positive variances between classes; exactly r if the classes are not balanced.
     singular_values : (min(p, K),) float
         Singular values of the whitened class means about their mean.
     """
@@ -533,8 +548,11 @@ def _iterate_em(
     Returns
     -------
     estimates : _PLDAEstimates
+        After the last step.
     steps : int
+        Number of steps.
     converged : bool
+        False if EM ended after `maxiter` steps.
     """
     likelihood = _log_likelihood(statistics, estimates)
     previous_gain = np.inf
@@ -564,6 +582,7 @@ def _em_step(statistics: _SufficientStatistics, estimates: _PLDAEstimates) -> _P
     Returns
     -------
     _PLDAEstimates
+        Variances between classes of zero stay zero.
     """
     n = statistics.counts[:, None]
     df = statistics.total - len(statistics.counts)

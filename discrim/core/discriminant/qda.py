@@ -32,7 +32,7 @@ class QDAFit(NormalFit):
         return self.covariances[0].is_diagonal
 
     def covariances_with_divisors(self, divisors: Floats) -> tuple[Covariance, ...]:
-        """Return the covariances by class with other divisors (K,) of the scatters."""
+        """Return the K covariances by class with other divisors (K,) of the scatters."""
         ratios = divisors / self.divisors
         return tuple(c.divided_by(r) for c, r in zip(self.covariances, ratios.tolist(), strict=True))
 
@@ -59,11 +59,12 @@ class QDAFit(NormalFit):
         Returns
         -------
         Rule
+            Scores of the "debiased" rule are without meaning for a class with fewer rows; callers check this.
 
         Raises
         ------
         CoreNotSupportedError
-            The method is not "plugin" and requires full covariances or more rows.
+            The method is not "plugin", and the covariances are not full covariances by moments.
         """
         if method == "plugin":
             return gaussian.class_plugin_rule(self.moments, self.covariances, log_prior)
@@ -90,11 +91,13 @@ class QDAFit(NormalFit):
         Returns
         -------
         LeaveOneOutScorer
+            Scores are NaN for rows that require a refit.
 
         Raises
         ------
         CoreNotSupportedError
-            A closed form does not exist, and refits would be too slow.
+            Every row requires a refit, and there are more than `MAX_REFITS` rows, or the covariance model has
+            no leave-one-out scores.
         """
         return self.covariance_model.leave_one_out_scorer(replace(self.classes(log_prior), rows=rows))
 
@@ -115,6 +118,7 @@ class QDAFit(NormalFit):
         Returns
         -------
         squared_distances : (K, m) float
+            From the mean of each class without the row, under its covariance with `df` as divisor.
         counts : (K, m) float
             Sums of the weights of the classes without the row.
         df : (K, m) float
@@ -127,7 +131,11 @@ class QDAFit(NormalFit):
         return d2, remaining_counts, remaining_counts - 1
 
     def has_obstacles(self, moments: ClassMoments, covariance_model: CovarianceModel) -> bool:
-        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns."""
+        """Return whether the model cannot be fitted to moments, for too few rows or dependent columns.
+
+        For method "moment" the weights of each class have to exceed one. A class needs more rows than columns
+        if the model requires full rank, else two. No class may have dependent columns.
+        """
         min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
         return bool(
             (self.method == "moment" and (moments.counts <= 1 + MIN_EXCESS_WEIGHT).any())
@@ -136,11 +144,14 @@ class QDAFit(NormalFit):
         )
 
     def divisors_of(self, moments: ClassMoments) -> Floats:
-        """Return the divisors (K,) of the scatters of other moments."""
+        """Return the divisors (K,) of the scatters of other moments: n_k - 1 for "moment", else n_k."""
         return divisors_by_class(moments.counts, self.method)
 
     def of_moments(self, moments: ClassMoments, covariance_model: CovarianceModel) -> QDAFit:
-        """Fit to other moments, with another covariance model; `has_obstacles` has to be False for them."""
+        """Fit to other moments, with another covariance model and the prior and method of this fit.
+
+        `has_obstacles` has to be False for them. Raises NoEstimateError if a covariance does not exist.
+        """
         return fit_qda(
             moments, self.prior, covariance_model, method=self.method, estimated_prior=self.estimated_prior
         )
@@ -172,7 +183,7 @@ def fit_qda(
 ) -> QDAFit:
     """Estimate a quadratic discriminant analysis from moments.
 
-    The callers check first that the moments determine the covariances (`CovarianceModel.check`).
+    The moments have to determine the covariances: `dependent_columns` of the model is empty for each class.
 
     Parameters
     ----------
@@ -190,6 +201,7 @@ def fit_qda(
     Returns
     -------
     QDAFit
+        With the covariance model and the moments that the estimator returns, which may be rescaled.
 
     Raises
     ------
@@ -226,6 +238,7 @@ def qda_marginal_rule(fit: QDAFit, log_prior: Floats, method: str, keep: Codes) 
     Returns
     -------
     Rule
+        For rows of the q columns, in the units of the data.
     """
     column_moments = gaussian.diagonal_moments_of_columns(fit.moments, keep)
     covariances_of_all = (

@@ -116,7 +116,8 @@ class RDAFit:
         Number of folds, or leave-one-out, by which alpha and gamma were chosen; None if the user specified
         them.
     select : str
-        Rule that chose the pair from the errors of `cv`, for example "min" for the smallest error.
+        Rule that chose the pair from the errors of `cv`, for example "min" for the smallest error. It has no
+        meaning if `cv` is None.
     standardize : bool
         Whether the ridge refers to columns divided by their standard deviations within classes, or the
         principal axes to columns divided by their standard deviations.
@@ -179,11 +180,12 @@ class RDAFit:
         Returns
         -------
         Rule
+            For "plugin", linear if alpha is zero, else quadratic.
 
         Raises
         ------
-        NotSupportedError
-            The method is not defined for these covariances.
+        CoreNotSupportedError
+            The method is neither "plugin" nor "predictive", or "predictive" without its conditions.
         """
         if method == "predictive" and self.alpha in (0, 1) and not self.ridged and convention is None:
             return self.predictive(log_prior)
@@ -210,6 +212,7 @@ class RDAFit:
         Returns
         -------
         Rule
+            Predictive rule of the columns `keep`, with a common covariance unless alpha is one.
         """
         counts = self.moments.counts
         moments = self.moments
@@ -236,9 +239,10 @@ class RDAFit:
         )
 
     def refit(self, moments: ClassMoments) -> RDAFit | None:
-        """Fit the same model to other moments with the same prior.
+        """Fit the same model to other moments with the same prior, alpha and gamma.
 
-        The result is None if a covariance is singular or does not exist.
+        A number of axes that "cv" or "loo" chose is kept. The result is None if the weights of a class sum to
+        one or less, or a covariance is singular or does not exist.
         """
         if classes_without_covariance(moments):
             return None
@@ -251,7 +255,8 @@ class RDAFit:
     def fit_to_moments(self, moments: ClassMoments, subspace_model: SubspaceCovariance | None) -> RDAFit:
         """Fit the same model to other moments, on principal axes if `subspace_model` is not None.
 
-        See `fit_rda` for errors. A covariance of the result may be singular.
+        A covariance of the result may be singular. Raises NoEstimateError if there are fewer principal axes
+        than requested, or covariances on them do not exist.
         """
         return fit_rda(
             moments,
@@ -275,7 +280,11 @@ class RDAFit:
         ]
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it."""
+        """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it.
+
+        Scores are NaN for rows that require a refit. Raises CoreNotSupportedError for a fit on principal axes
+        if computing the axes without each row would take too long; see `SubspaceCovariance`.
+        """
         if self.subspace_model is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
             return self.subspace_model.leave_one_out_scorer(
@@ -331,6 +340,7 @@ def rda_marginal_rule(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) 
     Returns
     -------
     Rule
+        For rows of the q columns, in the units of the data.
     """
     if method == "predictive":
         return fit.predictive(log_prior, keep)
@@ -342,14 +352,18 @@ def rda_marginal_rule(fit: RDAFit, log_prior: Floats, method: str, keep: Codes) 
 
 
 def classes_without_covariance(moments: ClassMoments) -> list[int]:
-    """Return the positions of the classes whose weights sum to one or less, which have no covariance."""
+    """Return the positions of the classes whose weights sum to one or less, up to rounding errors.
+
+    Such a class has no covariance.
+    """
     return np.flatnonzero(moments.counts <= 1 + len(moments.counts) * EPS * moments.counts.sum()).tolist()
 
 
 def needs_roots(pairs: Iterable[Regularization], parametrization: Parametrization) -> bool:
-    """Return whether roots of ill-conditioned scatters are required because a pair has a small ridge.
+    """Return whether roots of ill-conditioned scatters are required because any pair has a small ridge.
 
-    A ridge is small if its share of the mixture is less than `MIN_ACCURATE_RIDGE`.
+    A ridge is small if its share, gamma or for "esl" (1 - alpha) (1 - gamma), is less than
+    `MIN_ACCURATE_RIDGE`.
     """
     if parametrization == "esl":
         return any((1 - pair.alpha) * (1 - pair.gamma) < MIN_ACCURATE_RIDGE for pair in pairs)
@@ -384,8 +398,16 @@ def fit_rda(
         Definition of the mixture; see `discrim.core.discriminant.rda`.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
-    estimated_prior, cv, select, standardize, subspace_model
-        See `RDAFit`.
+    estimated_prior : bool
+        Whether the prior is the class proportions of the rows; only stored.
+    cv, select
+        How alpha and gamma were chosen; only stored, see `RDAFit`.
+    standardize : bool
+        Whether the ridge refers to columns divided by their standard deviations within classes. With
+        `subspace_model`, which has its own option, it is only stored.
+    subspace_model : SubspaceCovariance, optional
+        Principal axes to whose scores the model is fitted, with a `RegularizedCovariance` as inner model,
+        which contains the alpha and gamma that are used.
 
     Returns
     -------
@@ -451,7 +473,7 @@ class RegularizedCovariance(CovarianceModel):
     traits = CovarianceTraits(is_regular=True)
 
     def dependent_columns(self, moments: ClassMoments, k: int | None = None) -> list[Dependency]:
-        """Return an empty list, because `estimate` raises an error for singular mixtures."""
+        """Return an empty list for any moments, because `estimate` raises an error for singular mixtures."""
         return []
 
     def estimate(self, moments: ClassMoments, divisors: Floats) -> CovarianceEstimates:
@@ -467,12 +489,12 @@ class RegularizedCovariance(CovarianceModel):
         Returns
         -------
         CovarianceEstimates
-            With one covariance if alpha is zero.
+            With one covariance if alpha is zero, else one for each class. The model is unchanged.
 
         Raises
         ------
-        NoEstimateError
-            A covariance is singular.
+        SingularEstimateError
+            The weights of a class sum to one or less, or a covariance is singular.
         """
         if lone := classes_without_covariance(moments):
             raise _singular_scores_error(moments, lone[0])
@@ -491,7 +513,10 @@ class RegularizedCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, with the pair of all rows."""
+        """Return the closed-form leave-one-out scorer, with alpha and gamma of the fit to all rows.
+
+        Only moments and log prior of `fitted` are used. Scores are NaN for rows that require a refit.
+        """
         options = self.pair, self.parametrization, self.method, fitted.log_prior
         return leave_one_out_rda.rda_leave_one_out_scorer(fitted.moments, *options)
 
@@ -511,7 +536,8 @@ def _mixed_covariances(
     Returns
     -------
     tuple of K Covariance
-        In the coordinates of the moments.
+        In the coordinates of the moments. The root of a singular covariance is stored as it is, or is zero if
+        the Cholesky factorization fails.
     """
     pooled_moments = moments.pool_classes()
     covariances = []
@@ -671,9 +697,10 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Yield the scores (F, G, m) of rows x (F, m, p) for one class after another.
+        """Yield K arrays: the scores (F, G, m) of rows x (F, m, p) for each class in turn.
 
-        A score is the log prior plus the log density up to a constant; NaN if a pair has no rule in a part.
+        Axes are training parts, pairs and rows. A score is the log prior plus the log density up to a
+        constant; NaN if a pair has no rule in a part.
         """
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
         centre_errors = np.stack([moments.rests for moments in self.moments])[..., None]
@@ -857,7 +884,8 @@ def path_rules(
     Yields
     ------
     PathRule
-        Several rules may contain a pair, but for different parts. `PathRule.parts` are positions in `parts`.
+        Several rules may contain a pair, but for different parts; in the others its `constants` are NaN.
+        `PathRule.parts` are positions in `parts`, and `PathRule.pairs` are positions in `pairs`.
     """
     rules = _rules_by_gamma if parametrization == "esl" else _rules_by_alpha
     alphas, gammas = np.array(pairs).T
@@ -922,6 +950,7 @@ def _rules_by_fits(
     Yields
     ------
     PathRule
+        Of this part only. None is yielded for a pair with a singular covariance.
     """
     equivalent_pairs: dict[tuple[float, float], list[int]] = {}
     for i in pair_index.tolist():
@@ -978,6 +1007,7 @@ def _rule_of_regular_pairs(
     Yields
     ------
     PathRule
+        Of all parts, with NaN constants for a pair in a part in which it is not well-conditioned.
     """
     is_used = is_regular.any(axis=0)
     if not is_used.any():
@@ -1127,7 +1157,8 @@ def _thin_path(
     Returns
     -------
     ClassPath or None
-        None if too many digits would be lost.
+        None if a mixed eigenvalue alpha l + beta exceeds `MAX_CANCELLATION` times beta or is not finite,
+        because too many digits would be lost.
     """
     ((scatter, vector, target),) = zip(stack.class_scatters[:, k], vectors, target, strict=True)
     factor = _pivoted_cholesky(scatter, int(stack.moments[0].rows[k]) - 1) @ vector
@@ -1182,7 +1213,8 @@ def _unmixed_rule(
 ) -> Iterator[PathRule]:
     """Yield ESL's rule for alpha = 1: separate covariances, which do not depend on gamma.
 
-    Nothing is yielded for a training part in which a class covariance is ill-conditioned.
+    Its constants are NaN for a training part in which a class covariance is ill-conditioned. Nothing is
+    yielded if this is the case in all parts, or if the moments refer to the span of few rows.
 
     Parameters
     ----------
@@ -1334,7 +1366,7 @@ def _match_pairs(
 
 
 def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats:
-    """Return a copy of the eigenvalues with ones for ill-conditioned mixtures.
+    """Return a copy of the eigenvalues with ones for mixtures that are ill-conditioned by `_is_regular`.
 
     Parameters
     ----------
@@ -1353,13 +1385,16 @@ def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats
 
 
 def _is_regular(eigenvalues: Floats) -> NDArray[np.bool_]:
-    """Return a mask (...) of the matrices with eigenvalues (..., p) that are well-conditioned."""
+    """Return a mask (...) of the matrices with eigenvalues (..., p) that are well-conditioned.
+
+    The smallest eigenvalue exceeds `MIN_EIGENVALUE_RATIO` times the largest, and the largest is finite.
+    """
     smallest = eigenvalues.min(axis=-1)
     largest = eigenvalues.max(axis=-1)
     return np.asarray((smallest > MIN_EIGENVALUE_RATIO * largest) & np.isfinite(largest))
 
 
 def _singular_scores_error(moments: ClassMoments, k: int) -> NoEstimateError:
-    """Return the error for a singular covariance of class k on principal axes."""
+    """Return a SingularEstimateError for class k on principal axes, which are the columns of the moments."""
     df = int(moments.rows[k]) - 1
     return SingularEstimateError("singular_scores", class_positions=(k,), wanted=moments.n_columns, df=df)
