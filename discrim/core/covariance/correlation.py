@@ -234,6 +234,7 @@ def compute_shrinkage_sums(blocks: RowBlocks, moments: ClassMoments) -> Shrinkag
     Returns
     -------
     ShrinkageSums
+        Of all rows, with their weights.
     """
     column_norms = np.sqrt(moments.squares.sum(axis=0))[:, None]
     crossed = 0.0
@@ -410,6 +411,7 @@ class RowsLeftOut:
         Returns
         -------
         RowsLeftOut
+            With the reciprocals `e` computed from `h` and the removal.
         """
         return RowsLeftOut(
             h,
@@ -434,6 +436,8 @@ def correlation_power_sums(blocks: RowBlocks, moments: ClassMoments) -> Correlat
     Returns
     -------
     CorrelationPowerSums
+        With the rows instead of sums over pairs of columns if the moments are thin, or if there are at most
+        (2 K + 1) p rows.
     """
     column_norms = _column_norms(moments)[:, None]
     k = moments.n_classes
@@ -710,8 +714,10 @@ class DenseCorrelations:
         ----------
         mean_deviations : (K, p, m) float
             Differences of the rows from the class means, in standard deviations without the row.
-        h, e : (p, m) float
-            See `RowsLeftOut`.
+        h : (p, m) float
+            Deviations of the rows from their class means, with columns of length one over all rows.
+        e : (p, m) float
+            Reciprocals of the squared lengths of the columns without the row, all positive.
         downdate_factors : (m,) float
             Factors c of the matrices c h h' that are subtracted.
         shrinkages : (m,) float
@@ -720,7 +726,8 @@ class DenseCorrelations:
         Returns
         -------
         (K, m) float
-            NaN for rows without convergence.
+            NaN for rows without convergence in `MAX_ITERATIONS` iterations, or with a determinant ratio of at
+            most `MIN_DETERMINANT_RATIO`.
         """
         axes = self.axes
         variances = (1.0 - shrinkages) * self.eigenvalues[:, None] + shrinkages

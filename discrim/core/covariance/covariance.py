@@ -538,7 +538,7 @@ def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
     rounding : (p,) float
         Rounding errors of the columns, relative to their lengths.
     qr_error : float
-        See `qr_rounding`.
+        Rounding error of the QR of the rows for columns of length one, the result of `qr_rounding`.
 
     Returns
     -------
@@ -569,7 +569,7 @@ def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floa
     predictor_rounding : (m,) float
         Rounding errors of the earlier columns.
     qr_error : float
-        See `qr_rounding`.
+        Rounding error of the QR of the rows for columns of length one, the result of `qr_rounding`.
 
     Returns
     -------

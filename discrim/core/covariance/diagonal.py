@@ -77,7 +77,10 @@ class DiagonalCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, which computes column by column."""
+        """Return the closed-form leave-one-out scorer, which computes column by column.
+
+        Scores are NaN for rows that require a refit.
+        """
         moments = self.rescale_moments(fitted.moments)
         distances = gaussian.distances_to_means(moments, fitted.covariances)
         divisors = fitted.divisors
@@ -200,7 +203,8 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Returns
         -------
         CandidateScorer
-            Yields the scores for each element of `shrinkage.grid`, in this order.
+            Yields the scores for each element of `shrinkage.grid`, in this order. Scores are NaN for rows
+            that are too inaccurate even for a prediction.
         """
         candidates = np.array(self.shrinkage.grid)
         return diagonal_candidate_scores(limit_scales_to_median(moments), divisors, log_prior, candidates)
@@ -330,6 +334,8 @@ class SquaresWithoutRow:
         Returns
         -------
         (m,) bool
+            True if in some column the shrunk sum of squares is zero or less, or at most `min_ratio` times the
+            share (1 - g) of the full sum of squares.
         """
         # Only the share of the column's own sum of squares has rounding errors of the subtraction.
         has_digits = (shrunk_squares > min_ratio * (1.0 - g) * self.full_squares) & (shrunk_squares > 0)
@@ -418,6 +424,7 @@ def squares_without_row(
     Returns
     -------
     SquaresWithoutRow
+        Of all classes together if there is one divisor, else of the class of each row.
     """
     common = len(divisors) == 1
     unit = unit_trace_factors(moments, by_class=False)[0][:, None]

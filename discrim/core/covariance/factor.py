@@ -525,6 +525,7 @@ def count_free_parameters(form: str, dimensions: Codes, p: int) -> int:
     Returns
     -------
     int
+        Parameters of the axes, the signal variances and the noise variances.
     """
     k = len(dimensions)
     dimension_list = dimensions.tolist()

@@ -144,7 +144,11 @@ class NonlinearCovariance(CovarianceModel):
         return pairs
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer; standardized columns keep the standard deviations of all rows."""
+        """Return the leave-one-out scorer, which shrinks the eigenvalues again without each row.
+
+        Standardized columns keep the standard deviations of all rows. Scores are NaN for rows that require a
+        refit.
+        """
         return self.target_units.leave_one_out_scorer(fitted, nonlinear_leave_one_out_scorer)
 
 

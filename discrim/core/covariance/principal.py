@@ -168,7 +168,7 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
     weights : (K,) float
         Weights of the classes.
     axes : (p, r) float
-        Canonical axes; see `canonical_axes`.
+        Canonical axes in columns, as computed by `canonical_axes`.
 
     Returns
     -------
@@ -346,6 +346,7 @@ class ThinCovariance(Covariance):
         Returns
         -------
         ThinCovariance
+            In the coordinates z of the moments.
 
         Raises
         ------

@@ -191,6 +191,7 @@ class AxisScores:
         Returns
         -------
         AxisScores
+            With the moments of the first `count` scores.
         """
         axes = spectrum.axes[:count] * spectrum.unit
         moments = spectrum.comparable_moments(moments)
@@ -287,7 +288,8 @@ class SubspaceCovariance(CovarianceModel):
     total : int
         Number of axes of positive variance, from which the leading axes are taken.
     is_slow : bool
-        Whether leaving rows out relearns the axes and takes more than seconds.
+        Whether the axes have to be computed without each row, because there are at least as many as rows less
+        one, and the work exceeds `MAX_QUICK_WORK` or `MAX_QUICK_PRODUCTS`.
     indicators : tuple of bool, length p, optional
         Whether each column is the indicator of a level, for the axes of multiple correspondence analysis.
     tie : (int, int), optional
@@ -416,6 +418,7 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         SingularEstimateError
+            With both numbers and the position of the class.
         """
         return SingularEstimateError(
             "singular_scores", class_positions=positions_at_fault(k), wanted=n_requested, df=df
@@ -556,6 +559,8 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         bool
+            True if neither limit is exceeded. The multiplications, rows times rank squared times columns, are
+            only required for standardized columns of thin moments.
         """
         rows = float(moments.rows.sum())
         products = (
@@ -706,7 +711,7 @@ class AxesWithoutRow:
 
     @property
     def rank(self) -> int:
-        """Number of leading axes whose variances are large relative to rounding errors."""
+        """Number of axes with an eigenvalue of at least `rounding_error / MAX_RELATIVE_ERROR`."""
         return int((self.spectrum.eigenvalues * MAX_RELATIVE_ERROR >= self.rounding_error).sum())
 
     def axis_scores(self, count: int) -> AxisScores:
@@ -740,6 +745,8 @@ class AxesWithoutRow:
         Returns
         -------
         bool
+            True if `count` is at most `rank`, and no eigenvalue of a scatter is less than
+            `rounding_error / MAX_RELATIVE_ERROR`.
         """
         return (
             count <= self.rank
@@ -810,6 +817,7 @@ class LeaveOneOutAxes:
         Returns
         -------
         LeaveOneOutAxes
+            With scores on all axes as coordinates if the moments are thin, else with the columns.
         """
         moments = limit_scales(moments)
         totals = ColumnTotals.from_moments(moments)
@@ -847,7 +855,8 @@ class LeaveOneOutAxes:
         Yields
         ------
         AxesWithoutRow or None
-            None for a row that requires a refit.
+            None for a row that requires a refit: a column hardly varies without it, or fewer than `rank` axes
+            remain.
         """
         row_weights = np.ones(len(codes)) if weights is None else weights
         coordinates = self.coordinates.transform(x)
@@ -875,6 +884,7 @@ class LeaveOneOutAxes:
         Returns
         -------
         AxesWithoutRow
+            In new coordinates if the units of the columns are computed without the row.
         """
         remaining, removed_weight, is_alone = self._moments_without_row(y, code, row_weight)
         squares = self.squares
@@ -1041,7 +1051,8 @@ def _scores_of_nested_axes(
     axis_counts : (G,) int
         Numbers of leading axes in increasing order, at most q.
     rounding_error : float
-        Absolute rounding error of the scatters; see `_leading_root`.
+        Absolute rounding error of the scatters. Axes from the first one whose squared diagonal element of the
+        root is below `rounding_error / MAX_RELATIVE_ERROR` are not used.
 
     Returns
     -------

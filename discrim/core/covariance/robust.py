@@ -425,7 +425,7 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     x : (n, p) float
         More rows than columns.
     support_fraction : float
-        See `subset_size`.
+        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
 
     Returns
     -------
@@ -527,6 +527,7 @@ def _squared_distances(z: Floats, mean: Floats, lower_root: Floats) -> Floats:
     Returns
     -------
     (n,) float
+        Squared distances under this covariance.
     """
     # The transpose has the column-major order of BLAS, and nothing is copied.
     return column_squares(scipy.linalg.blas.dtrsm(1.0, lower_root.T, (z - mean).T, trans_a=1, overwrite_b=1))
@@ -646,7 +647,7 @@ def class_mcd(
     full_moments : ClassMoments
         Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
-        See `subset_size`.
+        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
 
     Returns
     -------
@@ -688,7 +689,7 @@ def common_mcd(
     full_moments : ClassMoments
         Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
-        See `subset_size`.
+        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
 
     Returns
     -------
@@ -742,6 +743,7 @@ def _with_full_counts(moments: ClassMoments, factors: Floats, full_moments: Clas
     Returns
     -------
     ClassMoments
+        With the means of `moments`; roots, if any, match the multiplied scatters.
     """
     size = factors[:, None, None]
     roots = None if moments.roots is None else moments.roots * np.sqrt(size)
@@ -992,7 +994,7 @@ def fit_mcd(
     start : ClassMoments
         Moments of the rows, by class or pooled; the estimates have the same structure.
     support_fraction : float
-        See `subset_size`.
+        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
 
     Returns
     -------

@@ -114,7 +114,7 @@ class Shrinkage:
     def is_negligible(self, n_columns: int) -> bool:
         """Return whether the smallest value is so close to zero that a singular covariance stays singular.
 
-        False if the values are not determined yet.
+        This is a value of at most `n_columns` machine epsilons. False if no value is determined yet.
         """
         return bool(self.values) and min(self.values) <= n_columns * EPS
 

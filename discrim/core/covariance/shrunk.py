@@ -193,7 +193,8 @@ class ShrunkCovariance(SingleShrinkageModel):
         -------
         CandidateScorer
             Yields the scores for each element of `shrinkage.grid`, in this order. With covariances by class,
-            all classes have the same shrinkage.
+            all classes have the same shrinkage. Scores are NaN for rows that are too inaccurate even for a
+            prediction.
         """
         grid = np.array(self.shrinkage.grid)
         moments = limit_scales(moments)

@@ -158,6 +158,7 @@ def _lower_root(total: ClassMoments, sd: Floats) -> Floats | None:
     Returns
     -------
     (p, p) float or None
+        L with LL' the total covariance (divisor N) of the scaled columns.
     """
     if total.roots is None:
         try:
@@ -236,6 +237,7 @@ class SAVECovariance(SubspaceCovariance):
         Returns
         -------
         SingularEstimateError
+            With both numbers and the position of the class.
         """
         return SingularEstimateError(
             "singular_scores_of_ncomp", class_positions=positions_at_fault(k), wanted=n_requested, df=df

@@ -154,7 +154,7 @@ class _ReweightedBlocks:
     estimates: StudentEstimates
 
     def __iter__(self) -> Iterator[RowBlock]:
-        """Yield the rows and codes of each block with the new weights."""
+        """Yield (x, codes, weights) of each block, with the weights u or, if there are frequencies, f u."""
         nu = self.estimates.nu
         p = self.estimates.moments.n_columns
         for x, codes, weights in self.blocks:
@@ -435,7 +435,7 @@ def fit_student_and_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimat
     blocks : iterable of blocks
         Blocks (x, codes, weights) of the rows.
     start : ClassMoments
-        Moments of the rows; see `fit_student`.
+        Moments of the rows, of full rank: pooled for a common scale, or by class.
 
     Returns
     -------

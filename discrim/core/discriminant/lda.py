@@ -266,7 +266,7 @@ class LDAFit(NormalFit):
 
     @property
     def has_enough_df(self) -> bool:
-        """Whether the weights leave as many degrees of freedom within classes as there are columns."""
+        """Whether `residual_df` is at least the number of columns other than covariates, up to rounding."""
         return self.residual_df * (1 + MIN_EXCESS_WEIGHT) >= self.test_sizes[0]
 
     @property
@@ -381,6 +381,7 @@ class LDAFit(NormalFit):
         Returns
         -------
         Rule
+            For "plugin", linear, and on the leading axes if `ncomp` restricts them.
 
         Raises
         ------
@@ -548,7 +549,7 @@ class LDAFit(NormalFit):
     def unbiased_covariance(self) -> Covariance:
         """Return the covariance with divisor `residual_df`.
 
-        Raises CoreNotSupportedError if the weights leave fewer degrees of freedom than there are columns.
+        Raises CoreNotSupportedError unless `has_enough_df`.
         """
         if not self.has_enough_df:
             raise too_little_weight_error(self.moments.total, self.moments.n_classes, self.moments.n_columns)
@@ -732,7 +733,8 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     Raises
     ------
     CoreNotSupportedError
-        See `decorrelate`.
+        The inverse root of the correlations does not exist or cannot be computed from few axes; see
+        `check_cat_scores`.
     """
     standardized_deviations = (moments.means - weighted_centre(moments.means, proportions)).T / covariance.sd[
         :, None

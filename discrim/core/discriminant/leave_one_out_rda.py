@@ -524,6 +524,7 @@ class _MixtureGroup:
         Returns
         -------
         _Basis
+            With one coefficient of each kind for each pair of the group.
         """
         scatters = self.scatters
         divisors = scatters.divisors.copy()

@@ -144,7 +144,7 @@ class CellRows:
     layout: CellLayout
 
     def __iter__(self) -> Iterator[RowBlock]:
-        """Yield the numeric columns of each block with the codes of class and cell, and the weights."""
+        """Yield (numeric columns, codes of class and cell, weights or None) of each block."""
         for x, codes, weights in self.blocks:
             yield self.layout.numeric_columns(x), codes * self.layout.n_cells + self.layout.cells(x), weights
 
@@ -262,6 +262,7 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         LocationRule
+            Rule for rows of all columns, in the units of the data.
 
         Raises
         ------

@@ -266,6 +266,7 @@ class PLDAFit:
         Returns
         -------
         PLDARule
+            Rule for rows in the units of the data, which it normalizes if the fit is normalized.
 
         Raises
         ------

@@ -52,7 +52,9 @@ class QDAFit(NormalFit):
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
-            See `LDAFit.rule`. "debiased" requires more than p + 2 rows in each class.
+            "plugin" uses the estimates like true parameters, "predictive" integrates over their posterior
+            distribution, and "debiased" uses unbiased estimates of the log densities, which requires more
+            than p + 2 rows in each class.
         convention : {"MASS"}, optional
             "MASS" computes the last two methods like R's MASS.
 

@@ -770,7 +770,8 @@ def parts_at_once(n_classes: int, n_columns: int, pairs: Sequence[Regularization
     Returns
     -------
     int
-        One with many columns, else limited by memory.
+        One for `MIN_COLUMNS_FOR_THIN` or more columns, else as many as `MAX_CHUNK_ELEMENTS` elements of
+        eigenvectors allow, at least one.
     """
     if n_columns >= MIN_COLUMNS_FOR_THIN:
         return 1
@@ -830,6 +831,7 @@ class _StackedScatters:
         Returns
         -------
         _StackedScatters
+            With the parts in the order of `scatters`.
         """
         stacked = zip(
             *((s.unit, s.class_scatters, s.pooled_scatter, s.divisors) for s in scatters), strict=True
@@ -1043,6 +1045,7 @@ def _rules_by_gamma(
     Yields
     ------
     PathRule
+        First of the pairs with alpha = 1, if any, then of increasing gamma.
     """
     alphas, gammas = np.array(pairs).T
     pair_index = np.flatnonzero(candidates.any(axis=0))
@@ -1123,6 +1126,7 @@ def _wide_path(
     Returns
     -------
     ClassPath
+        Without `factor` and `unmixed_weights`. Ill-conditioned mixtures have eigenvalues of one instead.
     """
     rotated = (
         np.swapaxes(vectors, 1, 2) @ (stack.class_scatters[:, k] / stack.divisors[:, k, None, None]) @ vectors
@@ -1228,6 +1232,7 @@ def _unmixed_rule(
     Yields
     ------
     PathRule
+        At most one, of all these pairs.
     """
     paths = []
     is_regular = np.full((len(stack.class_scatters), 1, 1), not stack.complement_dim)
@@ -1264,6 +1269,7 @@ def _rules_by_alpha(
     Yields
     ------
     PathRule
+        Of increasing alpha.
     """
     alphas, gammas = np.array(pairs).T
     pooled = stack.pooled_scatter / stack.divisors.sum(axis=1)[:, None, None]
@@ -1323,6 +1329,7 @@ def _path_from_eigen(
     Returns
     -------
     ClassPath
+        Without `factor` and `unmixed_weights`. Ill-conditioned mixtures have eigenvalues of one instead.
     """
     eigenvalues = _where_regular(eigenvalues, is_regular)
     scale = np.repeat(stack.unit[:, None], axes.shape[1], axis=1)
@@ -1378,6 +1385,7 @@ def _where_regular(eigenvalues: Floats, is_regular: NDArray[np.bool_]) -> Floats
     Returns
     -------
     (F, B, A, p) float
+        A new array.
     """
     is_regular_now = _is_regular(eigenvalues)
     is_regular &= is_regular_now
