@@ -100,7 +100,7 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return self.shrinkage, self.variances
 
     def unfitted(self) -> ShrunkCorrelationCovariance:
-        """Return a copy with the user's options only."""
+        """Return a copy without the shrinkages that the rule "strimmer" determined."""
         return ShrunkCorrelationCovariance(self.shrinkage.unfitted(), self.variances.unfitted())
 
     def requires_full_rank(self, n_columns: int) -> bool:
@@ -120,7 +120,10 @@ class ShrunkCorrelationCovariance(CovarianceModel):
         return dependencies(moments, k, diagonal=not is_unshrunk)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales comparable to the median, unless variances are not shrunk."""
+        """Return the moments with column scales limited relative to the column of median variance.
+
+        They are unchanged if the shrinkage of the variances is zero.
+        """
         return limit_scales_to_median(moments) if self.variances.for_class(None) != 0 else moments
 
     def fit_to_rows(

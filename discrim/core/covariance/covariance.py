@@ -397,7 +397,11 @@ def total_squares(moments: ClassMoments) -> Floats:
 
 
 def constant_columns(moments: ClassMoments) -> list[int]:
-    """Return the positions of the columns that are constant over all rows, up to rounding."""
+    """Return the positions of the columns that are constant over all rows, up to rounding.
+
+    The root of their sum of squares about the mean of all rows is at most eps sqrt(N) times the typical size
+    of their values, `moments.magnitude`.
+    """
     rounding = EPS * np.sqrt(moments.total) * moments.magnitude
     if (np.sqrt(moments.squares.sum(axis=0)) > rounding).all():
         # Sums of squares about the overall means are at least as large.
@@ -583,7 +587,10 @@ def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floa
 
 
 def _solve_triangular(triangle: Floats, column: Floats) -> Floats:
-    """Return the solution (m,) of an upper triangular system (m, m), by NumPy if it is small."""
+    """Return the solution (m,) of an upper triangular system (m, m) with right-hand side `column` (m,).
+
+    NumPy solves systems of fewer than `MIN_COLUMNS_TO_SOLVE` rows, BLAS larger ones.
+    """
     if len(column) < MIN_COLUMNS_TO_SOLVE:
         return np.asarray(np.linalg.solve(triangle, column))
     return np.asarray(scipy.linalg.blas.dtrsv(triangle, column))
@@ -651,7 +658,7 @@ class UpdatedRoot:
         return np.asarray(scipy.linalg.lapack.dtrtri(self.triangle(), overwrite_c=1)[0])
 
     def add(self, column: int) -> None:
-        """Add a column, by its position, as the last pivot."""
+        """Add a column, by its position, as the last pivot; it must not be a pivot already."""
         n_pivots = len(self.pivots)
         residual_rows = self._root[n_pivots:]
         reflector = residual_rows[:, column].copy()

@@ -142,7 +142,10 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         return column_out_of_range(group.squares[0], group.scale, g)
 
     def rescale_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments on scales comparable to the median, unless all shrinkages are zero."""
+        """Return the moments with column scales limited relative to the column of median variance.
+
+        They are unchanged if all shrinkages are known to be zero.
+        """
         shrinks = not self.shrinkage.values or any(self.shrinkage.values)
         return limit_scales_to_median(moments) if shrinks else moments
 
@@ -212,7 +215,8 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
         """Return the closed-form leave-one-out scorer, which computes column by column.
 
-        Shrinkages by "strimmer" are estimated without each row if `fitted.rows` is present, else kept.
+        Shrinkages by "strimmer" are estimated without each row if `fitted.rows` is present, else kept. Scores
+        are NaN for rows that require a refit.
         """
         moments = self.rescale_moments(fitted.moments)
         intensity = fixed_intensity(np.array(self.shrinkage.values))

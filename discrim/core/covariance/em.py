@@ -567,7 +567,7 @@ class EMCovariance(FullCovariance):
     traits = replace(FullCovariance.traits, is_plain_full=False, uses_incomplete_rows=True)
 
     def for_refit(self) -> FullCovariance:
-        """Return the full covariance, because the moments contain the estimates."""
+        """Return a `FullCovariance`: EM is not repeated, because the moments contain its estimates."""
         return FullCovariance()
 
 
@@ -583,15 +583,18 @@ class IncompleteEMCovariance(EMCovariance):
     )
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the joint log-likelihood of the classes and the observed values."""
+        """Return the joint log-likelihood of the classes and the observed values, `row_llf` plus log prior.
+
+        Of `fitted`, only the counts and the log prior are used.
+        """
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Raise CoreNotSupportedError, because each row would require a refit."""
+        """Raise CoreNotSupportedError for any number of rows, because each would require a search by EM."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(fitted.moments.rows.sum()))
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise CoreNotSupportedError, because each row would require a refit."""
+        """Raise CoreNotSupportedError for any number of rows, because each would require a search by EM."""
         raise CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
     @property
@@ -690,7 +693,10 @@ def fit_em(
 
 
 def _concatenate_moments(class_moments: list[ClassMoments]) -> ClassMoments:
-    """Concatenate the moments of single classes, rescaled to the scale of the first class."""
+    """Return the moments of all classes from moments of single classes, in their order.
+
+    They are rescaled to the scale of the first class.
+    """
     scale = class_moments[0].scale
     rescaled = [moments.rescale(scale) for moments in class_moments]
     names = ("counts", "rows", "centres", "rests", "scatters", "roots")

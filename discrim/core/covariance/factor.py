@@ -216,7 +216,7 @@ class FactorAnalyticCovariance(CovarianceModel):
         return replace(self, options=replace(self.options, dimensions=by_class))
 
     def unfitted(self) -> FactorAnalyticCovariance:
-        """Return a copy with the user's options only."""
+        """Return a copy with the user's options only: without factors, and dimensions that were estimated."""
         return replace(self, options=self.options.unfitted(), factors=None)
 
     def for_refit(self) -> FactorAnalyticCovariance:
@@ -297,7 +297,10 @@ class FactorAnalyticCovariance(CovarianceModel):
         return 0 if self.factors is None else self.factors.count_free_parameters()
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the joint log-likelihood of classes and rows, with the class counts as divisors."""
+        """Return the joint log-likelihood of classes and rows, with the class counts as divisors.
+
+        The covariances are computed again from `factors`; those of `fitted` are not used.
+        """
         ml_covariances = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
         logdets = np.array([covariance.logdet for covariance in ml_covariances])
         return gaussian.log_likelihood(fitted.moments, logdets, fitted.log_prior)

@@ -330,7 +330,7 @@ class CovarianceModel(ABC):
 
     @property
     def shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Shrinkage of the covariance, and of the variances if they have a separate one."""
+        """Shrinkage of the covariance, and of the variances if they have a separate one; may be empty."""
         return ()
 
     def chosen_parameters(self) -> dict[str, Any]:
@@ -623,7 +623,7 @@ class SingleShrinkageModel(CovarianceModel):
     shrinkage: Shrinkage
 
     def unfitted(self) -> Self:
-        """Return a copy without an estimated shrinkage."""
+        """Return a copy without a shrinkage that a rule determined; a given shrinkage is kept."""
         return replace(self, shrinkage=self.shrinkage.unfitted())
 
     def for_refit(self) -> Self:
@@ -662,7 +662,7 @@ def refit_scorer(model: CovarianceModel, moments: ClassMoments) -> LeaveOneOutSc
 
 
 def no_likelihood_error(name: str) -> CoreNotSupportedError:
-    """Return the error for a covariance that does not maximize a likelihood."""
+    """Return a CoreNotSupportedError for the covariance `name`, which does not maximize a likelihood."""
     return CoreNotSupportedError("no_likelihood_of_covariance", name=name)
 
 
@@ -702,7 +702,10 @@ class FullCovariance(CovarianceModel):
 
 
 def full_leave_one_out_scorer(fitted: NormalClasses) -> FullLeaveOneOut:
-    """Return the leave-one-out scorer for full covariances, one for all classes or one for each class."""
+    """Return the leave-one-out scorer for full covariances, one for all classes or one for each class.
+
+    Scores are NaN for rows that require a refit.
+    """
     moments = fitted.moments
     covariances = fitted.covariances
     divisors = fitted.divisors

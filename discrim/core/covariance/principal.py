@@ -410,7 +410,10 @@ class ThinCovariance(Covariance):
         return np.concatenate([on_axes, (y - self.axes.T @ (self.axes @ y)) / self.complement_sd])
 
     def unwhiten(self, columns: Floats) -> Floats:
-        """Return coefficients (p, m) of z for coefficients (r + p, m), or (r, m), of whitened coordinates."""
+        """Return coefficients (p, m) of z for coefficients (r + p, m) of whitened coordinates.
+
+        They are (r, m) if the complement has no variance; see `whiten` for their order.
+        """
         r = len(self.axes)
         coefficients = self.inverse @ columns[:r]
         if not self.complement_sd:

@@ -375,12 +375,12 @@ class SubspaceCovariance(CovarianceModel):
     # ---- estimates
 
     def spectrum(self, moments: ClassMoments) -> TotalAxes:
-        """Return all principal axes of the moments."""
+        """Return all principal axes of all rows whose variance exceeds rounding errors."""
         return total_principal_axes(moments, standardize=self.standardized, indicators=self._level_indicators)
 
     @property
     def _level_indicators(self) -> Indicators | None:
-        """The indicator columns, if any, in the form that `total_principal_axes` accepts."""
+        """`indicators` as the argument of `total_principal_axes`; None without indicators."""
         return None if self.indicators is None else Indicators.from_mask(self.indicators)
 
     def n_axes(self, spectrum: TotalAxes) -> int:
@@ -633,7 +633,7 @@ class SubspaceCovariance(CovarianceModel):
 
     @property
     def refits_each_row(self) -> bool:
-        """Whether leaving rows out is slow, for the inner covariance model or for computing the axes."""
+        """Whether the inner model refits each row, or computing the axes without each row `is_slow`."""
         return self.is_slow or self.inner.refits_each_row
 
     # ---- files
@@ -725,7 +725,10 @@ class AxesWithoutRow:
         return divisors_without_row
 
     def mark_lone_class(self, scores: Floats) -> Floats:
-        """Set scores (..., K) of a class without other rows to minus infinity, in place; return them."""
+        """Set the score of the row's class to minus infinity if no other row is in it.
+
+        `scores` (..., K) are changed in place and returned.
+        """
         if self.is_alone:
             scores[..., self.class_position] = -np.inf
         return scores

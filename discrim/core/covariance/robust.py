@@ -778,7 +778,7 @@ class RobustCovariance(FullCovariance):
     )
 
     def for_refit(self) -> FullCovariance:
-        """Return the full covariance, because the moments contain the robust estimates."""
+        """Return a `FullCovariance`: nothing is searched, because the moments contain the estimates."""
         return FullCovariance()
 
     @property
@@ -839,7 +839,10 @@ class StudentTCovariance(RobustCovariance):
         return FullCovariance.n_parameters(self, n_columns, n_covariances) + int(self.estimated_nu)
 
     def log_likelihood(self, fitted: NormalClasses) -> float:
-        """Return the joint log-likelihood of classes and rows under t distributions, at its maximum."""
+        """Return the joint log-likelihood of classes and rows under t distributions, at its maximum.
+
+        It is `row_llf` plus the log prior; only the counts and the log prior of `fitted` are used.
+        """
         return float(fitted.moments.counts @ fitted.log_prior) + self.row_llf
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
@@ -902,11 +905,11 @@ class MCDCovariance(RobustCovariance):
         raise no_likelihood_error(self.method)
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Raise CoreNotSupportedError, because a search for each row would be too slow."""
+        """Raise CoreNotSupportedError for any number of rows, because each would require a search."""
         raise _too_many_searches(fitted.moments)
 
     def check_leave_one_out(self, moments: ClassMoments) -> None:
-        """Raise CoreNotSupportedError, because a search for each row would be too slow."""
+        """Raise CoreNotSupportedError for any number of rows, because each would require a search."""
         raise _too_many_searches(moments)
 
     def breakdown(self, moments: ClassMoments) -> float:
@@ -919,7 +922,7 @@ class MCDCovariance(RobustCovariance):
 
 
 def _too_many_searches(moments: ClassMoments) -> CoreNotSupportedError:
-    """Return the error for leave-one-out of a fit that would require a search for each row."""
+    """Return a CoreNotSupportedError for leave-one-out of a fit that requires a search for each row."""
     return CoreNotSupportedError("search_for_each_row", n_rows=int(moments.rows.sum()))
 
 

@@ -90,7 +90,7 @@ class Shrinkage:
         return self.values[k if k is not None and len(self.values) > 1 else 0]
 
     def with_values(self, values: Sequence[float]) -> Shrinkage:
-        """Return a copy with these values."""
+        """Return a copy with these values, one or one for each class, and the same rule and grid."""
         return replace(self, values=tuple(float(g) for g in values))
 
     def unfitted(self) -> Shrinkage:
@@ -103,7 +103,10 @@ class Shrinkage:
         )
 
     def for_refit(self) -> Shrinkage:
-        """Return a copy for a refit to other moments, without values of "oas", which follow from moments."""
+        """Return a copy for a refit to other moments: without values for "oas", which follow from moments.
+
+        Values of all other rules are kept.
+        """
         return self.with_values(()) if self.rule == "oas" else self
 
     @property

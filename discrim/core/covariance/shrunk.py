@@ -128,7 +128,7 @@ class ShrunkCovariance(SingleShrinkageModel):
 
     @property
     def depends_on_units(self) -> bool:
-        """Whether the shrinkage may be positive and columns are not standardized."""
+        """Whether columns are not standardized, and a shrinkage is positive or not determined yet."""
         return self.target_units.in_data and (not self.shrinkage.values or any(self.shrinkage.values))
 
     def fit_to_rows(self, rows: RowBlocks, moments: ClassMoments, divisors: Floats) -> ShrunkCovariance:
@@ -225,7 +225,10 @@ class ShrunkCovariance(SingleShrinkageModel):
         return shrunk_leave_one_out_scorer(replace(fitted, moments=moments), intensities)
 
     def _intensity_function(self, k: int | None) -> IntensityFunction:
-        """Return the function that computes the shrinkage of class k, or the pooled one, without a row."""
+        """Return the function that computes the shrinkage of class k, or the pooled one, without a row.
+
+        It is `oas_without_rows` for "oas" or before the shrinkage is determined, else a constant function.
+        """
         g = self.shrinkage.for_class(k)
         if g is None or self.shrinkage.rule == "oas":
             return oas_without_rows

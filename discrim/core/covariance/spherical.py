@@ -50,7 +50,10 @@ class SphericalCovariance(CovarianceModel):
         )
 
     def leave_one_out_scorer(self, fitted: NormalClasses) -> LeaveOneOutScorer:
-        """Return the closed-form leave-one-out scorer, with the formulas for a shrinkage of one."""
+        """Return the closed-form leave-one-out scorer, with the formulas for a shrinkage of one.
+
+        Scores are NaN for rows that require a refit.
+        """
         intensities = [oas_without_rows] * len(fitted.divisors)
         return self.target_units.leave_one_out_scorer(
             fitted, lambda standardized: shrunk_leave_one_out_scorer(standardized, intensities)

@@ -126,7 +126,7 @@ class NormalFit(ABC):
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of axes under the key "n" if cross-validation or leave-one-out chose it; else empty."""
+        """{"n": number of axes} if cross-validation or leave-one-out chose it; else an empty dict."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -261,7 +261,10 @@ class LDAFit(NormalFit):
 
     @property
     def has_tests(self) -> bool:
-        """Whether tests of equal means are available; with covariates, they compare adjusted means."""
+        """Whether tests of equal means are available: for a full covariance by moments, or with covariates.
+
+        With covariates, they compare adjusted means.
+        """
         return self.has_distances or self.covariates > 0
 
     @property
@@ -277,7 +280,10 @@ class LDAFit(NormalFit):
 
     @property
     def has_standard_errors(self) -> bool:
-        """Whether the coefficients of the rule have standard errors, which requires all canonical axes."""
+        """Whether the coefficients of the rule have standard errors.
+
+        The covariance model has to support them, and `ncomp` must not restrict the axes.
+        """
         return self.covariance_model.traits.has_standard_errors and self.reduced_axes() is None
 
     def axes(self) -> CanonicalAxes:
@@ -575,7 +581,8 @@ class LDAFit(NormalFit):
 
         If `ncomp` restricts the axes, the means maximize the likelihood subject to this rank (Hastie &
         Tibshirani, 1996, JRSS B 58, 155-176): each omitted eigenvalue subtracts N/2 ln(1 + eigenvalue).
-        Raises CoreNotSupportedError if the model does not maximize a likelihood, with `ncomp` in closed form.
+        Raises CoreNotSupportedError if the covariance model does not maximize a likelihood, or if `ncomp`
+        restricts the axes and this maximum has no closed form.
         """
         is_reduced = self.reduced_axes() is not None
         traits = self.covariance_model.traits

@@ -275,7 +275,8 @@ class LocationFit(NoLikelihood):
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return a function of rows that scores each row by the model that is fitted without it.
 
-        `log_prior` (K,) and the smoothing are kept.
+        `log_prior` (K,) and the smoothing are kept; probabilities, means and covariance are estimated without
+        the row. Scores are NaN for rows that require a refit.
         """
         step = max(MAX_CHUNK_ELEMENTS // max(self.smoothed_means[0].size, 1), 1)
 
@@ -673,9 +674,10 @@ def _moments_about_smoothed_means(cells: ClassMoments, counts: Floats, residuals
 
 
 def _scatter_root(moments: ClassMoments) -> Floats | None:
-    """Return the upper triangular root (q, q) of the pooled scatter; None if columns are dependent.
+    """Return the upper triangular root (q, q) of the pooled scatter.
 
-    `moments` is a result of `_moments_about_smoothed_means`.
+    None if columns are dependent or the Cholesky factorization fails. `moments` is a result of
+    `_moments_about_smoothed_means`.
     """
     if dependencies(moments):
         return None

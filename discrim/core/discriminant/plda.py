@@ -291,12 +291,12 @@ class PLDAFit:
         return fit_plda(moments, self.prior, **self.options())
 
     def options(self) -> dict[str, Any]:
-        """Return the arguments `components`, `tol`, `maxiter` and `estimated_prior` of `fit_plda`."""
+        """Return the arguments `components`, `tol`, `maxiter` and `estimated_prior` of `fit_plda` by name."""
         names = ("components", "tol", "maxiter", "estimated_prior")
         return {name: getattr(self, name) for name in names}
 
     def llf(self) -> float:
-        """Return the joint log-likelihood of classes and (normalized) rows; see `log_marginal`."""
+        """Return the joint log-likelihood of classes and (normalized) rows, `log_marginal` plus log prior."""
         counts = self.moments.counts
         logs = log_of_prior(self.prior)
         return self.log_marginal + float(counts[counts > 0] @ logs[counts > 0])

@@ -142,7 +142,7 @@ class RDAFit:
 
     @property
     def chosen_components(self) -> dict[str, Any]:
-        """Number of axes under the key "n" if cross-validation or leave-one-out chose it; else empty."""
+        """{"n": number of axes} if cross-validation or leave-one-out chose it; else an empty dict."""
         axes = self.subspace_model
         return {"n": axes.count} if axes is not None and axes.is_chosen else {}
 
@@ -159,7 +159,10 @@ class RDAFit:
 
     @property
     def ridged(self) -> bool:
-        """Whether the identity has positive weight in the mixture."""
+        """Whether the identity has positive weight in the mixture.
+
+        This requires alpha and gamma below one for "esl", and gamma above zero for other parametrizations.
+        """
         if self.parametrization == "esl":
             return self.alpha < 1 and self.gamma < 1
         return self.gamma > 0
@@ -271,7 +274,10 @@ class RDAFit:
         )
 
     def find_singular_classes(self) -> list[int]:
-        """Return the positions of the classes whose covariance is singular."""
+        """Return the positions of the classes whose covariance is singular by `is_singular`.
+
+        A `ThinCovariance` counts as regular.
+        """
         return [
             k
             for k, covariance in enumerate(self.covariances)
