@@ -585,6 +585,11 @@ def diagonal_candidate_scores(
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Yields
+        ------
+        (K, m) float
+            Scores under one candidate, in the order of the grid; NaN for rows that are too inaccurate.
         """
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             rows = squares_without_row(moments, x, codes, weights, divisors)

@@ -851,6 +851,11 @@ def common_candidate_scores(
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Yields
+        ------
+        (K, m) float
+            Scores under one candidate, in the order of the grid; NaN for rows that are too inaccurate.
         """
         removals = compute_removal(moments.counts[codes], weights, divisor)
         rows = RemovedRows(
@@ -900,6 +905,11 @@ def separate_candidate_scores(
             Positions of the classes of the rows.
         weights : (m,) float, optional
             Weights of the rows; by default one.
+
+        Yields
+        ------
+        (K, m) float
+            Scores under one candidate, in the order of the grid; NaN for rows that are too inaccurate.
         """
         m = len(codes)
         k = moments.n_classes
