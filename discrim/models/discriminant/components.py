@@ -66,7 +66,8 @@ def raise_if_collinear_total(
     Raises
     ------
     SingularEstimateError
-        There are no more rows than columns, or the scatters by class are stored in thin form.
+        There are at most as many rows as columns, or `moments` have no scatter matrix by class
+        (`scatter_type` is not "class").
     CollinearError
         Columns are collinear over all rows.
     """
@@ -83,7 +84,7 @@ def raise_if_collinear_total(
 
 
 def reason_rows_are_needed(components: object) -> NeedsRows:
-    """Return the error text and hint for `components="cv"` or "loo" with moments instead of rows."""
+    """Return the message and the hint of the error for `components="cv"` or "loo" with moments, not rows."""
     return NeedsRows(
         f"components={components!r} chooses the number of axes and requires the rows.",
         "Pass a number, or a proportion such as 0.9",
@@ -199,7 +200,8 @@ class AxesChoice:
         Returns
         -------
         (G, K) float
-            Sums of weights by candidate and true class; NaN if a covariance is singular on these axes.
+            Sums of the weights of misclassified rows, by candidate and true class; NaN for a candidate for
+            which a covariance is singular on its axes.
         """
         y, codes, weights = rows
         divisors = self.divisors(moments)
@@ -284,6 +286,11 @@ def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Cod
         singular in some fold.
     class_counts : (K,) float
         Sums of the weights of the tested rows by class.
+
+    Raises
+    ------
+    CollinearError
+        The training rows of some fold are too few for a covariance even on one axis.
     """
     design_rows = choice.design_rows
     k = choice.moments.n_classes
@@ -332,6 +339,8 @@ def _count_errors_by_leave_one_out(choice: AxesChoice, spectrum: TotalAxes) -> t
     ------
     NotSupportedError
         There are too many rows or columns to compute the axes again without each row.
+    CollinearError
+        The rows but one are too few for a covariance even on one axis.
     """
     moments = choice.moments
     rank = len(spectrum.eigenvalues)
@@ -388,8 +397,8 @@ def _scores_without_row(choice: AxesChoice, position: int, x: Floats, candidates
     Returns
     -------
     (G, 1, K) float
-        Class scores of the rule, which is largest for the predicted class; NaN for numbers of axes without a
-        rule.
+        Scores of the K classes, the largest for the predicted class. NaN for a number of axes above the rank
+        of the remaining rows, or on whose axes a covariance is singular.
     """
     design_rows = choice.design_rows
     weights = np.ones(design_rows.table.nrows) if design_rows.weights is None else design_rows.weights.copy()
@@ -431,7 +440,8 @@ def add_roots_if_imprecise(
     Returns
     -------
     ClassMoments
-        `moments` if they are precise enough, have roots, or there are no rows or no principal axes.
+        `moments` if they are precise enough, have roots, or there are no rows or no principal axes; else the
+        moments of the rows with roots.
     """
     subspace = covariance_model.subspace
     if subspace is None or moments.roots is not None or not design_rows.table.nrows:
@@ -461,8 +471,10 @@ def add_level_indicators(design_rows: DesignRows) -> tuple[DesignRows, frozenset
 def adapt_to_levels(fit: FittedModel[Any], design_rows: DesignRows) -> tuple[FittedModel[Any], DesignRows]:
     """Adapt a fit and rows that lack levels of the fit: count indicator columns or covariates again.
 
-    Returns the fit with a covariance model for the columns of the rows, and the rows, which have indicators
-    of all their levels for multiple correspondence analysis. Other fits are returned unchanged.
+    With multiple correspondence analysis, return rows with one indicator column for each of their levels, and
+    the fit with a covariance model that marks these columns. With covariates, return the fit with a model for
+    the number of covariates of the rows, and the rows unchanged. Other fits and their rows are returned
+    unchanged.
     """
     covariance_model: CovarianceModel = fit.estimates.covariance_model
     subspace = covariance_model.subspace
@@ -499,7 +511,8 @@ def mark_indicators(
         With `names`, the model that divides indicators by the square roots of their means and other columns
         by their standard deviations over all rows; else `covariance_model`.
     ClassMoments
-        See `add_roots_if_imprecise`.
+        `moments`, or the moments with square roots of the scatter if cross-products are too imprecise for the
+        axes (see `add_roots_if_imprecise`).
     """
     subspace = covariance_model.subspace
     if names is not None and subspace is not None:
@@ -571,6 +584,11 @@ class Subspace(FitComponent):
         error; the share is the share of the total variance along the first axes together. The smallest number
         of axes with the smallest error is chosen. An error is missing if a covariance is singular without
         some fold or row, or if distances exceed double precision.
+
+        Raises
+        ------
+        NotSupportedError
+            The number of axes was not chosen by "cv" or "loo", or the fit was loaded from a file.
         """
         reason = (
             'because the number of axes was not chosen by components="cv" or "loo", or the fit was loaded'

@@ -65,7 +65,8 @@ class CovarianceOption:
     Attributes
     ----------
     classes_by_keyword : dict of str to type
-        Class of the specification for each word, which stands for its defaults.
+        Class of the specification for each word, such as "shrunk". A word stands for the class with its
+        default arguments.
     further_classes : tuple of type
         Classes of specifications without a word.
     subspaces : tuple of type
@@ -139,7 +140,8 @@ def read_covariance(
         The value of an option is unknown, or the covariance estimator has its own divisor and `method` is not
         "moment".
     NotSupportedError
-        The options cannot be combined.
+        The verb does not support the class of `components`; or `components` is combined with `missing="em"`,
+        or with a covariance that needs the rows or is not a function of the moments of the scores.
     """
     if isinstance(method, str) and method in ROBUST_METHODS:
         raise DataError(f"Unknown method={method!r}.", hint=f'Pass covariance="{method}" instead.')
@@ -214,21 +216,24 @@ def reduce_to_save_axes(
     Parameters
     ----------
     covariance_model : CovarianceModel
-        The model without `ncomp=`, which is returned if `ncomp` is None.
+        The model without `ncomp=`.
     ncomp, covariance, missing
-        Options of the verb. Whether there are as many axes as `ncomp` is not checked here.
+        Options of the verb. Whether there are as many axes as `ncomp` is not checked here. `covariance` is
+        used only in messages.
 
     Returns
     -------
     CovarianceModel
-        An unfitted `SAVECovariance` with `covariance_model` for the scores.
+        An unfitted `SAVECovariance` with `covariance_model` for the scores; `covariance_model` itself if
+        `ncomp` is None.
 
     Raises
     ------
     DataError
         `ncomp` is not a positive integer.
     NotSupportedError
-        Another option cannot be combined with `ncomp=`.
+        `ncomp` is combined with `components=`, with a covariance other than the full one, or with
+        `missing="em"`.
     """
     if ncomp is None:
         return covariance_model
@@ -252,7 +257,7 @@ def reduce_to_save_axes(
 
 
 def raise_if_moments_with_levels(components: Any) -> None:
-    """Raise NotSupportedError if `components` requires levels of categories, which moments do not contain."""
+    """Raise NotSupportedError if `components` is a MultipleCorrespondence, which needs rows, not moments."""
     if isinstance(components, MultipleCorrespondence):
         raise NotSupportedError(
             f"components={components!r} requires the levels of the categorical columns, which moments= do "
@@ -269,7 +274,8 @@ def effective_method(covariance_model: CovarianceModel, method: Divisor) -> str:
 def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
     """Warn if the number of axes of a fitted covariance model separates axes with equal eigenvalues.
 
-    `levels` are the class labels. None, or a model without axes, causes no warning.
+    There is one warning for each set of axes: those of all classes, or of each class. `levels` are the class
+    labels, for the message. A `covariance_model` that is None or has no axes causes no warning.
     """
     if covariance_model is None:
         return
@@ -299,7 +305,10 @@ def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
 
 
 def describe(model: CovarianceModel) -> CovarianceDescription:
-    """Return the description for the class of a model, or for its nearest registered base class."""
+    """Return the description registered for the class of a model or its nearest registered base class.
+
+    A model without such a class gets a plain `CovarianceDescription`.
+    """
     for base in type(model).__mro__:
         if base in DESCRIPTIONS:
             return DESCRIPTIONS[base](model)
@@ -307,14 +316,18 @@ def describe(model: CovarianceModel) -> CovarianceDescription:
 
 
 def divisor_text(*, by_class: bool, mle: bool) -> str:
-    """Return the reciprocal divisor of covariances as text, such as "1/(n-1)" by class or "1/N" pooled."""
+    """Return the reciprocal divisor of covariances as text.
+
+    By class it is "1/n" if `mle`, else "1/(n-1)"; for a pooled covariance "1/N" if `mle`, else "1/(N-K)".
+    """
     return ("1/n" if mle else "1/(n-1)") if by_class else ("1/N" if mle else "1/(N-K)")
 
 
 def check_closed_form(fit: FittedModel[Any], method: str) -> None:
-    """Raise NotSupportedError if the covariance of a fit does not support a method of posteriors.
+    """Raise NotSupportedError if the covariance of a fit does not support `method`, a method of posteriors.
 
-    Methods other than "plugin" require full covariances.
+    "plugin" is always supported. Other methods require a covariance model with the trait `has_distances`,
+    such as the full one. The error is that of `CovarianceDescription.sampling_error`, if it returns one.
     """
     model = fit.estimates.covariance_model
     if method == "plugin" or model.traits.has_distances:
@@ -398,7 +411,8 @@ class CovarianceDescription:
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the name of the covariance and its divisor for a header, such as "diagonal, 1/(N-K)".
 
-        `by_class` states that each class has its own covariance, and `mle` that the divisor is n or N.
+        `by_class` states that each class has its own covariance, and `mle` that the divisor is n or N instead
+        of n-1 or N-K.
         """
         return f"{self.model.name}{' by class' * by_class}, {divisor_text(by_class=by_class, mle=mle)}"
 
@@ -422,15 +436,20 @@ class CovarianceDescription:
         return f"{'Covariance matrix' if by_class else self.pooled_title} {scope}, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the items of a header for the parameters of the model, such as the shrinkage.
+        """Return the items of a header for the parameters of the model; other models override this method.
 
+        Here they are one item for each shrinkage, and one for the units of the shrinkage target if the model
+        has any; `moments` and `covariances` have no effect. In overrides, `moments` are those of the fit and
         `covariances` has one element for a common covariance, else one for each class.
         """
         sphere = [] if self.model.target_units is None else [sphere_item(self.model.target_units)]
         return [*map(shrinkage_item, self.model.shrinkages), *sphere]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note below a header, "" without one; `shorten` abbreviates text that the user wrote."""
+        """Return the note below a header: here, that "loo" chose the shrinkage; else "".
+
+        `shorten` is a function that abbreviates text that the user wrote. It has no effect here.
+        """
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
     def component(self, fit: FittedModel[Any]) -> FitComponent | None:
@@ -447,11 +466,15 @@ class CovarianceDescription:
         return ShrunkModel(fit) if n_shrinkages == 1 else ShrunkCorrelationModel(fit)
 
     def warning(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> str | None:
-        """Return the text of a warning about the covariances (one, or one by class), or None."""
+        """Return None: no warning. Overrides return its text, from the covariances (one, or one by class)."""
         return None
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
-        """Return the error if `method` assumes that estimates are moments and they are not; else None."""
+        """Return None: the estimates are moments of the rows.
+
+        Overrides return the error for an option such as 'method="calibrated"', which is the text `method`, if
+        it assumes the sampling distribution of moments and the estimates have another.
+        """
         return None
 
 
@@ -506,9 +529,9 @@ class FullDescription(CovarianceDescription):
     """Wording for the full covariance."""
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K)".
+        """Return the covariance and its divisor for a header: "pooled, 1/(N-K)" or "by class, 1/(n-1)".
 
-        See `CovarianceDescription.heading` for the parameters.
+        If `mle`, the divisor is N or n.
         """
         return f"{'by class' if by_class else 'pooled'}, {divisor_text(by_class=by_class, mle=mle)}"
 
@@ -585,7 +608,7 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor for a header, such as "shrunk correlations, 1/(N-K)".
 
-        See `CovarianceDescription.heading` for the parameters, which affect only the divisor.
+        `by_class` and `mle` affect only the divisor: n-1 if `by_class`, and n or N if `mle`.
         """
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
@@ -681,7 +704,10 @@ class EstimatorDescription(CovarianceDescription):
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
+        """Return the title of the table: "Covariance matrix within classes, by the estimator".
+
+        `scope` is "within classes" or names a class. `divisor` and `by_class` have no effect.
+        """
         return f"Covariance matrix {scope}, by the estimator"
 
     def note(self, shorten: Callable[[str], str]) -> str:
@@ -719,7 +745,10 @@ class CovariateAdjustedDescription(CovarianceDescription):
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
+        """Return the title: "Covariance matrix within classes, given the covariates, divisor N-K-1".
+
+        `by_class` has no effect.
+        """
         return f"Covariance matrix {scope}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -738,12 +767,15 @@ class EMDescription(FullDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor for a header, such as "pooled, 1/(N-K), by EM".
 
-        See `CovarianceDescription.heading` for the parameters.
+        `by_class` states that each class has its own covariance, and `mle` that the divisor is n or N.
         """
         return f"{super().heading(by_class=by_class, mle=mle)}, by EM"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the incomplete observations and the EM iterations."""
+        """Return the header items of the incomplete observations and the EM iterations.
+
+        The second adds ", not converged" if EM did not converge. The parameters have no effect.
+        """
         model = self.model
         steps = f"{model.steps}{'' if model.converged else ', not converged'}"
         return [
@@ -790,7 +822,10 @@ class RobustDescription(CovarianceDescription):
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
-        """Return the title of the table of a covariance; see `CovarianceDescription.title`."""
+        """Return the title of the table, such as "Robust covariance matrix within classes (t, nu = 4)".
+
+        `scope` is "within classes" or names a class. `divisor` and `by_class` have no effect.
+        """
         return f"Robust covariance matrix {scope} ({self.estimator})"
 
     def breakdown_item(self, moments: ClassMoments) -> HeaderItem:
@@ -799,7 +834,7 @@ class RobustDescription(CovarianceDescription):
         return HeaderItem("Breakdown point", breakdown, f"{100 * breakdown:.0f} % of a class")
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
-        """Return the error for a method that assumes the sampling distribution of moments."""
+        """Return the error for `method`, which assumes the sampling distribution of moments; never None."""
         return NotSupportedError(
             f"{method} assumes the sampling distribution of moments, which does not apply to estimates with "
             f"{self.source}.",
@@ -868,7 +903,10 @@ class SubspaceDescription(CovarianceDescription):
         return self.inner.heading(by_class=by_class, mle=mle)
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the number of axes, their share of the variance, and the shrinkage."""
+        """Return the header items of the number of axes with their share of the variance, and of shrinkages.
+
+        The parameters have no effect.
+        """
         model = self.model
         label = f"Principal axes{', standardized' if model.standardized else ''}"
         label = label if model.indicators is None else "Axes of correspondence"
@@ -876,7 +914,7 @@ class SubspaceDescription(CovarianceDescription):
         return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note of the covariance of the scores, and a note if rows chose the number of axes."""
+        """Return the note of the covariance of the scores, and of the choice of the number of axes, if any."""
         if not self.model.is_chosen:
             return self.inner.note(shorten)
         method = "by folds" if self.model.options == "cv" else "by leave-one-out"

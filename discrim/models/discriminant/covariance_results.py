@@ -74,6 +74,11 @@ class ShrunkModel(FitComponent):
         "se" is the standard error of the error. Each shrinkage is fixed while a row is left out. The largest
         shrinkage with the smallest error is chosen. An error is missing if a covariance is singular without
         some row, or if distances exceed double precision.
+
+        Raises
+        ------
+        NotSupportedError
+            The shrinkage was not chosen by "loo", or the fit was loaded from a file.
         """
         reason = 'because the shrinkage was not chosen by "loo", or the fit was loaded'
         hint = 'fit with covariance=discrim.covariance.Shrunk("loo"), or Diagonal("loo")'
@@ -290,7 +295,7 @@ class FactorModel(FitComponent):
 
     @property
     def dimensions(self) -> pd.Series:
-        """Number of large variances by class."""
+        """Number of large variances by class, a Series of int."""
         return pd.Series(self._factors.dimensions, index=self._fit.classes, name="dimensions")
 
     @property

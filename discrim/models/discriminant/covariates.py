@@ -44,9 +44,9 @@ def covariate_adjusted_model(design_rows: DesignRows, covariance_model: Covarian
     Raises
     ------
     NotSupportedError
-        The covariance is not the full one.
+        `covariance_model` is not the plain full covariance.
     CollinearError
-        No column except the covariates varies within classes.
+        All columns of `design_rows` are covariates.
     """
     q = design_rows.n_covariates
     if not covariance_model.traits.is_plain_full:
@@ -166,11 +166,11 @@ class CovariateModel(FitComponent):
 
         Returns
         -------
-        DataFrame
-            wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate adjusted for the others, for
-            "all" of them if there are several, and for "parallel slopes", the assumption of the model that
-            slopes are equal in all classes. All tests assume normal residuals with a common covariance
-            matrix. The last test requires moments by class, for which the rows are read once more; it is left
+        DataFrame by test
+            wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate (by its name) adjusted for
+            the others, for "all" of them if there are several, and for "parallel slopes", the assumption of
+            the model that slopes are equal in all classes. All tests assume normal residuals with a common
+            covariance matrix. The last test requires moments by class, for which the rows are read once more; it is left
             out for a fit to moments without a scatter by class.
 
         Examples

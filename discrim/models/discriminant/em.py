@@ -68,11 +68,12 @@ def is_em_requested(missing: Any, na_action: str, *, has_rows: bool) -> bool:
     Returns
     -------
     bool
+        True for "em".
 
     Raises
     ------
     DataError
-        The option is unknown or contradicts `na_action`.
+        The option is unknown, or "em" contradicts `na_action="raise"`.
     NotSupportedError
         `missing` is "em", and the rows cannot be read several times.
     """
@@ -122,7 +123,10 @@ def estimate_by_em(
         No row has a class and a value, a column is never observed in a class, or two columns are never
         observed together.
     CollinearError
-        There are too few rows for a covariance, or the covariance becomes singular.
+        There are too few rows for a covariance, a column is constant within a class (within every class if
+        `is_common`), or a covariance becomes singular during EM.
+    NotSupportedError
+        The rows do not fit memory.
     """
     design_rows, rows, observed = read_observed_sample(design_rows)
     raise_if_unobserved(design_rows, rows, is_common=is_common)
@@ -186,7 +190,16 @@ def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedS
 
 
 def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample, ClassMoments]:
-    """Read rows into memory, and drop constant columns and empty classes; see `read_observed_sample`."""
+    """Read rows into memory, and drop constant columns, rows without any value, and empty classes.
+
+    Returns `design_rows`, the rows and the moments as `read_observed_sample`, without its checks of the range
+    of the data and of the weights.
+
+    Raises
+    ------
+    DataError
+        No row has a class and a weight, or a column has no observed value.
+    """
     chunks = [
         (
             x.copy(),
@@ -302,14 +315,15 @@ def _common_covariance_hint(observed: ClassMoments, *, varies: bool = True) -> s
     Returns
     -------
     str
-        The end of a hint, without a full stop.
+        The end of a hint, without a full stop. "" if the degrees of freedom within classes are fewer than the
+        columns, or not `varies`.
     """
     has_enough_rows = int(observed.rows.sum()) - observed.n_classes >= observed.n_columns
     return ', or use lda(..., missing="em")' if has_enough_rows and varies else ""
 
 
 def _raise_if_small_classes(observed: ClassMoments, design_rows: DesignRows) -> None:
-    """Raise CollinearError if a class has too few rows for a covariance matrix of its own."""
+    """Raise CollinearError if a class has at most as many rows as there are columns."""
     small_classes = np.flatnonzero(observed.rows <= observed.n_columns)
     if len(small_classes):
         raise CollinearError(

@@ -431,7 +431,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return location_sections, location_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `LOCATION_PLOTS`, the plots of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import LOCATION_PLOTS
 
         return LOCATION_PLOTS
@@ -444,7 +444,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[LocationFit]) -> str:
-        """Return the name of the parameter that was chosen from the rows; empty if none was."""
+        """Return "the smoothing" if it was chosen from the rows; else ""."""
         return "the smoothing" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
@@ -455,15 +455,18 @@ class LocationSpec(ModelSpec[LocationFit]):
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps prior and smoothing, or None; see `refit_to_rows`."""
+        """Return the rule of a refit that keeps prior and smoothing, and estimates everything else again.
+
+        None if a class has no row, no column is numeric, or the covariance is singular.
+        """
         return _refit_rule(fit, rows, ())
 
     def recode(
         self, fit: FittedModel[LocationFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LocationFit], DesignRows]:
-        """Return the fit, and rows that lack levels of the fit with categories coded by their own levels.
+        """Return the fit unchanged, and the rows with each category coded by the levels that the rows have.
 
-        `fixed` has no effect.
+        It is called for rows that lack levels of the fit. `fixed` has no effect.
         """
         return fit, replace(rows, design=level_design(rows.design))
 
@@ -514,8 +517,9 @@ MAX_SHOWN_CELLS = 24
 def location_sections(results: LocationResults, fit: FittedModel[LocationFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. Tables of cells are left out if there
-    are more than `MAX_SHOWN_CELLS`.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "cells" (with 2 to `MAX_SHOWN_CELLS` cells), "means" (with at most `MAX_SHOWN_CELLS` cells) and "path" (if
+    the smoothing was chosen).
     """
     section_functions: Sections = {"header": _header_section, "classes": headers.classes_section}
     if 1 < fit.estimates.layout.n_cells <= MAX_SHOWN_CELLS:

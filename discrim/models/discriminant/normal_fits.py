@@ -113,7 +113,7 @@ def uses_em(
     DataError
         `missing` is not one of its words, or contradicts `na_action`.
     NotSupportedError
-        There are no rows, or EM does not estimate this covariance.
+        `missing` is "em", and not `has_rows`, the covariance is not full, or `collinear` is "drop".
     """
     if missing is None or not is_em_requested(missing, na_action, has_rows=has_rows):
         return False
@@ -134,7 +134,8 @@ def uses_em(
 def moments_of_sample(sample: Sample, covariance_model: CovarianceModel) -> tuple[DesignRows, ClassMoments]:
     """Return the design, as `DesignRows` without rows, and the class moments of the option `moments=`.
 
-    Raises NotSupportedError if the covariance model requires the rows.
+    The moments have the second moments that the covariance model requires. Raises NotSupportedError if the
+    model is estimated from rows, such as a robust one or a choice by "cv" or "loo".
     """
     subspace = covariance_model.subspace
     reason = None
@@ -176,15 +177,19 @@ def fit_covariance_to_rows(
     CovarianceModel
         The model with estimated parameters; the covariances are not estimated here.
     DataFrame or None
-        Errors by parameter value (see `shrinkage_path` and `choose_axes`), if the parameter was chosen by its
-        error.
+        Errors by parameter value, if the parameter was chosen by its error: the columns are shrinkage, error
+        and se, or components, error, se and share. None if no parameter was chosen by its error.
 
     Raises
     ------
     CollinearError
-        The covariance is singular with these parameters.
+        The covariance is singular with these parameters, or with each candidate number of axes.
     DataError
-        A class has too few rows for leave-one-out, or the estimator has no covariance.
+        The total weight of a class is too small for leave-one-out, each candidate shrinkage is singular
+        without some row, squared distances exceed double precision, or the user's estimator has no
+        covariance.
+    NotSupportedError
+        components="loo" would take too long.
     """
     subspace = covariance_model.subspace
     if subspace is not None and subspace.needs_rows:
@@ -306,7 +311,8 @@ class ShrinkageCandidates:
     def is_singular(self, moments: ClassMoments, shrinkage: float) -> bool:
         """Return whether a covariance with this shrinkage is singular, or distances exceed double precision.
 
-        It is singular as well if it needs full rank and the moments are thin (more columns than rows).
+        A covariance that requires full rank is also singular if the scatters are in thin form, which is used
+        if there are more columns than rows.
         """
         covariance_model = self.covariance_model.with_shrinkages(shrinkage)
         if covariance_model.requires_full_rank(moments.n_columns) and moments.scatter_type in (
@@ -344,7 +350,8 @@ class ShrinkageCandidates:
         Returns
         -------
         (G,) float
-            1 if it is misclassified, else 0; NaN if the covariance is singular without the row.
+            For each shrinkage, 1 if the row is misclassified, else 0; NaN if a covariance is singular without
+            the row, or distances exceed double precision.
         """
         design_rows = self.design_rows
         is_misclassified = np.full(len(self.grid), np.nan)
@@ -374,12 +381,13 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
     -------
     DataFrame
         shrinkage, error, se (the standard error of the error), in the order of the grid. The error is missing
-        if the covariance is singular for all rows or without some row.
+        if a covariance is singular for all rows or without some row, or if distances exceed double precision.
 
     Raises
     ------
     DataError
-        A class has too few rows, or with every shrinkage the covariance is singular without some row.
+        The total weight of a class is less than 2 (3 with one covariance by class), or the error of each
+        shrinkage is missing.
     """
     _raise_if_few_rows(candidates)
     singular = np.array([candidates.is_singular(candidates.moments, g) for g in candidates.grid])
@@ -415,7 +423,7 @@ def shrinkage_path(candidates: ShrinkageCandidates, *, sampled: bool) -> pd.Data
 
 
 def _raise_if_few_rows(candidates: ShrinkageCandidates) -> None:
-    """Raise DataError if the weights of a class sum to less than two, or three for covariances by class."""
+    """Raise DataError if the total weight of a class is less than 2, or 3 with one covariance by class."""
     min_rows = 2 if candidates.is_common else 3
     small_classes = np.flatnonzero(candidates.moments.counts < min_rows)
     if len(small_classes):
@@ -485,9 +493,10 @@ class NormalSpec(ModelSpec[EstimatesT]):
     def fit(
         self, estimates: EstimatesT, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[EstimatesT]:
-        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+        """Return a fitted model of `estimates`, `rows` and the options of the verb (`arguments`).
 
-        After a fit by EM, predictions integrate out the missing columns of a row.
+        It is that of `ModelSpec.fit`, which describes `options`, except that after a fit by EM predictions
+        integrate out the missing columns of a row.
         """
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
@@ -509,7 +518,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return super().required_moments(fit)
 
     def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
-        """Return the name of the parameter that was chosen by its error on the rows; empty if none was."""
+        """Return "the number of principal axes" or "the shrinkage" if it was chosen by its error; else ""."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
@@ -520,13 +529,17 @@ class NormalSpec(ModelSpec[EstimatesT]):
         )
 
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
-        """Return the columns that are collinear within classes and that the model cannot use."""
+        """Return the dependencies of columns, constant or collinear within classes, that the model cannot use.
+
+        The list is empty for a model that can use such columns, such as a shrunk covariance.
+        """
         return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
 
     def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit, which repeats any choice of tuning parameters; None if it fails.
+        """Return the rule of a refit with the prior of the fit, which repeats any choice of parameters.
 
-        The prior of the fit is kept. Robust estimates and EM are searched again.
+        A shrinkage or a number of axes is chosen or estimated again; robust estimates and EM are searched
+        again. None if a covariance is singular or a class has too few rows.
         """
         covariance_model = _covariance_model(fit.estimates)
         if (
@@ -538,9 +551,10 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps method and tuning parameters of the fit; None if it fails.
+        """Return the rule of a refit that keeps prior, method, and a chosen shrinkage or number of axes.
 
-        The prior of the fit is kept. Robust estimates and EM are searched again.
+        Means and covariances are estimated again; robust estimates and EM are searched again. None if a
+        covariance is singular or a class has too few rows.
         """
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
@@ -552,7 +566,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
     def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scorer of the estimates under the prior of the fit.
 
-        It reads rows in the units of the covariance model. Raises NotSupportedError for a fit without rows,
+        It reads the rows with columns divided by the units of the covariance model, if it has any. Raises NotSupportedError for a fit without rows,
         or if the covariance model has no leave-one-out.
         """
         estimates: Any = fit.estimates
@@ -582,7 +596,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         Raises
         ------
         InvalidStateError
-            The covariance model contradicts the other arguments.
+            The covariance model contradicts the number of classes, the number of columns or the method.
         """
         covariance_model: CovarianceModel = arguments["covariance_model"]
         n_covariances = 1 if self.has_common_covariance else len(prior)
@@ -620,7 +634,8 @@ def _refit_with_choices_repeated(
     Returns
     -------
     Rule or None
-        None if a covariance is singular, or the total weight is too small for its divisor.
+        None if a covariance is singular; if a class has no row (fewer than two rows, unless `is_common`);
+        or if, with method="moment", the divisor of a covariance is not clearly positive.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()
@@ -652,14 +667,17 @@ MAX_DESCRIBED_CLASSES = 3
 
 
 def join_class_problems(problems: Sequence[str]) -> str:
-    """Join up to `MAX_DESCRIBED_CLASSES` problems, one for each class, and count the omitted classes."""
+    """Join up to `MAX_DESCRIBED_CLASSES` problems, one for each class, by semicolons; count the other classes."""
     n_omitted = len(problems) - MAX_DESCRIBED_CLASSES
     omitted_text = f"; likewise in {n_omitted} more classes" if n_omitted > 0 else ""
     return "; ".join(problems[:MAX_DESCRIBED_CLASSES]) + omitted_text
 
 
 def drop_hint(columns: Sequence[str], p: int) -> str:
-    """Return the hint to leave out these columns, or "" if less than half of p columns would be left."""
+    """Return the hint (after a comma) to leave out these columns.
+
+    "" if there are none, or more than half of all p columns.
+    """
     can_drop = len(columns) > 0 and 2 * len(columns) <= p
     return f", or leave out {reading.join_labels(columns, max_labels=len(columns))}" if can_drop else ""
 
@@ -687,6 +705,12 @@ def raise_if_singular(
     hint : str, optional
         Hint of the error, a clause; by default the hint for `qda` (see `_singularity_hint`), with the advice
         to leave out the collinear columns if they are at most half of all.
+
+    Raises
+    ------
+    CollinearError
+        A class has at most as many rows as columns (at most one row, if the model does not require full
+        rank), or a column that is constant or collinear in the class and that the model cannot use.
     """
     covariance_model = FullCovariance() if covariance_model is None else covariance_model
     min_df = moments.n_columns if covariance_model.requires_full_rank(moments.n_columns) else 1
@@ -753,7 +777,8 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
     Returns
     -------
     str
-        A clause without a final full stop.
+        A clause without a final full stop: use other predictors if no column varies in any class, `lda` if
+        none varies in some class, else a larger shrinkage or the hint for the covariance model.
     """
     classes_without_variance = [
         label
@@ -774,7 +799,10 @@ def _singularity_hint(moments: ClassMoments, levels: Sequence[Any], covariance_m
 
 
 def wide_table_hint(covariance_model: CovarianceModel) -> str | None:
-    """Return the hint of `lda`, a clause, if there are fewer rows than columns; None for the default hint."""
+    """Return the hint of `lda`, a clause, if there are too few rows for a robust or a shrunk covariance.
+
+    None for other models, whose error has the default hint.
+    """
     if covariance_model.traits.is_robust:
         return 'use fewer columns in the formula, or pass covariance="shrunk"'
     if covariance_model.shrinkages:
@@ -788,7 +816,7 @@ def check_degrees_of_freedom(
 ) -> None:
     """Raise CollinearError if the degrees of freedom within classes are too few for the pooled covariance.
 
-    A covariance that requires full rank needs as many as columns, any other needs one.
+    A covariance that requires full rank needs at least as many as there are columns, any other at least one.
     """
     diagonal = not covariance_model.requires_full_rank(moments.n_columns)
     reading.raise_if_too_few_df(moments, terms, diagonal=diagonal, hint=wide_table_hint(covariance_model))
@@ -815,7 +843,8 @@ TESTS_CACHE_KEY = "equal covariances"
 def compute_box_m(fit: FittedModel[Any]) -> TestResult:
     """Compute Box's M test of equal covariance matrices from the rows, which are read once, or the moments.
 
-    Raises CollinearError if the covariance of a class is singular.
+    Raises CollinearError if the covariance of a class is singular, and NotSupportedError if the fit has
+    neither rows nor moments by class, or the total weight of a class is too small.
     """
     return box_m_from_moments(moments_by_class(fit, "box_m()"))
 
@@ -829,7 +858,8 @@ def equal_covariance_tests(
     ----------
     fit : FittedModel
     wrap : callable, optional
-        Wraps the blocks in an iterable that also passes them to another computation, to save a pass.
+        Function of the blocks of rows that returns an iterable of the same blocks, and passes them to another
+        computation to save a pass. Not called if the tests are cached.
 
     Returns
     -------
@@ -854,7 +884,7 @@ def _test_equal_covariances(fit: FittedModel[Any], wrap: WrapBlocks | None) -> t
     fit : FittedModel
         Fit with rows and class moments.
     wrap : callable or None
-        See `equal_covariance_tests`.
+        Function that wraps the blocks of rows, as in `equal_covariance_tests`.
 
     Returns
     -------
@@ -901,8 +931,9 @@ def compare_covariance_models(
     Returns
     -------
     DataFrame
-        One row for each covariance model; see `covariance_hierarchy` for the columns. If the scales of the
-        columns differ too much, common principal components are missing, with a PrecisionWarning.
+        One row for each covariance model, with the columns of `covariance_hierarchy`, such as llf. If the
+        scales of the columns differ too much, the values of "common principal components" are missing, with a
+        PrecisionWarning.
 
     Raises
     ------
@@ -991,7 +1022,8 @@ def requires_moments_by_class(method: str) -> Callable[[Any], None]:
     Returns
     -------
     callable
-        Called with the results; raises NotSupportedError if they have no such moments.
+        Called with the results; raises NotSupportedError if their fit has neither rows nor such moments, else
+        returns None.
     """
 
     def check(results: Any) -> None:
@@ -1006,8 +1038,9 @@ def requires_moments_by_class(method: str) -> Callable[[Any], None]:
 def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
     """Return moments with a regular scatter matrix for each class, from the rows or the moments of a fit.
 
-    The rows, if any, are read once. `method` is the name of the calling method for errors: NotSupportedError
-    for a fit without rows and class moments, and the errors of `full_rank_moments`.
+    The rows, if any, are read once. Raises NotSupportedError if the fit has neither rows nor moments by class
+    (`method` is the name of the calling method for this message) or the total weight of a class is too small,
+    and CollinearError if the scatter of a class is singular.
     """
     moments = fit.estimates.moments
     if not fit.has_rows and moments.scatter_type == "class":
@@ -1018,7 +1051,7 @@ def moments_by_class(fit: FittedModel[Any], method: str) -> ClassMoments:
 
 
 def raise_if_small_classes(design_rows: DesignRows, moments: ClassMoments) -> None:
-    """Raise CollinearError if a class has no more rows than columns.
+    """Raise CollinearError if a class has at most as many rows as columns.
 
     It is called before the rows are read for the class covariances, whose scatters may exceed the memory.
     """
@@ -1043,6 +1076,7 @@ def full_rank_moments(design_rows: DesignRows, moments: ClassMoments | None = No
     Returns
     -------
     ClassMoments
+        `moments`, or the moments by class of the rows.
 
     Raises
     ------

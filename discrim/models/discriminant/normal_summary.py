@@ -70,8 +70,11 @@ MAX_NAMED_ROWS = 8
 def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFunctions:
     """Return the section functions of a linear discriminant analysis, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. Sections that the fit does not support
-    are left out. With many columns some are shown only by name.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "means", "discriminants", "functions", "slopes", "adjusted_means", "flagged", "log_odds", "ranking",
+    "path", "covariance" and "equal_covariances". Sections that the fit does not support are left out. With
+    many columns "functions" and "covariance" are shown only if they are requested by name, and so is
+    "discriminants" for two classes with "log_odds".
     """
     section_functions: Sections = {
         "header": _lda_header_section,
@@ -218,7 +221,8 @@ def _classification_functions_section(results: LDAResults, fit: FittedModel[LDAF
 def _log_odds_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Section:
     """Return the section of the log odds against the first class, with standard errors and 95 % intervals.
 
-    For a table that is too long it is a note with the expression that returns the table.
+    The table has a row for each other class and term, or "constant". With many columns the section has a
+    ranking by |z|. For a table that is too long it is a note with the expression that returns the table.
     """
     first, *others = fit.classes
     title = f"Log odds against {first} (asymptotic standard errors under the model)"
@@ -272,7 +276,10 @@ STRUCTURE_TITLES: dict[Any, str] = {
 
 
 def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of a canonical analysis with the named sections, by default all."""
+    """Return the summary of a canonical analysis with the named sections (see `_canonical_sections`).
+
+    By default it has all sections.
+    """
     title = f"Canonical discriminant analysis: {result._fit.formula}"
     return summarize(title, _canonical_sections(result), pick=sections)
 
@@ -280,8 +287,11 @@ def canonical_summary(result: CanonicalResults, sections: Sequence[str] | None =
 def _canonical_sections(result: CanonicalResults) -> dict[str, Callable[[], Section]]:
     """Return the section functions of a canonical analysis, by name, in their order.
 
-    There is only an empty section if the class means are equal, and no section of total variances or
-    correlations for fits with covariates.
+    Each is a function without arguments. The names are "correlations", "dimensions", "raw", "standardized",
+    "standardized_total", "structure_within", "structure_total", "structure_between" and "centroids". If the
+    class means are equal, there is only "correlations", with an empty table. "standardized_total" and the
+    structures "total" and "between" are left out for fits with covariates, and "standardized_total" also if
+    the total weight is at most 1.
     """
     if not len(result.eigenvalues):
         empty_section = Section("Canonical correlations", pd.DataFrame(), note="The class means are equal.")
@@ -368,7 +378,7 @@ def dimension_tests_section(tests: pd.DataFrame, further_note: str = "") -> Sect
 
 
 def _missing_tests_note(result: CanonicalResults) -> str:
-    """Return a note, after a space, on dimension tests that are missing; empty if none is."""
+    """Return a note, after a space, if F or chi-square of some dimension is missing; else ""."""
     tests = result.dimension_tests
     total = result._estimates.moments.total
     if tests["F"].notna().all() and tests["chi2"].notna().all():
@@ -395,9 +405,11 @@ def _raw_coefficients_section(result: CanonicalResults) -> Section:
 def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFunctions:
     """Return the section functions of a quadratic discriminant analysis, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. Covariances are included for the first
-    `MAX_SHOWN_COVARIANCES` classes, or once if they are equal. Sections that the fit does not support are
-    left out. With many columns some are shown only by name.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "factors", "means", "axes", "deviations", "covariance <class>" for the first `MAX_SHOWN_COVARIANCES`
+    classes (or one "covariance" if it is common), "flagged", "path" and "equal_covariances". Sections that the
+    fit does not support are left out. With many columns "deviations" is added, and the covariances are shown
+    only if they are requested by name, except those of scores (`ncomp=`).
     """
     covariance_model = fit.estimates.covariance_model
     section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}
@@ -563,8 +575,8 @@ def _class_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
 def rda_sections(results: RDAResults, fit: FittedModel[RDAFit]) -> Sections:
     """Return the section functions of a regularized discriminant analysis, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "means" and "path", which is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {
         "header": _rda_header_section,
@@ -657,8 +669,11 @@ def _common_header_items(
 
     Returns
     -------
-    left_items, right_items : list of HeaderItem
-        Items of the left and of the right column. Values by class are dicts if `by_class`.
+    left_items : list of HeaderItem
+        Numbers of observations, covariance, log-likelihood and parameters of the covariance model. A value
+        that is a tuple by class becomes a dict by class label if `by_class`, else its first element.
+    right_items : list of HeaderItem
+        Numbers of classes and terms, prior, AIC, BIC and error rates.
     """
     covariance_model = fit.estimates.covariance_model
     moments = fit.estimates.moments
@@ -880,6 +895,7 @@ def _add_equal_covariances(
     Returns
     -------
     SectionFunctions
+        `section_functions`, and "equal_covariances" if the fit has rows and full covariances.
     """
     sections = SectionFunctions(section_functions, by_name)
     if fit.estimates.has_distances and fit.has_rows:
@@ -900,9 +916,10 @@ def _cache_errors_and_tests(_: Any, fit: FittedModel[Any]) -> None:
 
 
 def _equal_covariances_section(results: LDAResults | QDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the likelihood ratio test and of Box's M, with a verdict at 5 %.
+    """Return the section of the likelihood ratio test and of Box's M, with a verdict at 5 % in the note.
 
-    If they cannot be computed, the table is empty and the note has the reason.
+    The table has the columns statistic, df, df2 and p. If the tests cannot be computed, it is empty and the
+    note has the reason.
     """
     title = "Tests of equal covariance matrices (LDA against QDA)"
     test_results = equal_covariance_tests(fit)

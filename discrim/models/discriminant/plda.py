@@ -184,7 +184,9 @@ def plda(
 def _raise_if_singular(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise CollinearError if the covariance W within classes is singular; warn if it nearly is.
 
-    `moments` are the moments of `design_rows`, which name the columns.
+    It is singular if the number of rows minus the number of classes is less than the number of columns, or if
+    columns are constant or collinear within classes. `moments` are the moments of `design_rows`, which name
+    the columns.
     """
     rows = int(moments.rows.sum())
     k = moments.n_classes
@@ -398,7 +400,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         -------
         Series
             Natural logarithms, on the index of `a` or by the names of sets. Missing if a row has a missing
-            value; such rows of a set are left out.
+            value, or a set has no complete row. Incomplete rows of other sets are left out.
 
         Raises
         ------
@@ -460,7 +462,12 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Returns
         -------
         DataFrame, rows or sets of `a` by rows or sets of `b`
-            Natural logarithms. Missing under the same conditions as in `verify`.
+            Natural logarithms. Missing if a row has a missing value, or a set has no complete row.
+
+        Raises
+        ------
+        DataError
+            `by` is not a column of the table or a pair, or the ratios do not fit memory.
 
         Examples
         --------
@@ -561,12 +568,14 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             estimate, low, high. "equal error rate" is the error at which misses and false alarms are equally
             frequent. "minimum cost" uses the best threshold, and "cost at Bayes' threshold" the threshold
             that is optimal if the ratios are correct, both divided by the cost of ignoring the scores.
-            "C_llr" is a mean cost of the ratios; 1 means uninformative.
+            "C_llr" is a mean cost of the ratios; 1 means uninformative. low and high are missing if
+            `replicates` is 0.
 
         Raises
         ------
         DataError
-            The rows are of one class, no class has two rows, or the pairs do not fit memory.
+            The rows are of one class, no class has two rows, the pairs do not fit memory, or an option is out
+            of range.
 
         Notes
         -----
@@ -687,7 +696,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return plda_sections, plda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `PLDA_PLOTS`, the plots of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import PLDA_PLOTS
 
         return PLDA_PLOTS
@@ -717,7 +726,11 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return refit_scorer(fit, "requires a refit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name.
+
+        The arrays "axes" and "sphere.root" are (p, p), "class_places" is (k, p), and "origin", "scale",
+        "mean", "between", "sphere.origin", "sphere.scale" and "sphere.centre" are (p,).
+        """
         columns = ("origin", "scale", "mean", "between", "sphere.origin", "sphere.scale", "sphere.centre")
         axes = {"axes": (p, p), "class_places": (k, p), "sphere.root": (p, p)}
         return {**dict.fromkeys(columns, (p,)), **axes}
@@ -733,7 +746,8 @@ MAX_SHOWN_AXES = 12
 def plda_sections(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section.
+    The names are "header", "classes", "columns" and "axes". Each is a function of `results` and `fit` that
+    returns a section.
     """
     return {
         "header": _header_section,

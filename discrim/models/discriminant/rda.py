@@ -203,9 +203,10 @@ class RDAPlan:
         Returns
         -------
         RDAFit
+            The fit, whose covariances may be singular.
         DataFrame or None
-            Errors of the candidates, as returned by `choose_pair` or `choose_axes`; None if there was nothing
-            to choose.
+            Errors of the candidates: alpha, gamma, error and se of pairs, or components, error, se and share
+            of numbers of axes. None if there was nothing to choose.
         """
         if self.axes is not None and self.axes.needs_rows:
             divisors = partial(class_divisors, method=self.method)
@@ -232,7 +233,9 @@ class RDAPlan:
         Returns
         -------
         RDAFit or None
-            None if a class has a total weight of one or less, the choice fails, or a covariance is singular.
+            None if a class has too few rows or too little weight for a covariance (see
+            `classes_without_covariance`), the choice raises CollinearError or DataError, or a covariance of
+            the fit is singular.
         """
         moments = reading.class_moments(design_rows, required_moments, with_roots=self.requires_roots)
         if classes_without_covariance(moments):
@@ -446,7 +449,7 @@ class _Fold:
 
 
 def _read_folds(design_rows: DesignRows, plan: RDAPlan) -> Iterator[_Fold]:
-    """Yield the training moments and test rows of each fold or split.
+    """Yield the training moments and test rows of each fold or split, in their order.
 
     The test rows of a table of up to `MAX_CACHED_VALUES` values are read once for all folds; otherwise, and
     for splits, each fold reads them. With axes, the moments and rows of a fold are scores on its axes.
@@ -896,7 +899,7 @@ def _read_axes(
     DataError
         The specification is not supported, or columns would be standardized twice.
     NotSupportedError
-        The number of axes cannot be chosen together with alpha and gamma, nor these by leave-one-out.
+        There are several pairs, and `components` is "cv" or "loo", or `folds` is "loo".
     """
     subspace = read_subspace(components)
     if subspace is None:
@@ -1026,7 +1029,7 @@ def _read_candidates(grid: Any) -> list[float]:
 
 
 def _raise_if_few_rows(moments: ClassMoments, levels: Sequence[Any]) -> None:
-    """Raise CollinearError if a class has too few rows, or too little weight, for a covariance matrix."""
+    """Raise CollinearError for the classes of `classes_without_covariance`: one row, or too little weight."""
     single = classes_without_covariance(moments)
     if not single:
         return
@@ -1129,6 +1132,11 @@ class RDAResults(SeparateCovariances, SubspaceResults):
 
         They are errors of the folds or of leave-one-out, with the classes weighted by the prior. An error is
         missing if a covariance is singular in some fold or without some row.
+
+        Raises
+        ------
+        NotSupportedError
+            alpha and gamma were both given, or the fit was loaded from a file.
         """
         reason = "because alpha and gamma were set, or the fit was loaded"
         return stored_path(self._fit, reason, "fit without one of them to have it chosen", "alpha")
@@ -1184,7 +1192,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return rda_sections, rda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `RDA_PLOTS`, the plots of the method `plot`; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import RDA_PLOTS
 
         return RDA_PLOTS
@@ -1194,13 +1202,16 @@ class RDASpec(ModelSpec[RDAFit]):
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[RDAFit]) -> str:
-        """Return the names of the parameters that were chosen from the rows; empty if none was."""
+        """Return "alpha and gamma" or "the number of principal axes" if the rows chose them; else ""."""
         if self.search is None:
             return ""
         return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
     def refit_to_rows(self, fit: FittedModel[RDAFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of alpha and gamma or axes; None if it fails."""
+        """Return the rule of a refit with the prior of the fit that repeats any choice of alpha, gamma or axes.
+
+        None if a class has too few rows, the choice fails, or a covariance is singular.
+        """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
         refit = replace(self.search, prior=fit.prior).refit(rows, fit.estimates.moments.scatter_type)
@@ -1211,7 +1222,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return False
 
     def has_marginals(self, fit: FittedModel[RDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out: not for fits with `components=`."""
+        """Return whether `marginal_rule` supports the fit: True unless it was fitted with `components=`."""
         return fit.estimates.components is None
 
     def marginal_rule(self, estimates: RDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:

@@ -73,7 +73,7 @@ def estimate_robust_moments(
     DataError
         Squared distances between class means exceed double precision ("mcd").
     CollinearError
-        Too many rows lie in a hyperplane, or a class has too few rows for the MCD.
+        Too many rows lie in a hyperplane, or, for the MCD, a class has at most as many rows as columns.
     NotSupportedError
         For the MCD, weights are not integers or too large; for t, the degrees of freedom are estimated as 2
         or less, and the model requires a covariance instead of a scale matrix.
@@ -137,6 +137,18 @@ def _estimate_t_moments(
         Means and scatter matrices in the form of moments.
     covariance_model : RobustCovariance
         The model with the record of the search and the degrees of freedom.
+
+    Raises
+    ------
+    CollinearError
+        A scale matrix becomes singular, because too many rows lie in a hyperplane.
+    NotSupportedError
+        The degrees of freedom are estimated as 2 or less, and the model requires a covariance.
+
+    Warns
+    -----
+    ConvergenceWarning
+        The search does not converge. A plain warning states that degrees of freedom are at a limit.
     """
     rows = _copy_if_small(design_rows)
     moments, robust, search = fit_t(
@@ -217,7 +229,11 @@ def _read_repeated_rows(design_rows: DesignRows) -> tuple[Floats, Codes]:
 
 
 def _exact_fit_error(exact_fit: ExactFit, design_rows: DesignRows) -> CollinearError:
-    """Return the error for a minimum covariance determinant of zero, with the collinear columns."""
+    """Return the error for a minimum covariance determinant of zero.
+
+    It names the constant or collinear columns, the number of rows in the hyperplane, and the class unless the
+    covariance is common.
+    """
     scope = "" if exact_fit.k is None else f" of class {design_rows.design.levels[exact_fit.k]!r}"
     columns = join_labels(design_rows.terms[j] for j in exact_fit.columns)
     problem = (
@@ -341,7 +357,7 @@ class RobustModel(FitComponent):
 
 
 def refit_robustly(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
-    """Refit robustly to rows with other weights, under the prior of the fit, and return the rule.
+    """Refit robustly to rows with other weights and return the rule under the prior of the fit, or None.
 
     If the sample covariance of the rows is singular, the rule is that of `refit_to_moments`, which leaves out
     columns. None if too many rows lie in a hyperplane, a class has too few rows, or a covariance is singular.
