@@ -914,7 +914,7 @@ class SubspaceDescription(CovarianceDescription):
         return [HeaderItem(label, model.count, text), *map(shrinkage_item, model.shrinkages)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note of the covariance of the scores, and of the choice of the number of axes, if any."""
+        """Return the note of the covariance of the scores, and on any choice of the number of axes."""
         if not self.model.is_chosen:
             return self.inner.note(shorten)
         method = "by folds" if self.model.options == "cv" else "by leave-one-out"

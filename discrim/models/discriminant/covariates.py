@@ -170,8 +170,8 @@ class CovariateModel(FitComponent):
             wilks, F, df1, df2, p: Wilks' lambda with Rao's F for each covariate (by its name) adjusted for
             the others, for "all" of them if there are several, and for "parallel slopes", the assumption of
             the model that slopes are equal in all classes. All tests assume normal residuals with a common
-            covariance matrix. The last test requires moments by class, for which the rows are read once more; it is left
-            out for a fit to moments without a scatter by class.
+            covariance matrix. The last test requires moments by class, for which the rows are read once more;
+            it is left out for a fit to moments without a scatter by class.
 
         Examples
         --------

@@ -376,7 +376,10 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
     @property
     @available_if(requires_full_covariance("Wilks' lambda"))
     def wilks(self) -> TestResult:
-        """Wilks' lambda test, with Rao's F, of equal class means; with covariates, at equal covariates."""
+        """Wilks' lambda test, with Rao's F, of equal class means; with covariates, at equal covariates.
+
+        Raises NotSupportedError if the covariance is not the full one, or for robust estimates and EM.
+        """
         return wilks(self._fit.estimates.canonical_eigenvalues(), *self._fit.estimates.test_sizes)
 
     def transform(self, data: Data | None = None, *, unseen: Unseen | None = None) -> pd.DataFrame:
@@ -594,7 +597,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return lda_sections, lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `LDA_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import LDA_PLOTS
 
         return LDA_PLOTS
@@ -602,7 +605,10 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
     def fit(
         self, estimates: LDAFit, rows: DesignRows, arguments: Mapping[str, Any], **options: Any
     ) -> FittedModel[LDAFit]:
-        """Return a fitted model; see `ModelSpec.fit`. Raise DataError if the numbers of covariates differ."""
+        """Return a fitted model as `NormalSpec.fit` does.
+
+        Raises DataError if `estimates` and the formula of `rows` have different numbers of covariates.
+        """
         if rows.n_covariates != estimates.covariates:
             raise DataError(
                 "The covariates of the estimates do not match the covariates of the formula.",
@@ -611,7 +617,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         return super().fit(estimates, rows, arguments, **options)
 
     def rule(self, fit: FittedModel[LDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior; raise NotSupportedError if the fit does not support the method.
+        """Return the rule under a prior.
 
         Parameters
         ----------
@@ -626,26 +632,37 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         Returns
         -------
         Rule
+            Rule with the prior and method instead of those of the fit.
+
+        Raises
+        ------
+        NotSupportedError
+            `method` is not "plugin", and the covariance is not the full one.
         """
         check_closed_form(fit, method)
         return super().rule(fit, prior, method, convention)
 
     def likelihood_of(self, fit: FittedModel[LDAFit]) -> str:
-        """Return which variables `llf` is the likelihood of; see `ModelSpec.likelihood_of`."""
+        """Return what `llf` is the likelihood of: "class and row", or "class and row given covariates"."""
         return "class and row given covariates" if fit.estimates.covariates else "class and row"
 
     def drops_columns(self, fit: FittedModel[LDAFit]) -> bool:
-        """Return whether each refit drops collinear columns again."""
+        """Return whether each refit drops collinear columns again: only if fitted with collinear="drop"."""
         return bool(fit.options["collinear"] == "drop")
 
     def recode(
         self, fit: FittedModel[LDAFit], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[LDAFit], DesignRows]:
-        """Adapt a fit and rows that lack levels of the fit; see `ModelSpec.recode`. `fixed` has no effect."""
+        """Return a fit and rows that lack levels of the fit, adapted to the levels that the rows have.
+
+        The fit gets a covariance model for the columns of the rows, and the rows get indicators of their
+        levels for multiple correspondence analysis (see `adapt_to_levels`). Without such axes and without
+        covariates both are unchanged. `fixed` has no effect.
+        """
         return adapt_to_levels(fit, rows)
 
     def has_marginals(self, fit: FittedModel[LDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out: not with `components=` or covariates.
+        """Return whether `marginal_rule` supports the fit: True without `components=` and covariates.
 
         Within principal axes it cannot: the covariance has zero variance outside the axes, and a column would
         be an exact function of the others.
@@ -898,6 +915,8 @@ def _prepare_columns(
     Returns
     -------
     DesignRows
+        With one indicator column for each level if `by_level`, and without constant columns if the table is
+        wide.
     frozenset of str or None
         Names of the indicator columns if `by_level`, else None.
     """
@@ -933,7 +952,7 @@ def _drop_dependent_columns(
     Returns
     -------
     CovarianceModel
-        With covariates in the formula, the model of the other columns adjusted for them.
+        `covariance_model`; with covariates in the formula, the model of the other columns adjusted for them.
     DesignRows
         The rows without the dropped columns.
     ClassMoments

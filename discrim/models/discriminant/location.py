@@ -431,7 +431,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return location_sections, location_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return `LOCATION_PLOTS`, the plots of the method `plot`; the first that suits a fit is its default."""
+        """Return `LOCATION_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import LOCATION_PLOTS
 
         return LOCATION_PLOTS

@@ -518,7 +518,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return super().required_moments(fit)
 
     def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
-        """Return "the number of principal axes" or "the shrinkage" if it was chosen by its error; else ""."""
+        """Return "the number of principal axes" or "the shrinkage" if chosen by its error; else ""."""
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.subspace is not None and covariance_model.subspace.is_chosen:
             return "the number of principal axes"
@@ -566,8 +566,8 @@ class NormalSpec(ModelSpec[EstimatesT]):
     def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scorer of the estimates under the prior of the fit.
 
-        It reads the rows with columns divided by the units of the covariance model, if it has any. Raises NotSupportedError for a fit without rows,
-        or if the covariance model has no leave-one-out.
+        It reads the rows with columns divided by the units of the covariance model, if it has any. Raises
+        NotSupportedError for a fit without rows, or if the covariance model has no leave-one-out.
         """
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
@@ -667,7 +667,7 @@ MAX_DESCRIBED_CLASSES = 3
 
 
 def join_class_problems(problems: Sequence[str]) -> str:
-    """Join up to `MAX_DESCRIBED_CLASSES` problems, one for each class, by semicolons; count the other classes."""
+    """Join the first `MAX_DESCRIBED_CLASSES` problems (one by class) by "; "; count the other classes."""
     n_omitted = len(problems) - MAX_DESCRIBED_CLASSES
     omitted_text = f"; likewise in {n_omitted} more classes" if n_omitted > 0 else ""
     return "; ".join(problems[:MAX_DESCRIBED_CLASSES]) + omitted_text

@@ -39,7 +39,7 @@ from discrim.models.results.results import ClassifierResults, ClassMeans
 
 
 def covariance_component(fit: FittedModel[Any]) -> FitComponent | None:
-    """Return `fit.covariance_model`, the attributes of the covariance; None if there are none."""
+    """Return the component for `fit.covariance_model`; None if the covariance adds no attributes."""
     return describe(fit.estimates.covariance_model).component(fit)
 
 
@@ -92,9 +92,9 @@ class NormalResults(SubspaceResults):
         return em_search
 
     def _require_moment_estimates(self, method: str) -> None:
-        """Raise NotSupportedError if the means and covariances are not sample moments (robust fits and EM).
+        """Raise NotSupportedError for robust estimates, and for estimates by EM from incomplete rows.
 
-        `method` names the calling method in the message.
+        Their means and covariances are not sample moments. `method` names the calling method in the message.
         """
         error = describe(self._fit.estimates.covariance_model).sampling_error(method)
         if error is not None:
@@ -146,6 +146,8 @@ def compute_anova(
     Returns
     -------
     DataFrame by term
+        sd_total, sd_within, sd_between, R2, F, df1, df2, p; omega2, low and high with `level`; levene_F and
+        levene_p with `levene`; p_adjusted with `adjust`, and levene_p_adjusted with both.
 
     Raises
     ------
@@ -276,7 +278,7 @@ def requires_full_covariance(method: str, hint: str = "") -> Callable[[Any], Non
     """
 
     def check(results: ClassDifferences) -> None:
-        """Raise NotSupportedError without a full covariance."""
+        """Raise NotSupportedError if the covariance is not the full one, or not a moment of the rows."""
         results._require_full_covariance(method, hint)
 
     return check
@@ -290,7 +292,8 @@ class ClassDifferences(NormalResults):
     def _require_full_covariance(self, method: str, hint: str = "") -> None:
         """Raise NotSupportedError if the covariance is not the full one, estimated by moments of the rows.
 
-        `method` names the method in the message, and `hint` extends its hint.
+        Robust estimates and estimates by EM from incomplete rows also raise it. `method` names the method in
+        the message, and `hint` extends its hint.
         """
         self._require_moment_estimates(method)
         if not self._fit.estimates.has_tests:
@@ -603,6 +606,12 @@ def _adjusted_differences(
     Returns
     -------
     DataFrame by (class, other, term)
+        difference, se, t, df, p, p_adjusted unless `adjust` is None, low, high, d, d_low, d_high.
+
+    Raises
+    ------
+    DataError
+        `adjust` or `level` is invalid, or a p-value to adjust is missing.
     """
     simultaneous: tuple[Simultaneous, ...] = get_args(Simultaneous)
     simultaneous_method = next((method for method in simultaneous if method == adjust), None)

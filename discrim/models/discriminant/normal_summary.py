@@ -407,9 +407,9 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFuncti
 
     Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
     "factors", "means", "axes", "deviations", "covariance <class>" for the first `MAX_SHOWN_COVARIANCES`
-    classes (or one "covariance" if it is common), "flagged", "path" and "equal_covariances". Sections that the
-    fit does not support are left out. With many columns "deviations" is added, and the covariances are shown
-    only if they are requested by name, except those of scores (`ncomp=`).
+    classes (or one "covariance" if it is common), "flagged", "path" and "equal_covariances". Sections that
+    the fit does not support are left out. With many columns "deviations" is added, and the covariances are
+    shown only if they are requested by name, except those of scores (`ncomp=`).
     """
     covariance_model = fit.estimates.covariance_model
     section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}

@@ -233,9 +233,8 @@ class RDAPlan:
         Returns
         -------
         RDAFit or None
-            None if a class has too few rows or too little weight for a covariance (see
-            `classes_without_covariance`), the choice raises CollinearError or DataError, or a covariance of
-            the fit is singular.
+            None if a class has a total weight of one or less, the choice raises CollinearError or DataError,
+            or a covariance of the fit is singular.
         """
         moments = reading.class_moments(design_rows, required_moments, with_roots=self.requires_roots)
         if classes_without_covariance(moments):
@@ -1029,7 +1028,7 @@ def _read_candidates(grid: Any) -> list[float]:
 
 
 def _raise_if_few_rows(moments: ClassMoments, levels: Sequence[Any]) -> None:
-    """Raise CollinearError for the classes of `classes_without_covariance`: one row, or too little weight."""
+    """Raise CollinearError, which names the classes, if some have a total weight of one or less."""
     single = classes_without_covariance(moments)
     if not single:
         return
@@ -1208,7 +1207,7 @@ class RDASpec(ModelSpec[RDAFit]):
         return "alpha and gamma" if fit.estimates.components_by is None else "the number of principal axes"
 
     def refit_to_rows(self, fit: FittedModel[RDAFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit with the prior of the fit that repeats any choice of alpha, gamma or axes.
+        """Return the rule of a refit with the prior of the fit, which repeats any choice of the parameters.
 
         None if a class has too few rows, the choice fails, or a covariance is singular.
         """

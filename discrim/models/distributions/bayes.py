@@ -60,12 +60,13 @@ def decision_table(results: BayesResults) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        As documented in `BayesResults.decision`.
+        For one continuous variable, low, high and decision by interval; else, by value, the posterior of each
+        class, probability and decision (see `BayesResults.decision`).
 
     Raises
     ------
     NotSupportedError
-        The values of x cannot be listed.
+        x has several columns with densities, or infinitely many discrete values.
     """
     class_distributions = results._distribution.class_distributions
     classes = results.classes
@@ -132,7 +133,9 @@ def pair_bounds(distribution: KnownDistribution, prior: Floats, draws: int, seed
     Returns
     -------
     DataFrame
-        As documented in `BayesResults.bounds`; the index of the last row is ("all", "").
+        exponent, chernoff, bhattacharyya, lower and distance by pair (a, b) of classes. The last row, with
+        the index ("all", ""), has the sums of the upper bounds and the largest lower bound; its exponent and
+        distance are missing.
     """
     classes = distribution.classes
     pairs = list(combinations(range(len(classes)), 2))
@@ -333,7 +336,9 @@ class BayesResults(ReportMethods):
     def _score_data(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
         """Return the logs (n, K) of prior times density of new data, and the index of its rows.
 
-        See `read_points` for `data`; None as `prior` stands for the prior of the distribution.
+        `data` is in any form that `read_points` accepts; None stands for all values of a table of
+        probabilities. None as `prior` stands for the prior of the distribution. The logs are NaN for a row
+        with a missing value. Raises DataError for invalid data and PriorError for an invalid prior.
         """
         x, index = read_points(self._distribution, data)
         return self._scores(x, self._prior_values(prior)), index
@@ -385,6 +390,11 @@ class BayesResults(ReportMethods):
         prior : optional
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
             distribution.
+
+        Returns
+        -------
+        DataFrame (n, K)
+            Each row sums to one, or is missing.
         """
         scores, index = self._score_data(data, prior)
         return pd.DataFrame(posteriors(scores), index=index, columns=self.classes)
@@ -690,7 +700,7 @@ class BayesResults(ReportMethods):
         return BayesSpec()
 
     def _subject(self) -> KnownDistribution:
-        """Return the distribution, the second argument of section functions and plots."""
+        """Return the distribution, the second argument of section functions and plots instead of a fit."""
         return self._distribution
 
     def _title(self) -> str:
@@ -733,7 +743,7 @@ class BayesSpec(ModelSpec[Any]):
         return bayes_sections, bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first is the default."""
+        """Return `BAYES_PLOTS`, the `Plot` objects of the method `plot`; the first is the default."""
         from discrim.models.distributions.plots import BAYES_PLOTS
 
         return BAYES_PLOTS
@@ -742,8 +752,9 @@ class BayesSpec(ModelSpec[Any]):
 def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `distribution` that returns a section. Decisions are included if they
-    can be listed, and bounds without costs for up to `MAX_PAIRS` pairs.
+    Each is a function of `results` and `distribution` that returns a section. The names are "header",
+    "classes", "decision" (if decisions can be listed), "bounds" (without costs, for up to `MAX_PAIRS` pairs
+    of classes) and "costs" (if there are any).
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     if _has_decision(results):
@@ -758,8 +769,8 @@ def bayes_sections(results: BayesResults, distribution: KnownDistribution) -> Se
 def bayes_brief(results: BayesResults, distribution: KnownDistribution) -> Sections:
     """Return the section functions of the short summary, by name, in their order.
 
-    Each is a function of `results` and `distribution` that returns a section. "decision" is included if the
-    decisions can be listed.
+    Each is a function of `results` and `distribution` that returns a section. The names are "header",
+    "classes" and, if the decisions can be listed, "decision".
     """
     decision: Sections = {"decision": _decision_section} if _has_decision(results) else {}
     return {"header": _header_section, "classes": _classes_section, **decision}
@@ -830,7 +841,10 @@ def _classes_section(results: BayesResults, distribution: KnownDistribution) -> 
 
 
 def distribution_text(distribution: Any) -> str:
-    """Return a short text for a distribution: "norm(0, 1)" if frozen, else "function f" or its class."""
+    """Return a short text for a distribution: "norm(0, 1)" for a frozen one, "function f" for a function.
+
+    For any other object it is the name of its class, without a final "_frozen". Array parameters are "...".
+    """
     name = getattr(getattr(distribution, "dist", None), "name", None)
     if name is not None:
         arguments = [f"{value:.6g}" if np.ndim(value) == 0 else "..." for value in distribution.args]

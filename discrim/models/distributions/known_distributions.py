@@ -200,7 +200,7 @@ def _distribution_from_table(
 
 
 def _raise_if_not_names(columns: Any, response: Any) -> None:
-    """Raise DataError if `columns` or `response` cannot be a name."""
+    """Raise DataError if `columns` is not None, text or an iterable, or `response` is not hashable."""
     if not (columns is None or isinstance(columns, str | Iterable)):
         raise DataError(
             f"columns={reading.format_argument(columns)} is not valid.",
@@ -349,7 +349,11 @@ def _is_table(data: Any) -> bool:
 
 
 def _read_numbers(distribution: KnownDistribution, data: Any) -> tuple[Floats, pd.Index]:
-    """Read new data as numbers (n, p), with the index of the rows; see `read_points`."""
+    """Read new data as numbers (n, p), NaN if missing, with the index of the rows.
+
+    `data` is a table, an array, or values, as in `read_points`. Raises DataError if it is None, has another
+    number of columns or lacks one, or if a value is infinite or not a number.
+    """
     if data is None:
         raise DataError(
             "A known distribution does not have rows to predict.", hint="Pass data=, a table or values of x."
@@ -392,10 +396,11 @@ def _read_numbers(distribution: KnownDistribution, data: Any) -> tuple[Floats, p
 
 
 def _read_columns(distribution: KnownDistribution, data: Any) -> tuple[list[NDArray[Any]], pd.Index]:
-    """Read new data as p columns of objects (n,), with the index of the rows; see `read_points`.
+    """Read new data as p columns of objects (n,), with the index of the rows.
 
-    If x has several columns, a tuple is one point, and a sequence of tuples or a MultiIndex are points. The
-    index is then a RangeIndex.
+    `data` is a table, Series, array, or values, as in `read_points`, but not None. Raises DataError if a
+    column is missing, or a row does not have p values. If x has several columns, a tuple is one point, and a
+    sequence of tuples or a MultiIndex are points. The index is then a RangeIndex.
     """
     p = len(distribution.columns)
     if _is_table(data):
@@ -478,7 +483,11 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
         )
 
     def classify(x: Floats) -> Codes:
-        """Return the class codes (m,) that the function assigns to points x; see `as_classifier`."""
+        """Return the class codes (m,) of points x by the user's function `rule`.
+
+        The function is called with a table, or with a Series if there is one column. Raises DataError if it
+        does not return one known label for each point.
+        """
         frame = points_frame(distribution, x)
         return encode_labels(distribution, x, rule(frame.iloc[:, 0] if frame.shape[1] == 1 else frame))
 
@@ -488,7 +497,8 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
 def _classifier_by_value(distribution: KnownDistribution, rule: pd.Series) -> Callable[[Floats], Codes]:
     """Convert a Series of classes by value of a table to a function from positions (m, 1) to codes (m,).
 
-    See `as_classifier` for the errors.
+    Raises NotSupportedError if the distribution is not a table of probabilities, and DataError if `rule`
+    repeats a value of x or lacks one.
     """
     if distribution.values is None:
         raise NotSupportedError(

@@ -282,6 +282,11 @@ def _raise_separation_error(common: CommonPoint, rows: GatheredRows, design_rows
         The rows of the fit.
     design_rows : DesignRows
         The rows, for labels.
+
+    Raises
+    ------
+    SeparationError
+        Always. Its `certificate` has `mixture` unless the kind is "complete" (the margin is too small).
     """
     levels = design_rows.design.levels
     codes = rows.codes[common.rows]
@@ -440,7 +445,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return hyperplane_sections, hyperplane_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `HYPERPLANE_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.hyperplanes.plots import HYPERPLANE_PLOTS
 
         return HYPERPLANE_PLOTS
@@ -462,7 +467,10 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         rule = fit.rule()
 
         def scores(x: Floats, codes: Any, weights: Any) -> Floats:
-            """Return the scores (m, 2) of rows by the rule of the fit; missing for support points."""
+            """Return the scores (m, 2) of rows by the rule of the fit; missing (both) for support points.
+
+            `codes` and `weights` have no effect.
+            """
             values = rule.scores(x)
             values[np.abs(values[:, 1]) < 1 + SUPPORT_TOLERANCE] = np.nan
             return values
@@ -470,7 +478,10 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
+        """Return the shapes of the arrays in a file of p columns, by name; `k` has no effect.
+
+        "origin" and "plane.coef" are (p,); "plane.support" and "plane.multipliers" are (-1,), of any length.
+        """
         rows = dict.fromkeys(("plane.support", "plane.multipliers"), (-1,))
         return {"origin": (p,), "plane.coef": (p,), **rows}
 
@@ -535,8 +546,8 @@ hyperplane_brief: Sections = {"classes": _classes_section, "coefficients": _coef
 def hyperplane_sections(results: HyperplaneResults, fit: FittedModel[HyperplaneFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "support" is left out if the fit has no
-    rows.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "coefficients" and, if the fit has rows, "support".
     """
     support: Sections = {"support": _support_section} if fit.has_rows else {}
     return {"header": _header_section, **hyperplane_brief, **support}

@@ -169,7 +169,8 @@ def perceptron(
 def _warn_if_not_separated(results: PerceptronResults, fit: PerceptronFit) -> None:
     """Warn if classes cannot be separated, or if the passes did not suffice to separate them.
 
-    The categories are NoSeparationWarning and ConvergenceWarning; both may be shown.
+    NoSeparationWarning names the classes of planes that are not separable, and ConvergenceWarning the classes
+    of planes that are separable but did not converge. Both may be shown.
     """
     planes = results.planes
     overlapping = planes[~planes["separable"]]
@@ -284,7 +285,7 @@ def _read_plane(plane: Any, names: list[str]) -> Floats:
 def _describe_classes(planes: pd.DataFrame, fit: PerceptronResults) -> str:
     """Describe the classes that planes separate: "'a' from 'b'", or "'a' and 'c' from the rest".
 
-    `planes` contains rows of `PerceptronResults.planes`.
+    `planes` contains rows of `PerceptronResults.planes`, and `fit` is for the names of two classes.
     """
     if len(fit.classes) == 2:
         first, second = fit.classes.tolist()
@@ -409,7 +410,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return perceptron_sections, perceptron_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `PERCEPTRON_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.hyperplanes.plots import PERCEPTRON_PLOTS
 
         return PERCEPTRON_PLOTS
@@ -417,8 +418,9 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
         """Return the scores (n, K) of each used row by a run of the perceptron without the row.
 
-        The scores are missing, which makes the caller refit, if without the row a column may be constant or
-        a level or a class is missing. The largest score of a row is that of the predicted class.
+        The largest score of a row is that of the predicted class. The scores are missing, which makes the
+        caller refit, if without the row a column may be constant or a level or a class is missing. Raises
+        NotSupportedError for a fit without rows, or if the runs take too long.
         """
         super().leave_one_out(fit)
         design_rows = fit.require_rows("leave_one_out()")
@@ -439,7 +441,11 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length.
+
+        With P planes, one for two classes and else k, "coef" and "start" are (p + 1, P), "planes" is (P, 7),
+        "history" (-1, 4) and "losses" (-1,).
+        """
         planes = k - (k == 2)
         coefficients = dict.fromkeys(("coef", "start"), (p + 1, planes))
         return {**coefficients, "planes": (planes, 7), "history": (-1, 4), "losses": (-1,)}

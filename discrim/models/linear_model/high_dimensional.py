@@ -60,13 +60,13 @@ class TestRequirements(NamedTuple):
     Attributes
     ----------
     moments : {"variances", "pooled", "class"}
-        Second moments that the test uses; see `MomentLevel`.
+        Second moments that the test uses: variances of the columns, a pooled scatter matrix, or one by class.
     min_class_rows : int
-        Smallest number of rows, or sum of weights, in each class.
+        Smallest sum of weights (without weights, number of rows) of each class.
     min_columns : int
         Smallest number of columns.
     divides_by_variances : bool
-        Whether each column must vary within classes; otherwise one column suffices.
+        Whether each column must vary within classes; otherwise it suffices if one column does.
     """
 
     moments: MomentLevel
@@ -112,12 +112,14 @@ def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action
     Returns
     -------
     TestResult
+        Statistic and p-value of the method.
 
     Raises
     ------
     NotSupportedError
-        There are more than two classes for a test of two, weights do not count rows, there are too few rows
-        or columns, or the statistic has no positive variance estimate.
+        There are more than two classes for a test of two, the weights are relative ("li-chen": or not
+        integers), there are too few rows or columns, the rows do not fit memory ("cai-liu-xia"), or the
+        statistic has no positive variance estimate.
     CollinearError
         No column varies within classes.
     """
@@ -158,8 +160,8 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
     Raises
     ------
     NotSupportedError
-        Weights do not count rows, there are too few rows or columns, or the statistic has no positive
-        variance estimate.
+        The weights are relative ("chen-qin": or not integers), there are too few rows or columns, or the
+        statistic has no positive variance estimate ("chen-qin").
     CollinearError
         A column does not vary within classes although the test divides by its variance, or no column does.
     """
@@ -280,8 +282,9 @@ def _read_for_test(
     Raises
     ------
     NotSupportedError
-        There are too few rows or columns, fewer than `MIN_DF_WITHIN` degrees of freedom, or the weights sum
-        to less than the number of rows and therefore do not count rows.
+        A class has less total weight, or there are fewer columns, than `requirements` demand; the total
+        weight minus the number of classes is less than `MIN_DF_WITHIN`; or the weights sum to less than the
+        number of rows and therefore do not count rows.
     CollinearError
         No column varies within classes, or a column does not and the test divides by its variance.
     """
@@ -346,6 +349,7 @@ def _require_positive_variance(result: TestResult, method: str, alternative: str
     Returns
     -------
     TestResult
+        `result`, unchanged.
     """
     if np.isnan(result.pvalue):
         raise NotSupportedError(
@@ -425,6 +429,7 @@ def _largest_covariance_difference_test(design_rows: DesignRows, moments: ClassM
     Returns
     -------
     TestResult
+        The largest standardized difference, with the names of the two columns (or the column of a variance).
 
     Raises
     ------

@@ -232,6 +232,11 @@ class MLMResults(SummarizedResults):
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
 
+        Returns
+        -------
+        TermCanonicalResults
+            Eigenvalues, tests, coefficients and structure of the canonical variates of the term.
+
         Raises
         ------
         DataError
@@ -552,6 +557,10 @@ class MLMResults(SummarizedResults):
             Keys of the tables to include, in order, such as "tests"; by default all.
         type : {1, 2, 3}
             Type of the sums of squares; see the page on shared arguments.
+
+        Returns
+        -------
+        Summary
         """
         return mlm_summary(self, sections, type)
 
@@ -592,12 +601,19 @@ class MLMResults(SummarizedResults):
         return plot_term_ellipses(self, term, columns, size, level, type, ax, title)
 
     def _hypothesis(self, term: str | None, type: int | str) -> Hypothesis:
-        """Return the hypothesis that a term has no effect; None selects the only term."""
+        """Return the hypothesis that a term has no effect, by the sums of squares of a type.
+
+        None selects the only term. Raises DataError if the term or the type is unknown, or `term` is None and
+        there are several, and NotSupportedError for type 3 if some cells have no rows.
+        """
         test_type = check_test_type(type)
         return self._model.hypothesis(self._model.position(term), test_type)
 
     def _tests_table(self, hypothesis: Hypothesis) -> pd.DataFrame:
-        """Return the four tests; raise CollinearError for fewer residual df than responses."""
+        """Return the table of the four tests of a hypothesis, with the columns of `discrim.manova`.
+
+        Raises CollinearError if there are fewer residual degrees of freedom than responses.
+        """
         self._model.require_error_df()
         return hypothesis_table(self._model.estimates, hypothesis)
 
@@ -940,7 +956,8 @@ def _single_factor_tests(
     Returns
     -------
     DataFrame
-        The four multivariate tests by `lda`, or the single test of `method` by `mean_test`.
+        The four multivariate tests by `lda` if `method` is None: statistic, F, df1, df2, p, F_is. Else the
+        row of `mean_test`: statistic, distribution, df1, df2, p, assumes.
 
     Raises
     ------

@@ -109,7 +109,11 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
 
 
 def model_header(model: Any) -> Pairs:
-    """Return the header of a TermModel: its formula, numbers of observations and columns, residual df."""
+    """Return the header of a TermModel, headed by its formula.
+
+    The items are the number of observations or sum of weights, responses, dropped rows, terms, residual
+    degrees of freedom and parameters per response.
+    """
     total_label = "Sum of weights" if model.design_rows.has_weights else "Observations"
     items: list[HeaderItem] = [
         HeaderItem(total_label, model.total, f"{model.total:.10g}"),
@@ -215,7 +219,7 @@ def _table_section(title: str, table: Callable[[], pd.DataFrame], source: str) -
     Returns
     -------
     callable
-        Its section has the same number of decimals in all columns.
+        Function without arguments that returns the section, with the same number of decimals in all columns.
     """
     return lambda: Section(title, table(), shared=True, source=source)
 
@@ -379,6 +383,7 @@ def _select_two_names(requested: Sequence[str] | None, names: list[str], option:
     Returns
     -------
     list of str
+        Two different names, in the order of the option.
     """
     chosen = (
         names[:2] if requested is None else [requested] if isinstance(requested, str) else list(requested)
@@ -405,7 +410,7 @@ def _cell_means(results: Any, position: int) -> pd.DataFrame:
     -------
     DataFrame, cells by responses
         Labels of the cells are the levels as text, joined by ":". Empty cells are left out; there is no row
-        if the term has no cells (see `TermModel.cells`).
+        if the term has no cells, for example a covariate (see `TermModel.cells`).
     """
     model = results._model
     cells, _, means = model.cells(position)

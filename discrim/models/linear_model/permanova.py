@@ -167,8 +167,11 @@ class PermanovaResults(SummarizedResults):
 
         Raises
         ------
-        DataError, NotSupportedError
-            See `ModelRows.directions` and `ModelRows.shuffle`.
+        DataError
+            No residual degrees of freedom remain, blocks or groups are invalid, or no permutation changes the
+            statistics.
+        NotSupportedError
+            The type is III, and a term has fewer degrees of freedom than columns.
         """
         self._inputs = PermutationInputs(rows, space, permutation_design)
         self._unit = unit
@@ -197,9 +200,9 @@ class PermanovaResults(SummarizedResults):
     @property
     @with_display_formats(SS="general", R2="share")
     def table(self) -> pd.DataFrame:
-        """df, SS, R2, F and p of each term, and the sums of squares of the residuals and in total.
+        """df, SS, R2, F and p of each term, and df, SS and R2 of "residual" and "total".
 
-        A sum of squares outside the range of float64 is infinite or zero. R2, F and p do not depend on the
+        p is missing for a term that no permutation changes. A sum of squares outside the range of float64 is infinite or zero. R2, F and p do not depend on the
         units of the responses.
         """
         tests = self._tests
@@ -496,7 +499,7 @@ class PermanovaResults(SummarizedResults):
     def _term_label(self, term: str | None) -> str:
         """Return the label of a term, whose factors may be given in any order; None selects the only term.
 
-        Raises DataError for an unknown term.
+        Raises DataError for an unknown term, or if `term` is None and there are several.
         """
         return str(self.terms[term_position(list(self.terms), term)])
 
@@ -523,7 +526,7 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         DataError
-            The term is unknown, or has no categorical factor.
+            The term is unknown, or None although there are several, or has no categorical factor.
         NotSupportedError
             The results have no rows.
         """
@@ -648,7 +651,7 @@ class Dispersion(SummarizedResults):
     @property
     @with_display_formats(SS="general")
     def table(self) -> pd.DataFrame:
-        """df, SS, F, p and p_permutation of the distances, between and within classes."""
+        """df, SS, F, p and p_permutation of the term (between classes), and df and SS of "residual"."""
         distances = self._scaled_distances
         means = np.bincount(self._codes, distances) / self._counts
         between = float((self._counts * (means - distances.mean()) ** 2).sum())
@@ -672,7 +675,7 @@ class Dispersion(SummarizedResults):
         -------
         DataFrame by (a, b)
             difference of the mean distances (a minus b), t with the variance pooled over the two classes, df,
-            p (two-sided) and p_permutation.
+            p (two-sided) and p_permutation. p is missing for two classes of one row each.
         """
         a, b = self._tests.pairs.T
         means = self.groups["distance"].to_numpy()

@@ -75,7 +75,9 @@ class ModelRows:
         return self.table.label(int(self.positions[row]))
 
     def directions(self, test_type: TestType) -> Directions:
-        """Return the orthonormal directions of the terms, adjusted for other terms as the type requires.
+        """Return orthonormal directions of the terms, adjusted for other terms as the type requires.
+
+        They belong to the design matrix and have the residual degrees of freedom and the cells of the rows.
 
         Raises
         ------
@@ -137,8 +139,9 @@ class ModelRows:
         Returns
         -------
         row_shuffle : DesignPermutation
+            Generator of the permutations, with the number of distinct labellings.
         description : str
-            Such as "whole groups of 'plot' within 'site'".
+            The permuted units, such as "whole groups of 'plot' within 'site'".
 
         Raises
         ------
@@ -305,7 +308,8 @@ class PermutationDesign:
     def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> PermutationDesign:
         """Validate number and seed of the permutations; a seed of None is replaced by a random one.
 
-        `within` and `groups` are validated when the rows are read. Raises DataError.
+        Raises DataError if `permutations` is not an integer from 1 to `MAX_PERMUTATIONS`, or `seed` is not None
+        or a nonnegative integer. `within` and `groups` are stored and validated by `ModelRows.shuffle`.
         """
         check_integer("permutations", permutations, 1, MAX_PERMUTATIONS, also=", such as 999")
         if not (seed is None or (reading.is_integer(seed) and seed >= 0)):
@@ -351,8 +355,11 @@ def insert_permutation_pvalues(
 
     Raises
     ------
-    DataError, NotSupportedError
-        See `ModelRows.directions` and `ModelRows.shuffle`.
+    DataError
+        No residual degrees of freedom remain, blocks or groups are invalid, or no permutation changes the
+        statistics.
+    NotSupportedError
+        The type is III, and a term has fewer degrees of freedom than columns.
     """
     directions = rows.directions(test_type)
     row_shuffle, _ = rows.shuffle(directions.cells, permutation_design)

@@ -107,12 +107,14 @@ class Stratum:
         Parameters
         ----------
         term : int or None
-            Position of the between-subject term; None for the constant (see `TermModel.constant_hypothesis`).
+            Position of the between-subject term; None for the constant, the hypothesis that the means of the
+            contrasts are zero.
         test_type : {1, 2, 3}
 
         Returns
         -------
         Hypothesis
+            For tests with `estimates`.
 
         Raises
         ------
@@ -149,9 +151,10 @@ class _CellMeansResults(SummarizedResults):
     _model: TermModel
 
     def _position_with_cells(self, term: str | None) -> int:
-        """Return the position of a term; None selects the only term, or the one with most factors and cells.
+        """Return the position of a term; None selects the only term, or else a term with cells.
 
-        Raises DataError for an unknown term, or if no term has cells.
+        Of several terms with cells it is the first with the largest number of categorical factors. Raises
+        DataError for an unknown term, or if `term` is None, there are several, and none has cells.
         """
         model = self._model
         if term is not None or len(model.terms) == 1:
@@ -244,8 +247,10 @@ class ProfileResults(_CellMeansResults):
         ------
         DataError
             There is only one response.
-        CollinearError, NotSupportedError
-            See `Stratum.from_contrasts` and `Stratum.hypothesis`.
+        CollinearError
+            Differences of successive responses, or their mean, have a singular residual covariance matrix.
+        NotSupportedError
+            The type is III, and a term has fewer degrees of freedom than columns.
         """
         p = len(model.responses)
         if p < 2:
@@ -317,6 +322,11 @@ class ProfileResults(_CellMeansResults):
         -------
         DataFrame by (class, response)
             mean, se, low, high. Cells without rows are left out.
+
+        Raises
+        ------
+        DataError
+            `level` is invalid, or the term has no cells, such as a covariate.
         """
         return self._means(self._position, level)
 
@@ -430,9 +440,10 @@ class RepeatedResults(_CellMeansResults):
         self._strata = [Stratum.from_contrasts(label, model, basis) for label, basis in contrasts.items()]
 
     def _term_hypotheses(self, type: int | str) -> Iterator[tuple[str, Stratum, Hypothesis]]:
-        """Yield label, stratum and hypothesis of each between- or within-subject term and interaction.
+        """Yield (label, stratum, hypothesis) of each between- or within-subject term and interaction.
 
-        The first label is "constant", the test that the mean of all responses is zero.
+        The first label is "constant", the test that the mean of all responses is zero. Raises DataError if
+        `type` is invalid, and NotSupportedError for type 3 if a term has fewer degrees of freedom than columns.
         """
         test_type = check_test_type(type)
         for stratum in self._strata:
@@ -566,6 +577,11 @@ class RepeatedResults(_CellMeansResults):
         -------
         DataFrame by (cell, response)
             mean, se, low, high. Cells without rows are left out.
+
+        Raises
+        ------
+        DataError
+            `level` is invalid, the term is unknown, or no term, or not this one, has cells.
         """
         return self._means(self._position_with_cells(term), level)
 
@@ -648,6 +664,7 @@ def _within_table(within: Any, responses: pd.Index) -> Table:
     Returns
     -------
     Table
+        Its rows are in the order of the responses.
 
     Raises
     ------

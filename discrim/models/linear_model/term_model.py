@@ -98,7 +98,10 @@ class TermModel:
         return pd.Index(self.design_rows.terms[self.n_model - 1 :])
 
     def position(self, term: Any) -> int:
-        """Return the position of a term; see `term_position`."""
+        """Return the position of a term, whose factors may be given in any order; None for the only term.
+
+        Raises DataError if the term is unknown, or None although there are several.
+        """
         return term_position(self.labels, term)
 
     def hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
@@ -111,7 +114,10 @@ class TermModel:
         return self.estimates.term_hypothesis(term, test_type)
 
     def raise_if_deficient_terms(self) -> None:
-        """Raise NotSupportedError if a term has fewer df than columns, so type III depends on coding."""
+        """Raise NotSupportedError if a term has fewer degrees of freedom than columns.
+
+        Type III tests would then depend on the coding of the factors.
+        """
         deficient_term = self.deficient_term()
         if deficient_term is not None:
             raise NotSupportedError(
@@ -132,6 +138,7 @@ class TermModel:
         Returns
         -------
         (q, m) float
+            Weights of the coefficients of the shifted and scaled columns, the constant first.
         """
         shifted = combinations.copy()
         shifted[:, 1:] -= np.outer(combinations[:, 0], self.origin[: self.n_model - 1])
@@ -156,6 +163,7 @@ class TermModel:
         Returns
         -------
         Hypothesis
+            For tests with `estimates`.
 
         Raises
         ------
@@ -280,7 +288,7 @@ class TermModel:
         return self.estimates.df >= len(self.unit)
 
     def require_error_df(self) -> None:
-        """Raise CollinearError if there are fewer residual degrees of freedom than responses."""
+        """Raise CollinearError unless there are at least as many residual degrees of freedom as responses."""
         if self.has_error_df:
             return
         alternatives = " anova() tests each response separately; repeated() tests repeated measurements."
@@ -295,7 +303,7 @@ class TermModel:
         """Raise CollinearError if the residuals of a response are zero or a linear combination of others.
 
         It is also raised if no residual degrees of freedom remain. If some remain, but fewer than responses,
-        nothing is checked; multivariate methods call `require_error_df`.
+        nothing is checked here, and the multivariate methods raise the error by `require_error_df`.
         """
         names = list(self.responses)
         if self.estimates.df <= 0:
@@ -331,6 +339,7 @@ def term_position(labels: Sequence[str], term: Any) -> int:
     Returns
     -------
     int
+        Position, from 0, of the label with the same factors.
 
     Raises
     ------
@@ -488,7 +497,10 @@ class TermCanonicalResults(SummarizedResults):
     @property
     @with_display_formats()
     def dimension_tests(self) -> pd.DataFrame:
-        """Sequential tests that this and all later eigenvalues are zero, by LD1, LD2, ..."""
+        """Tests that this and all later eigenvalues are zero, by LD1, LD2, ...
+
+        The columns are wilks, F, df1, df2, p, chi2, df and p_chi2.
+        """
         df_resid = self._model.estimates.df
         table = manova.dimension_table(self._roots, len(self._raw), self.df + 1, df_resid + self.df + 1)
         return table.set_axis(self._names, axis=0)
@@ -521,7 +533,10 @@ class TermCanonicalResults(SummarizedResults):
 
     @property
     def centroids(self) -> pd.DataFrame:
-        """Observed mean scores by level of the term."""
+        """Observed mean scores, cells of the term by axes; missing for a cell without rows.
+
+        The table is empty if the term has no cells.
+        """
         cells, _, means = self._model.cells(self._position)
         if cells is None:
             return pd.DataFrame(np.zeros((0, len(self._names))), columns=self._names)
@@ -567,6 +582,7 @@ class TermCanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame, rows by LD1, LD2, ...
+            Indexed as the table.
 
         Raises
         ------
