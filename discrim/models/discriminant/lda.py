@@ -133,8 +133,8 @@ class LDALogOdds(LogOddsEquations):
         DataError
             The reference is not a class, or the level is not between 0 and 1.
         NotSupportedError
-            The fit has no standard errors (with `ncomp=`, or a shrunk or robust covariance), or the divisor
-            is not above p + 1 with `debiased`.
+            The fit has no standard errors (with `ncomp=`, or a shrunk or robust covariance), or `debiased` is
+            set and the divisor is at most p + 1.
         """
         reading.check_flag("debiased", debiased)
         if reading.is_proportion(reference) and reference not in self.classes:
@@ -192,7 +192,7 @@ class LDALogOdds(LogOddsEquations):
         return wald_columns(odds, shrink, level)
 
     def _table_by_term(self, values: Floats) -> pd.DataFrame:
-        """Return values ((K - 1) (1 + p),) as a table: constant and p terms by all classes except the first.
+        """Return values ((K - 1) (1 + p),) as a table: "constant" and p terms by all classes but the first.
 
         The values are sorted by class, then by term with the constant first.
         """

@@ -259,7 +259,8 @@ def nearest_centroid_sections(
 ) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section.
+    Each is a function of `results` and `fit` that returns a section. The names are "header", "classes",
+    "means", "distances" and "columns".
     """
     return {
         "header": _header_section,
@@ -368,7 +369,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         return nearest_centroid_sections, nearest_centroid_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `NEAREST_CENTROID_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import NEAREST_CENTROID_PLOTS
 
         return NEAREST_CENTROID_PLOTS
@@ -378,7 +379,7 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
         return "diagonal"
 
     def has_marginals(self, fit: FittedModel[NearestCentroidFit]) -> bool:
-        """Return True: `marginal_rule` integrates columns out."""
+        """Return True: `marginal_rule` supports each fit."""
         return True
 
     def marginal_rule(

@@ -529,9 +529,9 @@ class NormalSpec(ModelSpec[EstimatesT]):
         )
 
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
-        """Return the dependencies of columns, constant or collinear within classes, that the model cannot use.
+        """Return the columns, constant or collinear within classes, that the model cannot use.
 
-        The list is empty for a model that can use such columns, such as a shrunk covariance.
+        Each `Dependency` has the position of a column and of its predictors. The list is empty for a model that can use such columns, such as a shrunk covariance.
         """
         return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
 
@@ -931,7 +931,8 @@ def compare_covariance_models(
     Returns
     -------
     DataFrame
-        One row for each covariance model, with the columns of `covariance_hierarchy`, such as llf. If the
+        One row for each covariance model: df, llf, aic, bic, LR, LR_df, p (against the next model), LR_free,
+        LR_free_df, p_free (against full covariances by class), and dimensions if they are requested. If the
         scales of the columns differ too much, the values of "common principal components" are missing, with a
         PrecisionWarning.
 

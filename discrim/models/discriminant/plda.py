@@ -252,6 +252,7 @@ def _fit_plda(
     Returns
     -------
     PLDAFit
+        Its `converged` is False if EM reached `maxiter`.
     """
     normalized = None
     if design_rows is not None:
@@ -702,7 +703,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
         return PLDA_PLOTS
 
     def required_moments(self, fit: FittedModel[PLDAFit]) -> ScatterType | None:
-        """Return "pooled", or None if a refit needs the rows to normalize them again."""
+        """Return "pooled"; None with `normalize=True`, because a refit needs the rows to normalize them."""
         return None if fit.estimates.normalize else "pooled"
 
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:

@@ -215,6 +215,13 @@ def _raise_if_singular(
     design_rows : DesignRows
     moments : ClassMoments
         Moments of these rows.
+
+    Raises
+    ------
+    CollinearError
+        The covariance of a class or, with `ncomp=`, of all rows is singular.
+    SingularEstimateError
+        With `ncomp=`, there are at most as many rows as columns.
     """
     normal_fits.raise_if_singular(moments, design_rows.terms, design_rows.design.levels, covariance_model)
     raise_if_collinear_total(covariance_model, moments, design_rows.terms)
@@ -250,6 +257,11 @@ def _raise_if_few_rows(
     DesignRows
         Usable rows, without rows with missing values, or `design_rows` unchanged if the matrices are small,
         all classes have more rows than columns, or the rows cannot be counted before they are read.
+
+    Raises
+    ------
+    CollinearError
+        A class has too few rows for a regular covariance.
     """
     rows = design_rows.rows.class_counts()
     p = len(design_rows.terms)
@@ -290,7 +302,10 @@ class QDAResults(SeparateCovariances, NormalResults):
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _require_determinants(self) -> None:
-        """Raise NotSupportedError unless the fit has full covariances of the columns."""
+        """Raise NotSupportedError unless the fit has full covariances of the columns that are moments of rows.
+
+        It is also raised for robust estimates and for estimates by EM from incomplete rows.
+        """
         self._require_moment_estimates("log_determinants()")
         estimates = self._fit.estimates
         if not estimates.has_distances:
@@ -345,7 +360,9 @@ class QDAResults(SeparateCovariances, NormalResults):
     @available_if(requires_moment_estimates("covariance_models()"))
     @with_display_formats()
     def covariance_models(self, dimensions: Any = None, threshold: float | None = None) -> pd.DataFrame:
-        """Compare covariance models; see `discrim.covariance_models`. Reads the rows, if any, once more.
+        """Compare covariance models of the classes, like `discrim.covariance_models`.
+
+        Reads the rows, if any, once more.
 
         Parameters
         ----------
@@ -401,13 +418,13 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return qda_sections, qda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return `QDA_PLOTS`, the `Plot` objects; the first that suits a fit is its default."""
         from discrim.models.discriminant.plots import QDA_PLOTS
 
         return QDA_PLOTS
 
     def rule(self, fit: FittedModel[QDAFit], prior: Floats, method: str, convention: str | None) -> Rule:
-        """Return the rule under a prior; raise NotSupportedError if the fit does not support the method.
+        """Return the rule under a prior.
 
         Parameters
         ----------
@@ -422,12 +439,14 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         Returns
         -------
         Rule
+            Rule with the prior and method instead of those of the fit.
 
         Raises
         ------
         NotSupportedError
-            The method requires full covariances, or a larger weight of a class: for p columns above p for
-            "predictive", above p + 2 for "debiased", and above one for others except "plugin".
+            `method` is not "plugin", and the covariances are not full or the total weight of a class is too
+            small: for p columns it has to be above p for "predictive", above p + 2 for "debiased" (with a
+            `convention` above 1 for both), and above 1 for other methods.
         """
         check_closed_form(fit, method)
         counts = fit.counts
@@ -451,7 +470,10 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return False
 
     def refit_error(self, fit: FittedModel[QDAFit], rows: DesignRows) -> DiscrimError | None:
-        """Return the error if the covariance of a class is singular for these rows, else None."""
+        """Return the CollinearError of a refit to these rows if the covariance of a class is singular.
+
+        It names the classes and the columns. None if all covariances are regular; other errors are not found.
+        """
         covariance_model = fit.estimates.covariance_model.unfitted()
         levels = list(fit.classes)
         try:
@@ -463,7 +485,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         return None
 
     def has_marginals(self, fit: FittedModel[QDAFit]) -> bool:
-        """Return whether `marginal_rule` integrates columns out: not with `components=` or `ncomp=`."""
+        """Return whether `marginal_rule` supports the fit: True without `components=` and `ncomp=`."""
         return fit.estimates.subspace_model is None
 
     def marginal_rule(self, estimates: QDAFit, log_prior: Floats, method: str, keep: Codes) -> Rule:

@@ -168,7 +168,8 @@ class RDAPlan:
     def fit(self, moments: ClassMoments, pair: Regularization) -> RDAFit:
         """Fit the model to moments of all rows with one pair of alpha and gamma, within the axes, if any.
 
-        The covariances of the result may be singular; see `RDAFit.find_singular_classes`.
+        The covariances of the result may be singular, which `RDAFit.find_singular_classes` reports and this
+        method does not.
         """
         subspace_model = None
         if self.axes is not None:

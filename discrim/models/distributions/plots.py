@@ -139,7 +139,10 @@ def regions(results: Any, distribution: KnownDistribution, options: PlotOptions)
     rule = as_classifier(distribution, results)
 
     def classify(plane: Floats) -> NDArray[np.intp]:
-        """Return the class codes (m,) of points (m, 2) of the plane, with other columns at fixed values."""
+        """Return the class codes (m,) of points (m, 2) of the plane, whose axes are `names`.
+
+        The other columns have the values of `fixed`.
+        """
         x = np.column_stack(
             [
                 plane[:, names.index(name)] if name in names else np.full(len(plane), fixed[name])
@@ -224,7 +227,7 @@ def draw_joint_masses(
     joint : DataFrame
         Joint probabilities, values by classes.
     predicted : (V,) int
-        Position of the class that the rule predicts for each value.
+        Position of the class that the rule predicts for each value (row of `joint`).
     ax : Axes, optional
         The axes to draw into; by default those of a new figure.
     signs : Signs

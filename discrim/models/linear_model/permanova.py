@@ -202,8 +202,8 @@ class PermanovaResults(SummarizedResults):
     def table(self) -> pd.DataFrame:
         """df, SS, R2, F and p of each term, and df, SS and R2 of "residual" and "total".
 
-        p is missing for a term that no permutation changes. A sum of squares outside the range of float64 is infinite or zero. R2, F and p do not depend on the
-        units of the responses.
+        p is missing for a term that no permutation changes. A sum of squares outside the range of float64 is
+        infinite or zero. R2, F and p do not depend on the units of the responses.
         """
         tests = self._tests
         not_tested = [np.nan, np.nan]  # Residual and total.

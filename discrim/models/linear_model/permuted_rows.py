@@ -308,8 +308,9 @@ class PermutationDesign:
     def read(cls, permutations: Any, seed: Any, within: Any, groups: Any) -> PermutationDesign:
         """Validate number and seed of the permutations; a seed of None is replaced by a random one.
 
-        Raises DataError if `permutations` is not an integer from 1 to `MAX_PERMUTATIONS`, or `seed` is not None
-        or a nonnegative integer. `within` and `groups` are stored and validated by `ModelRows.shuffle`.
+        Raises DataError if `permutations` is not an integer from 1 to `MAX_PERMUTATIONS`, or `seed` is
+        neither None nor a nonnegative integer. `within` and `groups` are not validated before
+        `ModelRows.shuffle` uses them.
         """
         check_integer("permutations", permutations, 1, MAX_PERMUTATIONS, also=", such as 999")
         if not (seed is None or (reading.is_integer(seed) and seed >= 0)):

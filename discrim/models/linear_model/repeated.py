@@ -443,7 +443,8 @@ class RepeatedResults(_CellMeansResults):
         """Yield (label, stratum, hypothesis) of each between- or within-subject term and interaction.
 
         The first label is "constant", the test that the mean of all responses is zero. Raises DataError if
-        `type` is invalid, and NotSupportedError for type 3 if a term has fewer degrees of freedom than columns.
+        `type` is invalid, and NotSupportedError for type 3 if a term has fewer degrees of freedom than
+        columns.
         """
         test_type = check_test_type(type)
         for stratum in self._strata:
