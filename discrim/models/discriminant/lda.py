@@ -82,7 +82,11 @@ from discrim.subspace import MultipleCorrespondence
 
 
 def _require_standard_errors(results: LDAResults) -> None:
-    """Raise NotSupportedError if the fit has no standard errors of the log odds; for `available_if`."""
+    """Raise NotSupportedError if the fit has no standard errors of the log odds; for `available_if`.
+
+    They do not exist for robust estimates, EM from incomplete rows, `ncomp=`, and covariance models without
+    the trait `has_standard_errors`, such as a shrunk covariance.
+    """
     estimates = results._fit.estimates
     results._require_moment_estimates("log_odds()")
     if estimates.reduced_axes() is not None:
@@ -637,7 +641,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         Raises
         ------
         NotSupportedError
-            `method` is not "plugin", and the covariance is not the full one.
+            `method` is not "plugin", and the covariance is not the full one, or is robust or estimated by EM.
         """
         check_closed_form(fit, method)
         return super().rule(fit, prior, method, convention)

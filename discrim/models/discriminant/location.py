@@ -437,7 +437,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return LOCATION_PLOTS
 
     def likelihood_of(self, fit: FittedModel[LocationFit]) -> str:
-        """Return "none": the model has no `llf`; see `ModelSpec.likelihood_of`."""
+        """Return "none": the model has no log-likelihood `llf`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[LocationFit]) -> None:

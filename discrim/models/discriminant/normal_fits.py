@@ -476,7 +476,8 @@ def warn_if_units_differ(
 ) -> None:
     """Warn if a covariance model depends on the units of the columns and their scales differ greatly.
 
-    `terms` are the names of the columns, and `hint` states how to standardize them; see `warn_of_units`.
+    The category is ScaleWarning, and the limit a ratio of standard deviations within classes above
+    `MAX_SD_RATIO`. `terms` are the names of the columns, and `hint` states how to standardize them.
     """
     if covariance_model.depends_on_units:
         warn_of_units(moments, terms, describe(covariance_model).unit_dependent_part, hint)
@@ -531,7 +532,8 @@ class NormalSpec(ModelSpec[EstimatesT]):
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
         """Return the columns, constant or collinear within classes, that the model cannot use.
 
-        Each `Dependency` has the position of a column and of its predictors. The list is empty for a model that can use such columns, such as a shrunk covariance.
+        Each `Dependency` has the positions of a column and of its predictors. The list is empty for a model
+        that can use such columns, such as a shrunk covariance.
         """
         return _covariance_model(fit.estimates).unfitted().dependent_columns(moments)
 
@@ -551,10 +553,11 @@ class NormalSpec(ModelSpec[EstimatesT]):
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps prior, method, and a chosen shrinkage or number of axes.
+        """Return the rule of a refit that keeps the prior and the parameters that were estimated from rows.
 
-        Means and covariances are estimated again; robust estimates and EM are searched again. None if a
-        covariance is singular or a class has too few rows.
+        Such are a shrinkage by leave-one-out, Ledoit-Wolf or Strimmer, and a number of axes chosen by "cv" or
+        "loo". Means, covariances and parameters that follow from moments are estimated again; robust
+        estimates and EM are searched again. None if a covariance is singular or a class has too few rows.
         """
         covariance_model = _covariance_model(fit.estimates)
         if covariance_model.traits.is_robust:
@@ -592,6 +595,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         Returns
         -------
         LDAFit or QDAFit
+            Estimates computed again from the moments.
 
         Raises
         ------

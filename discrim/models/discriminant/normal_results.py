@@ -597,7 +597,8 @@ def _adjusted_differences(
     counts : (K,) float
         Sizes of the classes.
     adjust : str or None
-        Method; see `ClassDifferences.differences`.
+        "scheffe", "roy", "bonferroni" or "sidak", for p-values and intervals; another method of
+        `multipletests`, for p-values with the intervals of Bonferroni; None for no adjustment.
     level : float
         Level of the intervals.
     p : int

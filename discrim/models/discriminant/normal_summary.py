@@ -351,6 +351,7 @@ def variate_correlations_section(result: Any, matrix: str) -> Section:
     Returns
     -------
     Section
+        One row for each axis: eigenvalue, proportion, cumulative proportion and canonical correlation.
     """
     columns = [result.eigenvalues, result.proportion, result.cumulative, result.correlations]
     formats: dict[Any, Any] = {"proportion": "share", "cumulative": "share", "correlation": "share"}
@@ -504,6 +505,7 @@ def _score_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
     Returns
     -------
     Section
+        The covariance, axes by axes, as a triangle.
     """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
@@ -547,6 +549,7 @@ def _class_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
     Returns
     -------
     Section
+        The covariance as a triangle, or its variances if it is diagonal (see `_covariance_section`).
     """
     k = list(results.classes).index(label)
     n_omitted = len(results.classes) - MAX_SHOWN_COVARIANCES
@@ -766,6 +769,7 @@ def _covariance_section(
     Returns
     -------
     Section
+        Terms by terms, or one row "variance" by terms.
     """
     moments = fit.estimates.moments
     covariance_model = fit.estimates.covariance_model

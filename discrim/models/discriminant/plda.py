@@ -373,7 +373,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
     def _coordinates(self, data: Any) -> tuple[DesignRows, Floats]:
         """Read a table; return its rows and their coordinates (m, r) on the r axes, NaN for incomplete rows.
 
-        None stands for the data of the fit. See `transform` for the coordinates.
+        None stands for the data of the fit. Coordinates are relative to the mean m, with unit variance within
+        classes.
         """
         design_rows = self._fit.new_rows(data)
         coordinates = np.full((design_rows.table.nrows, self._fit.estimates.n_axes), np.nan)

@@ -302,9 +302,9 @@ class QDAResults(SeparateCovariances, NormalResults):
         return pd.Series(shrinkages[0].values, index=self.classes, name="shrinkage")
 
     def _require_determinants(self) -> None:
-        """Raise NotSupportedError unless the fit has full covariances of the columns that are moments of rows.
+        """Raise NotSupportedError unless the fit has full covariances of the columns, by moments of the rows.
 
-        It is also raised for robust estimates and for estimates by EM from incomplete rows.
+        Robust estimates and estimates by EM from incomplete rows raise it as well.
         """
         self._require_moment_estimates("log_determinants()")
         estimates = self._fit.estimates

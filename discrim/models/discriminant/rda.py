@@ -944,9 +944,9 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
 
 
 def _read_user_splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
-    """Return the train-test splits in `folds=`; an empty tuple if it is a number of folds or "loo".
+    """Return the train-test splits in `folds=`; an empty tuple if it is an integer of at least 2 or "loo".
 
-    Other values raise DataError.
+    Raises DataError if it is none of these and has no valid splits.
     """
     if isinstance(folds, str) and folds == "loo":
         return ()
@@ -1016,7 +1016,10 @@ def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> lis
 
 
 def _read_candidates(grid: Any) -> list[float]:
-    """Return the distinct candidates, by default `DEFAULT_GRID`, ascending; raise DataError if invalid."""
+    """Return the distinct candidates of `grid`, ascending; None stands for `DEFAULT_GRID`.
+
+    Raises DataError if `grid` is empty, not a sequence of numbers, or has a number outside 0 to 1.
+    """
     try:
         values = [float(value) for value in (DEFAULT_GRID if grid is None else grid)]
     except (TypeError, ValueError):
@@ -1049,7 +1052,10 @@ def _raise_if_few_rows(moments: ClassMoments, levels: Sequence[Any]) -> None:
 
 
 def _raise_if_singular(fit: RDAFit, design_rows: DesignRows) -> None:
-    """Raise CollinearError if the regularized covariance matrix of a class is singular."""
+    """Raise CollinearError if the regularized covariance matrix of a class is singular.
+
+    The message names the classes, alpha and gamma, and the cause for the first of these classes.
+    """
     singular = fit.find_singular_classes()
     if not singular:
         return

@@ -118,7 +118,7 @@ def _estimate_t_moments(
     covariance_model: Any,
     start_estimates: StudentEstimates | None,
 ) -> tuple[ClassMoments, RobustCovariance]:
-    """Estimate the means and scatter matrices of t distributions; see `estimate_robust_moments`.
+    """Estimate the means and scatter matrices of t distributions, one matrix or one for each class.
 
     Parameters
     ----------

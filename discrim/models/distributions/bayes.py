@@ -459,6 +459,12 @@ class BayesResults(ReportMethods):
         Returns
         -------
         PriorEstimate
+            Shares with standard errors and intervals, and whether the search converged.
+
+        Raises
+        ------
+        DataError
+            `data` is None or cannot be read, or an option is invalid.
 
         Notes
         -----

@@ -277,7 +277,7 @@ def _read_for_test(
     design_rows : DesignRows
         The rows, without empty classes and constant columns (dropped with a warning).
     moments : ClassMoments
-        Their moments, whose column scales differ by at most 2^200; see `limit_scales`.
+        Their moments, rescaled by `limit_scales` so that column scales differ by at most 2^200.
 
     Raises
     ------
@@ -405,7 +405,7 @@ def _chunk_fourth_power_sums(rows: Any, moments: ClassMoments) -> Floats:
     Returns
     -------
     (K,) float
-        Weighted sum of each class; see `_fourth_power_sums`.
+        Weighted sum of each class. Distances are multiplied by the smallest scale of `moments`.
     """
     total = np.zeros(moments.n_classes)
     for x, codes, weights in rows:

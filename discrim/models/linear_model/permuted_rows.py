@@ -218,6 +218,7 @@ def read_rows_to_permute(
     Returns
     -------
     ModelRows
+        The complete rows, each repeated by its weight.
 
     Raises
     ------

@@ -83,6 +83,7 @@ class Stratum:
         Returns
         -------
         Stratum
+            With estimates for the contrasts.
 
         Raises
         ------
