@@ -130,7 +130,7 @@ class AxesChoice:
     def candidate_counts(self, max_axes: int) -> Codes:
         """Return the candidate numbers of axes (G,) in increasing order, from 1 to `max_axes`.
 
-        They are all numbers for the full covariance, else those of `candidate_axis_counts`, because each
+        They are all numbers for the full covariance, else 1 to 20 and then steps of ten percent, because each
         requires a fit of its own. Raises CollinearError if `max_axes` is less than 1.
         """
         if max_axes < 1:
@@ -540,7 +540,10 @@ class Subspace(FitComponent):
         return covariance_model
 
     def _scores(self) -> AxisScores:
-        """Return the axes that the fit keeps and the moments of the scores on them; cached."""
+        """Return the axes that the fit keeps, with the moments of the scores of its rows on them.
+
+        They are computed once and cached.
+        """
         cache = self._fit.cache
         if "principal axes" not in cache:
             cache["principal axes"] = self._covariance_model.axis_scores(self._fit.estimates.moments)

@@ -294,10 +294,13 @@ DESCRIPTIONS: dict[type[CovarianceModel], type[CovarianceDescription]] = {}
 
 
 def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
-    """Return a class decorator that registers a description for classes of models and their subclasses."""
+    """Return a class decorator that registers a description in `DESCRIPTIONS` for classes of models.
+
+    It also applies to their subclasses that have no description of their own.
+    """
 
     def register(description: D) -> D:
-        """Register the decorated class for each of the models."""
+        """Register the decorated class for each of the models, and return it unchanged."""
         DESCRIPTIONS.update(dict.fromkeys(models, description))
         return description
 
@@ -489,7 +492,10 @@ SHRINKAGE_RULE_NAMES = {
 
 
 def shrinkage_item(shrinkage: Shrinkage) -> HeaderItem:
-    """Return the header item of a shrinkage, or of its range over classes, with the rule that chose it."""
+    """Return the header item of a shrinkage, labelled by the rule that chose it.
+
+    Its value is the tuple of shrinkages (one, or one by class); its text is the number or the range.
+    """
     low = min(shrinkage.values)
     high = max(shrinkage.values)
     text = f"{low:.4g}" if low == high else f"{low:.3g} to {high:.3g}"
@@ -579,9 +585,10 @@ class NonlinearDescription(CovarianceDescription):
     component_class = NonlinearModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the degrees of freedom, by class or pooled, and of the units.
+        """Return the header items of the degrees of freedom and of the units.
 
-        The units are those in which the eigenvalues are shrunk.
+        The degrees of freedom are pooled if `covariances` has one element, else by class (the text has their
+        range). The units are those in which the eigenvalues are shrunk.
         """
         classes = [None] if len(covariances) == 1 else list(range(moments.n_classes))
         df = tuple(degrees_of_freedom(moments, k) for k in classes)
@@ -593,7 +600,7 @@ class NonlinearDescription(CovarianceDescription):
         ]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note with the source of the estimator."""
+        """Return the note with the source of the estimator. `shorten` has no effect."""
         return "Eigenvalues by analytical nonlinear shrinkage (Ledoit & Wolf, 2020)."
 
 
@@ -613,7 +620,10 @@ class ShrunkCorrelationDescription(CovarianceDescription):
         return f"shrunk correlations, {divisor_text(by_class=by_class, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the shrinkages of correlations and variances."""
+        """Return the header items of the shrinkages of correlations and variances, each with its rule.
+
+        The parameters have no effect.
+        """
         items: list[HeaderItem] = []
         for target, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
             rule = "given" if shrinkage.rule == "given" else "estimated"
@@ -676,7 +686,11 @@ class FactorAnalyticDescription(CovarianceDescription):
         return f"factor by class, {divisor_text(by_class=True, mle=mle)}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the form, the dimensions (once they are estimated) and the sphere."""
+        """Return the header items of the form, the dimensions (once they are estimated) and the units.
+
+        The units are those in which the variance outside the signal is spherical. The parameters have no
+        effect.
+        """
         form = self.model.options.form
         items: list[HeaderItem] = [HeaderItem("Form", form, form)]
         if self.model.factors is not None:
@@ -723,7 +737,10 @@ class SeparableDescription(CovarianceDescription):
     component_class = SeparableModel
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item with the numbers of rows and columns of the matrix layout."""
+        """Return the header item with the numbers of rows and columns of the matrix layout.
+
+        The parameters have no effect.
+        """
         shape = f"{self.model.rows} x {self.model.columns}"
         return [HeaderItem("Shape of the matrix", shape, f"{shape}, row by row")]
 
@@ -752,7 +769,7 @@ class CovariateAdjustedDescription(CovarianceDescription):
         return f"Covariance matrix {scope}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item of the number of covariates."""
+        """Return the header item of the number of covariates. The parameters have no effect."""
         covariates = self.model.covariates
         return [HeaderItem("Covariates", covariates, f"{covariates}, slopes common to classes")]
 
@@ -786,7 +803,7 @@ class EMDescription(FullDescription):
         ]
 
     def sampling_error(self, method: str) -> NotSupportedError | None:
-        """Return the error for a method that assumes moments of rows; None if no row was incomplete."""
+        """Return the error for `method`, which assumes moments of rows; None if no row was incomplete."""
         if self.model.traits.is_moment_estimate:
             return None
         return NotSupportedError(
@@ -852,7 +869,10 @@ class StudentTDescription(RobustDescription):
         return f"t, nu = {self.model.nu:.4g}{'' if self.model.inflated else ', scale'}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the degrees of freedom, the iterations and the breakdown point."""
+        """Return the header items of the degrees of freedom, the iterations and the breakdown point.
+
+        `covariances` has no effect.
+        """
         rule = "estimated" if self.model.estimated_nu else "given"
         return [
             HeaderItem("Degrees of freedom", self.model.nu, f"{self.model.nu:.4g}, {rule}"),
@@ -868,7 +888,10 @@ class MCDDescription(RobustDescription):
     estimator = "minimum determinant"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header items of the subset sizes h, as percentages of rows, and the breakdown point."""
+        """Return the header items of the subset sizes h, as percentages of rows, and the breakdown point.
+
+        `covariances` has no effect.
+        """
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
         proportions = sizes / (rows if len(sizes) == len(rows) else np.append(rows, moments.total))
@@ -899,7 +922,10 @@ class SubspaceDescription(CovarianceDescription):
         return f"{self.inner.adjective} (within principal axes)"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
-        """Return the covariance of the scores and its divisor, for a header."""
+        """Return the covariance of the scores and its divisor for a header, such as "pooled, 1/(N-K)".
+
+        `by_class` states that each class has its own covariance, and `mle` that the divisor is n or N.
+        """
         return self.inner.heading(by_class=by_class, mle=mle)
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
@@ -938,13 +964,19 @@ class SAVEDescription(SubspaceDescription):
     axis_name = "SAVE"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item of the number of axes, with their share of the sum of the eigenvalues."""
+        """Return the header item of the number of axes, with their share of the sum of the eigenvalues.
+
+        The parameters have no effect.
+        """
         model = self.model
         text = f"{model.count} of {model.total}, {model.variance_share:.1%} of eigenvalues"
         return [HeaderItem("SAVE axes", model.count, text)]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note of the covariance of the scores, and that the axes depend on the classes."""
+        """Return the note of the covariance of the scores, and that the resubstitution error is optimistic.
+
+        The reason is that the axes are estimated from the classes.
+        """
         note = (
             "The axes were estimated from the same observations and classes, and the resubstitution error is "
             "optimistic; error_rates(['cv']) estimates them again in each fold."

@@ -889,9 +889,10 @@ def lda(
 
 
 def _warn_of_covariance(fit: LDAFit, levels: Sequence[Any]) -> None:
-    """Warn of problems of the estimated covariance, and if kept principal or canonical axes are tied.
+    """Warn of a singular covariance (covariance="pinv"), and if kept principal or canonical axes are tied.
 
-    `levels` are the class labels.
+    Axes are tied if the first axis that is left out has the eigenvalue of the last that is kept. `levels` are
+    the class labels.
     """
     if warning := describe(fit.covariance_model).warning(fit.moments, (fit.covariance,)):
         warn_user(warning)

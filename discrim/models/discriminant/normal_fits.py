@@ -505,9 +505,10 @@ class NormalSpec(ModelSpec[EstimatesT]):
         )
 
     def required_moments(self, fit: FittedModel[EstimatesT]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows.
+        """Return the second moments of the fit, such as "pooled"; None if a refit needs the rows.
 
-        Robust estimates, estimates by EM and parameters that are chosen or estimated from rows need them.
+        Robust estimates, estimates by EM and parameters that are chosen or estimated from rows need the
+        rows.
         """
         covariance_model = _covariance_model(fit.estimates)
         if (

@@ -247,7 +247,10 @@ class RDAPlan:
         return None if fit.find_singular_classes() else fit
 
     def simplicity_key(self, pair: Regularization) -> tuple[float, float]:
-        """Return the sort key of a pair, which is smaller for a smaller alpha, then for more ridge."""
+        """Return the sort key of a pair: alpha, then gamma under "esl" and -gamma otherwise.
+
+        It is smaller for a smaller alpha, then for more ridge.
+        """
         return pair.alpha, pair.gamma if self.parametrization == "esl" else -pair.gamma
 
 
@@ -1204,7 +1207,10 @@ class RDASpec(ModelSpec[RDAFit]):
         return RDA_PLOTS
 
     def required_moments(self, fit: FittedModel[RDAFit]) -> ScatterType | None:
-        """Return which second moments a refit needs; None if it needs the rows, to repeat the choice."""
+        """Return the second moments of the fit, "class" or "thin class", which suffice for a refit.
+
+        None if a refit needs the rows to repeat the choice.
+        """
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[RDAFit]) -> str:

@@ -330,7 +330,10 @@ class BayesResults(ReportMethods):
         return scores
 
     def _prior_values(self, prior: Any) -> Floats:
-        """Validate a prior and return it as an array (K,); None stands for the prior of the distribution."""
+        """Validate a prior and return it as an array (K,); None stands for the prior of the distribution.
+
+        Raises PriorError for "proportional", or if it is not a distribution over the classes.
+        """
         return _prior_vector(self.prior if prior is None else prior, self.classes)
 
     def _score_data(self, data: Any, prior: Any) -> tuple[Floats, pd.Index]:
@@ -411,6 +414,11 @@ class BayesResults(ReportMethods):
         prior : optional
             Prior probabilities, in any form that `discrim.bayes` accepts; by default the prior of the
             distribution.
+
+        Returns
+        -------
+        DataFrame (n, K)
+            Minus infinity for a class whose prior or density is zero.
         """
         scores, index = self._score_data(data, prior)
         return pd.DataFrame(log_posteriors(scores), index=index, columns=self.classes)
@@ -424,6 +432,11 @@ class BayesResults(ReportMethods):
         ----------
         data : table with the distribution's columns, array (n, p), or values of the only column
             Rows. Without it, all values of a table of densities.
+
+        Returns
+        -------
+        DataFrame (n, K)
+            Scores, the largest for the class of largest posterior.
         """
         scores, index = self._score_data(data, None)
         return pd.DataFrame(scores, index=index, columns=self.classes)
@@ -688,11 +701,12 @@ class BayesResults(ReportMethods):
         Parameters
         ----------
         path : str or path
-            Not used.
+            Used only in the message.
 
         Raises
         ------
         NotSupportedError
+            Always.
         """
         raise NotSupportedError(
             f"A known distribution cannot be saved to {path}: distributions and functions are code, which "
@@ -791,7 +805,10 @@ def _has_decision(results: BayesResults) -> bool:
 
 
 def _describe_distributions(class_distributions: MassDistribution | DensityDistribution) -> str:
-    """Describe the class distributions for the header, such as "densities of one variable"."""
+    """Describe the class distributions for the header.
+
+    Examples are "table of 3 values", "densities of one variable" and "discrete distributions of 2 variables".
+    """
     if isinstance(class_distributions, MassDistribution):
         return f"table of {class_distributions.mass.shape[1]} values"
     noun = "discrete distributions" if class_distributions.is_discrete else "densities"

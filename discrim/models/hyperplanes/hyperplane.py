@@ -417,7 +417,7 @@ class HyperplaneResults(SeparatingLines):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """Table of the constant and each coefficient, with broom's column names term and estimate."""
+        """One row for the constant (term "constant") and each coefficient: term, estimate."""
         estimates = np.append(self.intercept, self.coef)
         return pd.DataFrame({"term": ["constant", *self.terms], "estimate": estimates})
 

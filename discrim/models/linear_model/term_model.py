@@ -214,7 +214,10 @@ class TermModel:
         )
 
     def factor_label(self, code: str) -> str:
-        """Return the label of the term that consists of the factor `code` alone; `code` if there is none."""
+        """Return the label of the term that consists of the factor `code` alone; `code` if there is none.
+
+        `code` is an element of `ModelTerm.factors`.
+        """
         for term in self.terms:
             if term.factors == {code}:
                 return term.label
