@@ -641,6 +641,12 @@ def _refit_with_choices_repeated(
     Rule or None
         None if a covariance is singular; if a class has no row (fewer than two rows, unless `is_common`);
         or if, with method="moment", the divisor of a covariance is not clearly positive.
+
+    Raises
+    ------
+    DataError
+        The total weight of a class is too small for leave-one-out, or with every candidate shrinkage the
+        covariance is singular without some row.
     """
     estimates = fit.estimates
     covariance_model = fit.estimates.covariance_model.unfitted()

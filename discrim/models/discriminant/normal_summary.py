@@ -458,7 +458,10 @@ def _standard_deviations_section(results: QDAResults, fit: FittedModel[QDAFit]) 
 
 
 def _qda_header_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
-    """Return the header of the summary of `qda`: the items that it shares with `lda`, and a note."""
+    """Return the header of the summary of `qda`: the items that it shares with `lda`, by class.
+
+    The note is that of the covariance model, if it has one.
+    """
     left_items, right_items = _common_header_items(results, fit, by_class=True)
     return headers.header(fit, [*left_items, *right_items], _covariance_note(fit))
 
@@ -525,7 +528,10 @@ def _score_covariance_section(results: QDAResults, fit: FittedModel[QDAFit], lab
 
 
 def _factors_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Section:
-    """Return the section of the factor analytic covariance: dimensions and variances of signal and noise."""
+    """Return the section of the factor analytic covariance.
+
+    By class: dimensions, the largest and smallest variance of the signal, noise, and explained share.
+    """
     table = results.covariance_model.factors.rename_axis(index=None)
     table = table.rename(columns={"largest": "signal, largest", "smallest": "signal, smallest"})
     formats: dict[Any, Any] = dict.fromkeys(table.columns, "general")
@@ -630,7 +636,10 @@ def _rda_header_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Pairs:
 
 
 def _pair_errors_section(results: RDAResults, fit: FittedModel[RDAFit]) -> Section:
-    """Return the section of the errors by alpha (rows) and gamma (columns), or by number of axes."""
+    """Return the section of the errors by alpha (rows) and gamma (columns).
+
+    For a fit that chose the number of axes, it is the section of the errors by this number.
+    """
     if fit.path is not None and "components" in fit.path:
         return _axes_path_section(results, fit)
     table = results.path.pivot(index="alpha", columns="gamma", values="error")
@@ -712,7 +721,7 @@ def _covariance_note(fit: FittedModel[Any]) -> str:
 
 
 def _log_determinants_section(results: QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of prior, size, log determinant and any shrinkage of each class."""
+    """Return the section of the classes: prior, n (rows or weights), logdet, and any shrinkage."""
     table = pd.DataFrame({"prior": results.prior, "n": results.counts, "logdet": results.logdet})
     formats: dict[Any, Any] = {"prior": "share", "n": "count", "logdet": "general"}
     covariance_model = getattr(fit.estimates, "covariance_model", None)
@@ -724,7 +733,7 @@ def _log_determinants_section(results: QDAResults | RDAResults, fit: FittedModel
 
 
 def _means_section(results: LDAResults | QDAResults | RDAResults, fit: FittedModel[Any]) -> Section:
-    """Return the section of the class means, or a note on `fit.means` if the table is too long."""
+    """Return the section of the class means; for a table that is too long, a note that names `fit.means`."""
     model = getattr(fit.estimates, "covariance_model", None)
     title = "Means" if model is None else describe(model).means_title
     return headers.long_table_note(fit, title, "fit.means") or headers.means_section(fit, title)

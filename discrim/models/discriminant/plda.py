@@ -803,7 +803,10 @@ def _columns_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section
 
 
 def _axes_section(results: PLDAResults, fit: FittedModel[PLDAFit]) -> Section:
-    """Return the section of the axes: variance ratios, and reliabilities ratio / (1 + ratio)."""
+    """Return the section of the first `MAX_SHOWN_AXES` axes: ratio, and reliability, ratio / (1 + ratio).
+
+    The ratio is the variance between classes divided by the variance within classes.
+    """
     ratios = results.ratios
     table = pd.DataFrame({"ratio": ratios, "reliability": ratios / (1 + ratios)}).head(MAX_SHOWN_AXES)
     omitted_text = (

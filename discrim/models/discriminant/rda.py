@@ -978,7 +978,7 @@ def _read_proportion(name: str, value: Any) -> float | None:
 
 
 def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> list[Regularization]:
-    """Return all candidate pairs of alpha and gamma; raise DataError if `grid` is invalid.
+    """Return all candidate pairs of alpha and gamma.
 
     Parameters
     ----------
@@ -991,6 +991,12 @@ def _candidate_pairs(fixed_values: Mapping[str, float | None], grid: Any) -> lis
     -------
     list of Regularization
         All combinations, ascending in alpha, then in gamma; a single pair if both are set.
+
+    Raises
+    ------
+    DataError
+        `grid` is passed although both values are set; has candidates for a value that is set, or an unknown
+        name; is empty; or has a value that is not a number from 0 to 1.
     """
     fixed_names = [name for name, value in fixed_values.items() if value is not None]
     if grid is not None and len(fixed_names) == len(fixed_values):

@@ -62,7 +62,7 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
 
 @plot("distances", "signed distances of the rows, with the margin")
 def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
-    """Plot the signed distances of the rows, with the margin.
+    """Plot the signed distances of the rows to the optimal plane, with its margin on both sides.
 
     Parameters
     ----------

@@ -620,7 +620,8 @@ class MLMResults(SummarizedResults):
     def _require_full_rank(self, requested: str) -> None:
         """Raise NotSupportedError if a term has fewer degrees of freedom than columns.
 
-        The coefficients are then not identified. `requested` is the attribute or method for the message, such as ".params".
+        The coefficients are then not identified. `requested` is the attribute or method for the message, such
+        as ".params".
         """
         deficient_term = self._model.deficient_term()
         if deficient_term is not None:

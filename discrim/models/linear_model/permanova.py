@@ -262,9 +262,10 @@ class PermanovaResults(SummarizedResults):
         return pd.DataFrame(axes, index=inputs.rows.index, columns=names)
 
     def notes(self) -> list[str]:
-        """Return sentences on the type of the tests, the permutations, and the meaning of the p-values.
+        """Return five notes on the type of the tests, the permutations, and the meaning of the p-values.
 
-        Further ones name terms without p-values and explain negative sums of squares, if there are any.
+        A further one names terms with degrees of freedom that no permutation changes, and another explains
+        negative sums of squares, if there are any.
         """
         sampling = "All other labellings were used" if self.exact else "The permutations are random"
         approximate = ", and is approximate for one of several terms" if len(self.terms) > 1 else ""

@@ -522,7 +522,7 @@ class TermCanonicalResults(SummarizedResults):
 
     @property
     def standardized(self) -> pd.DataFrame:
-        """Coefficients for responses standardized by the standard deviations of their residuals."""
+        """Raw coefficients multiplied by the standard deviations of the residuals, responses by axes."""
         return self._by_response(self._raw * self._residual_sd[:, None])
 
     @property
