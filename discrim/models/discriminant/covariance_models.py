@@ -392,13 +392,13 @@ class CovarianceDescription:
 
     @property
     def adjective(self) -> str:
-        """Name of the covariance in messages, an adjective before the word "covariance"."""
+        """Name of the covariance in messages, before the word "covariance": here the `name` of the model."""
         name: str = self.model.name
         return name
 
     @property
     def phrase(self) -> str:
-        """Description of the covariance in messages, after the words "a covariance"."""
+        """Text after the words "a covariance" in messages: here such as "by covariance='shrunk'"."""
         return f"by covariance={self.model.name!r}"
 
     @property
@@ -550,12 +550,12 @@ class ShrunkDiagonalDescription(CovarianceDescription):
 
     @property
     def adjective(self) -> str:
-        """Name of the covariance in messages, an adjective before the word "covariance"."""
+        """The text "shrunken diagonal", before the word "covariance" in messages."""
         return "shrunken diagonal"
 
     @property
     def phrase(self) -> str:
-        """Description of the covariance in messages, after the words "a covariance"."""
+        """The text "of shrunken variances", after the words "a covariance" in messages."""
         return "of shrunken variances"
 
 
@@ -639,7 +639,7 @@ class PseudoInverseDescription(CovarianceDescription):
     """Wording for the pseudo-inverse."""
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item of the rank of the (first) covariance."""
+        """Return the header item of the rank of the first of `covariances`, such as "3 of 4" columns."""
         rank = len(covariances[0].root)
         return [HeaderItem("Rank of the covariance", rank, f"{rank} of {moments.n_columns}")]
 
@@ -828,7 +828,7 @@ class RobustDescription(CovarianceDescription):
 
     @property
     def source(self) -> str:
-        """The option that selects the model."""
+        """The option that selects the model: `covariance="t"` or `covariance="mcd"`."""
         return f'covariance="{self.model.method}"'
 
     def heading(self, *, by_class: bool, mle: bool) -> str:
@@ -918,7 +918,7 @@ class SubspaceDescription(CovarianceDescription):
 
     @property
     def adjective(self) -> str:
-        """Name of the covariance in messages, an adjective before the word "covariance"."""
+        """Adjective of the covariance of the scores, followed by "(within principal axes)", for messages."""
         return f"{self.inner.adjective} (within principal axes)"
 
     def heading(self, *, by_class: bool, mle: bool) -> str:

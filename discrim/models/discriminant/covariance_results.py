@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 
 
 def shrinkage_values(fit: FittedModel[Any], shrinkage: Shrinkage, name: str) -> float | pd.Series:
-    """Return a shrinkage as users see it: a number, or a named Series by class if covariances differ."""
+    """Return a shrinkage as a number or, if each class has its own covariance, a Series by class.
+
+    `name` is the name of the Series.
+    """
     if len(fit.estimates.covariances) == 1:
         return shrinkage.values[0]
     return pd.Series(shrinkage.values, index=fit.classes, name=name)

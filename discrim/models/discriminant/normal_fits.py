@@ -988,7 +988,10 @@ def _estimate_factor_models(
     fit : FittedModel
     moments : ClassMoments
         Moments with a scatter matrix for each class.
-    dimensions, threshold : see `compare_covariance_models`
+    dimensions : int, dict of class to int, or {"cattell", "bic"}
+        Numbers of large variances, or how they are chosen.
+    threshold : float or None
+        Threshold of Cattell's scree test, for dimensions="cattell".
 
     Returns
     -------

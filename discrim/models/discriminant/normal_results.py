@@ -141,7 +141,12 @@ def compute_anova(
     Parameters
     ----------
     fit : FittedModel
-    levene, adjust, level : see `LDAResults.anova`
+    levene : {"mean", "median"} or None
+        Centres of Levene's test, which None leaves out.
+    adjust : str or None
+        Method of `multipletests` for adjusted p-values; None for none.
+    level : float, optional
+        Level of the intervals of the explained variance; None leaves out omega2, low and high.
 
     Returns
     -------

@@ -105,7 +105,11 @@ def lda_sections(results: LDAResults, fit: FittedModel[LDAFit]) -> SectionFuncti
 
 
 def _lda_header_section(results: LDAResults, fit: FittedModel[LDAFit]) -> Pairs:
-    """Return the header of the summary of `lda`: common items, Wilks' lambda, and notes on columns."""
+    """Return the header of the summary of `lda`.
+
+    It has the items that `lda` and `qda` share and, if the fit has tests, Wilks' lambda with Rao's F and p.
+    The note is on `ncomp=`, dropped columns, and the covariance model.
+    """
     left_items, right_items = _common_header_items(results, fit, by_class=False)
     if fit.estimates.has_tests:
         test = results.wilks

@@ -883,10 +883,12 @@ def _read_axes(
 
     Parameters
     ----------
-    components : see `rda`
+    components : int, float, "cv", "loo", PrincipalComponents or None
+        Option of the verb: the number of axes, or how it is chosen.
     pairs : list of Regularization
         Candidate pairs; the covariance on the axes is regularized by the first.
-    folds : see `rda`
+    folds : int, "loo" or splits
+        Option of the verb, by which alpha and gamma are chosen if there are several pairs.
     regularized : Regularized
         Value of `parametrization=`.
     method : {"moment", "mle"}

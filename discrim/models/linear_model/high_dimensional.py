@@ -148,6 +148,7 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
     design_rows : DesignRows
         Rows of the design matrix, with classes.
     method : {"srivastava", "chen-qin", "cai-liu-xia", "dempster"}
+        Test; see `discrim.manova`.
     na_action : {"drop", "raise"}
         Whether incomplete rows are dropped or are a DataError.
 
@@ -270,7 +271,9 @@ def _read_for_test(
     method : str
         Name of the method, for messages.
     requirements : TestRequirements
+        Second moments, rows and columns that the method needs.
     na_action : {"drop", "raise"}
+        Whether incomplete rows are dropped or are a DataError.
 
     Returns
     -------
