@@ -141,7 +141,8 @@ def read_covariance(
         "moment".
     NotSupportedError
         The verb does not support the class of `components`; or `components` is combined with `missing="em"`,
-        or with a covariance that needs the rows or is not a function of the moments of the scores.
+        or with a covariance that needs the rows, is not a function of the moments of the scores, or
+        standardizes the columns itself.
     """
     if isinstance(method, str) and method in ROBUST_METHODS:
         raise DataError(f"Unknown method={method!r}.", hint=f'Pass covariance="{method}" instead.')

@@ -118,8 +118,9 @@ def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action
     ------
     NotSupportedError
         There are more than two classes for a test of two, the weights are relative ("li-chen": or not
-        integers), there are too few rows or columns, the rows do not fit memory ("cai-liu-xia"), or the
-        statistic has no positive variance estimate.
+        integers), there are too few rows or columns, the statistic has no positive variance estimate
+        ("li-chen"), or the rows do not fit memory or the largest difference has no standard error
+        ("cai-liu-xia").
     CollinearError
         No column varies within classes.
     """
