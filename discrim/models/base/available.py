@@ -56,12 +56,15 @@ class ConditionalAttribute:
         return MethodType(self.function, instance)
 
     def __call__(self, instance: object) -> Any:
-        """Return the value of a property; this method makes the object a getter."""
+        """Return the value of a property; this method makes the object a getter.
+
+        Raises NotSupportedError if the property does not apply to the object.
+        """
         self.require(instance)
         return self.function(instance)
 
     def require(self, instance: object) -> None:
-        """Raise NotSupportedError if a check fails for an object; without checks, do nothing."""
+        """Raise NotSupportedError if a check returns False or raises it; without checks, do nothing."""
         for check, hint in self.checks:
             if check(instance) is False:
                 name = self.function.__name__
@@ -160,9 +163,10 @@ class PublicAttributes:
     if not TYPE_CHECKING:
         # Type checkers would otherwise accept every name.
         def __getattr__(self, name):
-            """Raise NotSupportedError, with a suggestion, for a name that the class does not have.
+            """Raise NotSupportedError, with the most similar available name, for an unknown public name.
 
-            Python also calls this method after an error in a property, which is then raised again.
+            Python also calls this method after an AttributeError in a property of the class, which is then
+            raised again. A private name raises the usual AttributeError.
             """
             if name.startswith("_") or hasattr(type(self), name):
                 # Raise the property's own error again.

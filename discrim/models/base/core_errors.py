@@ -577,7 +577,9 @@ def describe(
 
 @contextmanager
 def named_errors(columns: Sequence[str], classes: Sequence[Any]) -> Iterator[None]:
-    """Context manager that converts errors of the core to public errors with names of columns and classes.
+    """Context manager that raises a CoreError of its block as a public error; see `public_error`.
+
+    The message has names of columns and labels of classes instead of positions.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ class SummarizedResults(PublicAttributes, ABC):
 
     @abstractmethod
     def summary(self) -> Summary:
-        """Return the summary."""
+        """Return the summary, of which `repr`, the notebook form and `to_excel` are made."""
 
     def _brief(self) -> Summary:
         """Return the short form of the summary, for `repr` and notebooks."""
@@ -221,7 +221,7 @@ class SummarizedModel(SummarizedResults):
 
     @abstractmethod
     def _title(self) -> str:
-        """Return the title of the summary."""
+        """Return the title of the full summary."""
 
     @abstractmethod
     def _subject(self) -> Any:
@@ -236,7 +236,9 @@ class SummarizedModel(SummarizedResults):
         """Return the title of the short form of the summary."""
 
     def _section_functions(self, *, brief: bool, subject: Any = None) -> SectionFunctions:
-        """Return functions without arguments that compute the sections of the summary or of its short form.
+        """Return the functions that compute the sections of the summary or of its short form.
+
+        The keys are the names of the sections; the functions have no arguments, and each returns a `Section`.
 
         Parameters
         ----------
@@ -256,17 +258,24 @@ class SummarizedModel(SummarizedResults):
         return functions.bind(*arguments)
 
     def _sections(self) -> SectionFunctions:
-        """Return the functions that compute the sections of the summary; subclasses may change them."""
+        """Return the functions without arguments that compute the sections of the full summary, by name.
+
+        Subclasses may add or replace sections.
+        """
         return self._section_functions(brief=False)
 
     def _brief(self) -> Summary:
+        """Return the short form: `_facts` and the sections of the short form, with the title `_heading()`.
+
+        Large tables are limited to their first rows.
+        """
         from discrim.report.tables import Summary
 
         sections = {name: make() for name, make in self._section_functions(brief=True).items()}
         return Summary(self._heading(), self._facts() | sections).shortened()
 
     def _facts(self) -> dict[str, Any]:
-        """Return additional sections for the beginning of the short form, by name; by default none."""
+        """Return more `Section` objects, by name, for the beginning of the short form; by default none."""
         return {}
 
     def summary(self, sections: Sequence[str] | None = None) -> Summary:

@@ -165,11 +165,14 @@ class Refits(Generic[EstimatesT]):
     """Whether every refit repeats a selection of columns."""
 
     def required_moments(self, fit: FittedModel[EstimatesT]) -> ScatterType | None:
-        """Return which moments a refit needs; None if it needs the rows."""
+        """Return the type of the moments from which a refit is computed; None if it needs the rows.
+
+        By default it is the type of the moments in the estimates of the fit.
+        """
         return fit.estimates.moments.scatter_type
 
     def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
-        """Describe the tuning parameters that were selected from the data; "" if none were."""
+        """Describe the tuning parameters that were selected from the data; "" if none were, as by default."""
         return ""
 
     def refit_to_moments(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Rule | None:
@@ -185,7 +188,8 @@ class Refits(Generic[EstimatesT]):
         Returns
         -------
         Rule or None
-            None if a covariance is singular.
+            Rule under the prior of the fit, for rows with all columns of the fit. None if no column is left,
+            or if the estimates cannot be computed, for example because a covariance is singular.
         """
         keep = self._usable_columns(fit, moments)
         if not len(keep):
@@ -201,14 +205,16 @@ class Refits(Generic[EstimatesT]):
     def refit_to_rows(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to reweighted rows that also selects the tuning parameters again.
 
-        None if the model cannot be fitted. This default is for models without tuning parameters.
+        None if the model cannot be fitted. This default calls `refit_with_fixed` and selects nothing: it is
+        for models without tuning parameters.
         """
         return self.refit_with_fixed(fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to reweighted rows that keeps the tuning parameters of the fit.
 
-        None if the model cannot be fitted. This default computes the moments of the rows.
+        None if the model cannot be fitted. This default calls `refit_to_moments` with the moments of the
+        complete rows.
         """
         return self.refit_to_moments(fit, class_moments(rows, fit.estimates.moments.scatter_type))
 
@@ -228,7 +234,8 @@ class Refits(Generic[EstimatesT]):
         Returns
         -------
         Rule or None
-            None if the model cannot be fitted.
+            Rule for rows with all columns of the fit. None if no row or no column can be used, or if the
+            model cannot be fitted.
         """
         refit = self.refit_with_fixed if fixed else self.refit_to_rows
         # If values are missing, the model itself leaves out the columns that it cannot use.
@@ -251,14 +258,16 @@ class Refits(Generic[EstimatesT]):
         Returns
         -------
         LeaveOneOutScorer or (n, K) float
-            A function that scores rows, or the scores of all rows that the fit uses.
+            A function of x (m, p), codes (m,) and weights (m,) or None that returns the scores (m, K) of rows
+            of the fit, as by default; or the scores of all rows that the fit uses. A row of NaN requires a
+            refit without this row.
         """
         estimates: Any = fit.estimates
         scorer: LeaveOneOutScorer = estimates.leave_one_out_scorer(fit.log_prior())
         return scorer
 
     def drops_columns(self, fit: FittedModel[EstimatesT]) -> bool:
-        """Return whether each refit drops collinear columns again."""
+        """Return whether each refit drops collinear columns again; by default False."""
         return False
 
     def kept_if_constant(self, fit: FittedModel[EstimatesT]) -> Sequence[int]:
@@ -266,21 +275,27 @@ class Refits(Generic[EstimatesT]):
         return ()
 
     def unusable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> list[Dependency]:
-        """Return the collinear columns that the model cannot use, from the moments of the rows."""
+        """Return the collinear columns that the model cannot use, and the columns that determine each.
+
+        This default returns the columns that are collinear over all rows, without regard to classes.
+        """
         return dependencies(moments.as_one_class())
 
     def refit_error(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> DiscrimError | None:
-        """Return an error with the reason why a refit to these rows fails; None for the default reason."""
+        """Return an error with the reason why a refit to these rows fails.
+
+        None, as by default, if only the general reason of `ModelSpec.refit_failure` is known.
+        """
         return None
 
     def groups(self, fit: FittedModel[EstimatesT]) -> Codes | None:
-        """Return the group (n,) of each row of the table, if folds leave out whole groups; else None."""
+        """Return the group (n,) of each row of the table if folds leave out whole groups; by default None."""
         return None
 
     def recode(
         self, fit: FittedModel[EstimatesT], rows: DesignRows, *, fixed: bool
     ) -> tuple[FittedModel[EstimatesT], DesignRows]:
-        """Adapt a fit to rows that lack levels of the fit.
+        """Adapt a fit to rows that lack levels of the fit; by default both are returned unchanged.
 
         Parameters
         ----------
@@ -313,6 +328,7 @@ class Refits(Generic[EstimatesT]):
         Returns
         -------
         (m, K) float
+            Scores of the test rows by class. This default raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -415,7 +431,7 @@ class ModelSpec(Refits[EstimatesT]):
         path: pd.DataFrame | None = None,
         cache: Mapping[str, Any] = MappingProxyType({}),
     ) -> FittedModel[EstimatesT]:
-        """Return a fitted model.
+        """Return a fitted model of this specification, with the prior of the estimates.
 
         Parameters
         ----------
@@ -440,12 +456,15 @@ class ModelSpec(Refits[EstimatesT]):
     def likelihood_of(self, fit: FittedModel[EstimatesT]) -> str:
         """Return a description of the distribution whose likelihood is `llf`.
 
-        One of "class and row", "class and row given covariates", "class given row" and "none".
+        One of "class and row" (the default), "class and row given covariates", "class given row" and "none".
         """
         return "class and row"
 
     def prior_in_refits(self, fit: FittedModel[EstimatesT]) -> PriorInRefits:
-        """Return how refits treat a prior of class proportions by default; see `PriorInRefits`."""
+        """Return how refits treat a prior of class proportions if the user does not choose.
+
+        "fixed", the default, keeps it; "refitted" estimates it again; "none" is for models without a prior.
+        """
         return "fixed"
 
     def posteriors_hint(self, fit: FittedModel[EstimatesT]) -> str:
@@ -463,7 +482,7 @@ class ModelSpec(Refits[EstimatesT]):
         raise NotImplementedError
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the plots of the model; the first that is suitable for a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
         raise NotImplementedError
 
     # ---- scores of rows
@@ -482,6 +501,12 @@ class ModelSpec(Refits[EstimatesT]):
         Returns
         -------
         DesignRows
+            Rows of the table in its order, including rows that get no prediction.
+
+        Raises
+        ------
+        NotSupportedError
+            `data` is None, and the fit does not have its rows.
         """
         design_rows = fit.design_rows
         is_partial = missing_policy.missing == "integrate"
@@ -521,7 +546,7 @@ class ModelSpec(Refits[EstimatesT]):
         return rule
 
     def has_marginals(self, fit: FittedModel[EstimatesT]) -> bool:
-        """Return whether the model has a `marginal_rule`, which integrates missing columns out."""
+        """Return whether the model has a `marginal_rule`, which integrates columns out; by default False."""
         return False
 
     def marginal_rule(self, estimates: EstimatesT, log_prior: Floats, method: str, keep: Codes) -> Rule:
@@ -541,13 +566,15 @@ class ModelSpec(Refits[EstimatesT]):
         raise NotImplementedError
 
     def shows_log_posteriors(self, fit: FittedModel[EstimatesT]) -> bool:
-        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
+        """Return whether `decision_function` returns log posteriors (the default) or scores of the rule."""
         return True
 
     def decision(self, fit: FittedModel[EstimatesT], scores: Floats) -> Floats:
-        """Convert scores (m, K) of the rule to the values (m, K) that `decision_function` returns.
+        """Convert scores (m, K) of the rule to the values (m, K) on which `decision_function` is based.
 
-        For two classes it returns their difference, which is more precise for scores than for log posteriors.
+        They are the log posteriors if `shows_log_posteriors`, else the scores unchanged. For two classes,
+        too, the scores are unchanged: `decision_function` then returns the difference of the two columns,
+        which is the same for log posteriors but less precise.
         """
         if scores.shape[1] == 2 or not self.shows_log_posteriors(fit):
             return scores
@@ -573,7 +600,7 @@ class ModelSpec(Refits[EstimatesT]):
         Returns
         -------
         dict of str to tuple of int
-            -1 stands for any length.
+            -1 stands for any length. Arrays that are not listed are not checked; by default none is listed.
         """
         return {}
 
@@ -600,7 +627,10 @@ class ModelSpec(Refits[EstimatesT]):
 
 
 def _fit_of_columns(fit: FittedModel[EstimatesT], keep: Codes) -> FittedModel[EstimatesT]:
-    """Return the fit with its covariance model restricted to the columns at positions (q,), for a refit."""
+    """Return the fit with its covariance model restricted to the columns at positions (q,), for a refit.
+
+    A fit whose estimates have no covariance model is returned unchanged.
+    """
     estimates: Any = fit.estimates
     covariance_model = getattr(estimates, "covariance_model", None)
     if covariance_model is None:
@@ -699,7 +729,11 @@ class FittedModel(Generic[EstimatesT_co]):
         return copy_with_rows(self, memo)
 
     def without_rows(self) -> Self:
-        """Return the fit without its rows; it can still predict new rows."""
+        """Return the fit without its rows, which can still predict new rows.
+
+        It also has no fit before a selection, and only the cached results `CACHE_KEYS_WITHOUT_ROWS`. A fit
+        that has no rows is returned unchanged.
+        """
         if not self.has_rows:
             return self
         kept_cache = {name: self.cache[name] for name in CACHE_KEYS_WITHOUT_ROWS if name in self.cache}
@@ -727,16 +761,20 @@ class FittedModel(Generic[EstimatesT_co]):
 
     @property
     def likelihood_of(self) -> str:
-        """Distribution whose likelihood is `llf`; see `ModelSpec.likelihood_of`."""
+        """Distribution whose likelihood is `llf`, such as "class and row"; see `ModelSpec.likelihood_of`."""
         return self.spec.likelihood_of(self)
 
     @property
     def prior_in_refits(self) -> PriorInRefits:
-        """How refits treat a prior of class proportions by default; see `PriorInRefits`."""
+        """How refits treat a prior of class proportions by default: "fixed", "refitted" or "none"."""
         return self.spec.prior_in_refits(self)
 
     def fit_before_selection(self) -> FittedModel[Any]:
-        """Return the fit before a selection, whose refits select again, or the fit itself without one."""
+        """Return the fit before a selection, whose refits select again, or the fit itself without one.
+
+        A fit that was loaded has no fit before its selection and returns itself. Raises DataError if the
+        table was changed after the fit.
+        """
         if self.selection is None or self.selection.unselected_fit is None:
             return self
         self.design_rows.table.raise_if_changes()
@@ -822,7 +860,11 @@ class FittedModel(Generic[EstimatesT_co]):
         return self.design_rows
 
     def require_rows_in_memory(self, method_name: str = "plot()") -> DesignRows:
-        """Return the rows of the fit for a plot; raise NotSupportedError if they are not in memory."""
+        """Return the rows of the fit for a plot that draws each row.
+
+        Raises NotSupportedError if the fit does not have its rows or reads them in chunks, and DataError if
+        the table was changed after the fit. `method_name` names the plot in the message.
+        """
         design_rows = self.require_rows(method_name)
         design_rows.rows.require_table(
             f"{method_name} draws each row, and ",
@@ -844,6 +886,13 @@ class FittedModel(Generic[EstimatesT_co]):
         Returns
         -------
         DesignRows
+            New rows of a table have the `column_range` of the fit, outside which values raise an error.
+
+        Raises
+        ------
+        NotSupportedError
+            `data` is None and the fit does not have its rows, or `missing="integrate"` and the model cannot
+            integrate columns out.
         """
         if isinstance(data, DesignRows):
             return data
@@ -853,7 +902,7 @@ class FittedModel(Generic[EstimatesT_co]):
         return design_rows if data is None else replace(design_rows, column_range=self.column_range)
 
     def require_marginals(self) -> None:
-        """Raise NotSupportedError if the model lacks a density from which columns can be integrated out."""
+        """Raise NotSupportedError if neither `marginal_rule` nor the rule itself can integrate columns out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             subspace = getattr(self.estimates, "subspace_model", None)
             qualifier = ""
@@ -868,7 +917,10 @@ class FittedModel(Generic[EstimatesT_co]):
             )
 
     def require_posteriors(self, method_name: str) -> None:
-        """Raise NotSupportedError if the model lacks posteriors."""
+        """Raise NotSupportedError if the model lacks posteriors, which `method_name` requires by the message.
+
+        `method_name` is a method or an option, such as "prior=".
+        """
         if hint := self.spec.posteriors_hint(self):
             article = "an" if self.title[0] in "AEIOU" else "a"
             raise NotSupportedError(
@@ -878,7 +930,10 @@ class FittedModel(Generic[EstimatesT_co]):
             )
 
     def prior_values(self, prior: Any = None) -> Floats:
-        """Convert a prior in any form that a verb accepts to an array (K,); None for the prior of the fit."""
+        """Convert a prior in any form that a verb accepts to an array (K,); None for the prior of the fit.
+
+        Raises PriorError if the prior is not valid, and NotSupportedError if the model lacks posteriors.
+        """
         if prior is None:
             values = np.array(self.prior, dtype=np.float64)
         else:
@@ -892,7 +947,9 @@ class FittedModel(Generic[EstimatesT_co]):
         return rules.log_of_prior(self.prior_values())
 
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
-        """Return the classification rule.
+        """Return the classification rule, which scores complete rows.
+
+        With the default arguments the rule of a small fit is created once and cached.
 
         Parameters
         ----------
@@ -933,7 +990,18 @@ class FittedModel(Generic[EstimatesT_co]):
         prior : optional
             Prior in any form that a verb accepts; by default the prior of the fit.
         method, convention : str, str or None
-            Options of `predict_proba`.
+            Options of `predict_proba`, with which `rule` was created.
+
+        Returns
+        -------
+        Rule
+            A `MarginalRule`, or for a `CalibratedRule` a copy that calibrates one. `rule` itself if the rows
+            do not require it or the model has no `marginal_rule`.
+
+        Raises
+        ------
+        NotSupportedError
+            `convention` is not None, but a `MarginalRule` is required.
         """
         if isinstance(rule, CalibratedRule):
             # The scores that are calibrated are by the prior of the fit; `prior` only shifts the result.
@@ -951,7 +1019,7 @@ class FittedModel(Generic[EstimatesT_co]):
         )
 
     def with_prior(self, prior: Floats) -> Self:
-        """Return the fit with another prior (K,), without results that depend on the prior."""
+        """Return the fit with another prior (K,), with `path` None and an empty cache."""
         estimates: Any = self.estimates
         return replace(self, estimates=replace(estimates, prior=prior), prior=prior, path=None, cache={})
 
@@ -971,33 +1039,41 @@ class FittedModel(Generic[EstimatesT_co]):
         Returns
         -------
         (n,) int
-            -1 if a value is missing.
+            -1 if a value is missing that is not integrated out, or if the row has probability zero in every
+            class; K if `decision` rejects the row.
         """
         return predict_codes(
             design_rows, self.rule_for(design_rows, prior), len(self.classes), decision or Decision()
         )
 
     def decision_values(self, design_rows: DesignRows) -> pd.DataFrame | pd.Series:
-        """Return the values of `decision_function`, rows by classes; for two classes a Series."""
+        """Return the values of `decision_function`.
+
+        They are a DataFrame (n, K) of log posteriors or scores, or for two classes a Series (n,), the value
+        of the second class minus the value of the first. NaN for a row with a missing value.
+        """
         return score_frame(
             design_rows, self.rule_for(design_rows), self.classes, partial(self.spec.decision, self)
         )
 
     def to_labels(self, codes: Codes, index: pd.Index) -> pd.Series:
-        """Return the class labels (n,) of codes (n,), in the dtype of the response."""
+        """Return the class labels (n,) of codes (n,), in the dtype of the response.
+
+        The label of code -1 is missing, and the label of code K is "rejected"; see `codes_to_labels`.
+        """
         return codes_to_labels(codes, self.classes, index, self.design_rows.design.labels)
 
     def actual_labels(self, design_rows: DesignRows) -> pd.Series:
-        """Return the labels (n,) of the actual classes of rows."""
+        """Return the labels (n,) of the actual classes of rows; missing for a row without a class."""
         return self.to_labels(design_rows.codes, design_rows.table.index)
 
     def predict_labels(self, data: Any) -> pd.Series:
-        """Return the predicted labels of the rows of a table."""
+        """Return the predicted labels (n,) of the rows of a table; missing for a row with a missing value."""
         design_rows = self.new_rows(data)
         return self.to_labels(self.predict_codes(design_rows), design_rows.table.index)
 
     def augment_table(self, design_rows: DesignRows, values: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Return the table with the predicted labels and values by class.
+        """Return the columns of the table, the predicted labels and the values by class as one DataFrame.
 
         Parameters
         ----------

@@ -56,22 +56,26 @@ class FittedResults(SummarizedModel):
         return pd.Series(self._fit.prior.copy(), index=self.classes, name="prior")
 
     def _without_rows(self) -> Self:
-        """Return a copy without the rows of the fit."""
+        """Return a copy whose fit has no rows; see `FittedModel.without_rows`."""
         stripped = copy(self)
         stripped._fit = self._fit.without_rows()
         return stripped
 
     @property
     def _spec(self) -> ModelSpec[Any]:
+        """The `ModelSpec` of the fit."""
         return self._fit.spec
 
     def _title(self) -> str:
+        """Return the title of the model, which is the title of the summary."""
         return self._fit.title
 
     def _subject(self) -> Any:
+        """Return the `FittedModel`, the second argument of the functions of sections and plots."""
         return self._fit
 
     def _heading(self) -> str:
+        """Return the title of the summary, a colon and the formula, which is shortened to 70 characters."""
         from discrim.report.grid import clean, shorten
 
         return f"{self._title()}: {shorten(clean(self.formula), 70)}"
@@ -86,6 +90,11 @@ def needs_rows(method_name: str, hint: str = "fit formula and data") -> Any:
         Name of the method in the error message.
     hint : str
         Hint for fits without rows.
+
+    Returns
+    -------
+    callable
+        Function of the results that returns None or raises.
     """
 
     def check(results: FittedResults) -> None:

@@ -67,7 +67,8 @@ def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
     """Decorate a verb or a method of results to raise public errors only.
 
     An error of the core becomes a public error; `named_errors` converts it earlier, with the names of columns
-    and classes. A TypeError for an unknown keyword becomes an error that suggests the valid keyword.
+    and classes. A TypeError for an unknown keyword is replaced by a TypeError that suggests the valid
+    keyword.
     """
 
     @wraps(function)
@@ -242,6 +243,7 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     Returns
     -------
     list of length K
+        Results of `check`, one for each class.
 
     Raises
     ------
@@ -378,9 +380,11 @@ def all_sparse_rows(design_rows: DesignRows) -> tuple[SparseRows, NDArray[np.boo
 
 
 def used_sparse_rows(design_rows: DesignRows) -> list[SparseBlock] | None:
-    """Return the complete rows with a class and a weight as a list of one block; None for dense columns.
+    """Return the complete rows that have a class as a list of one block; None for dense columns.
 
-    Also sets `design_rows.dropped`, the number of rows that are left out (see `DesignRows.count_dropped`).
+    The block has the members rows (`SparseRows`), codes (m,), and weights (m,) or None. Rows with a missing
+    weight are left out, and rows of weight zero are included. Also sets `design_rows.dropped`, the number of
+    rows that are left out (see `DesignRows.count_dropped`).
     """
     all_rows = all_sparse_rows(design_rows)
     if all_rows is None:
@@ -468,7 +472,7 @@ def drop_constant_columns(
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the columns that are constant over all rows, with a warning that names them.
 
-    Their names are appended to the attribute `constant` of the returned rows.
+    Their names are appended to the attribute `constant_terms` of the returned rows.
 
     Parameters
     ----------
@@ -573,7 +577,7 @@ def _raise_all_columns_constant(terms: tuple[str, ...], where: str) -> None:
 
 
 def warn_of_weights(moments: ClassMoments | LeastSquaresRoot, *, are_integers: bool) -> None:
-    """Warn if the weights are not frequencies, because inference treats them as frequencies.
+    """Issue a WeightsWarning if the weights are not frequencies, as which inference treats them.
 
     Weights are accepted as frequencies if they are integers (`are_integers`) or if the mean of the positive
     ones differs from one by at most `MAX_MEAN_WEIGHT_DEVIATION`.
@@ -634,6 +638,7 @@ def class_moments(
     Returns
     -------
     ClassMoments
+        Moments of all classes and columns of the design, also of classes without rows.
     """
     shape = {"n_classes": len(design_rows.design.levels), "n_columns": len(design_rows.terms)}
     sparse = used_sparse_rows(design_rows) if required_moments in ("diagonal", "pooled") else None
@@ -673,7 +678,7 @@ def collinear_error(
     separation_hint: str = "",
     can_drop: bool = False,
 ) -> CollinearError:
-    """Return the error that names dependent columns and the columns that determine them.
+    """Return, without raising it, the error that names dependent columns and the columns that determine them.
 
     Parameters
     ----------
@@ -754,7 +759,9 @@ def separation_sentence(collinear_columns: list[Dependency], terms: tuple[str, .
 def warn_of_near_dependencies(
     moments: ClassMoments, terms: tuple[str, ...], where: str = "within classes", k: int | None = None
 ) -> None:
-    """Warn of columns that are nearly linear combinations of others, whose coefficients are then huge.
+    """Issue a CollinearWarning that names columns that are nearly linear combinations of others.
+
+    Coefficients of such columns are huge. Nothing happens if there are none.
 
     Parameters
     ----------
@@ -795,7 +802,7 @@ def drop_collinear_columns(
 ) -> tuple[DesignRows, ClassMoments]:
     """Drop the dependent columns, with a warning that names them.
 
-    Their names are appended to the attribute `collinear` of the returned rows.
+    Their names are appended to the attribute `collinear_terms` of the returned rows.
 
     Parameters
     ----------
@@ -840,8 +847,9 @@ def drop_collinear_columns(
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
     """Drop constant columns, with a warning, if a pooled covariance of all columns would have too few rows.
 
-    That is the case if labelled rows minus classes are fewer than columns. Otherwise the rows are returned
-    unchanged. Verbs call this before they check the number of columns and read the rows.
+    That is the case if labelled rows minus classes are fewer than columns. Otherwise, and if there are no
+    labelled or no complete rows, the rows are returned unchanged. Verbs call this before they check the
+    number of columns and read the rows.
     """
     n_rows = design_rows.n_labelled
     p = len(design_rows.terms)
@@ -873,7 +881,8 @@ def raise_if_few_rows(design_rows: DesignRows, hint: str | None = None) -> None:
     """Raise CollinearError if rows minus classes are fewer than columns, so that no pooled covariance exists.
 
     This check precedes the computation of moments. It does not read the values of a source, whose number of
-    labelled rows may be an upper bound; `raise_if_too_few_df` checks the moments.
+    labelled rows may be an upper bound; `raise_if_too_few_df` checks the moments. Without labelled rows
+    nothing is raised.
 
     Parameters
     ----------
@@ -892,6 +901,9 @@ def raise_if_too_few_df(
     moments: ClassMoments, terms: tuple[str, ...], *, diagonal: bool, hint: str | None = None
 ) -> None:
     """Raise CollinearError if rows minus classes, the degrees of freedom, are too few for a covariance.
+
+    They must be at least one if `diagonal`, else at least the number of columns. Rows are counted, not
+    weights.
 
     Parameters
     ----------
@@ -997,7 +1009,7 @@ def raise_if_small_total_weight(weight: float, n_means: int, subject: str = "The
 
 
 def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float = 0.0) -> None:
-    """Raise NotSupportedError if three copies of the rows as float64 exceed the available memory.
+    """Raise NotSupportedError if three copies of all rows as float64 exceed the available memory.
 
     Parameters
     ----------
@@ -1005,7 +1017,8 @@ def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float 
     reason : str
         Why the rows have to be in memory: a sentence that the message completes with "in memory: ...".
     n_repeated_rows : float
-        Number of rows if they are repeated by their weights; 0 if they are not.
+        Number of rows if they are repeated by their weights, which counts if it exceeds the number of rows of
+        the table; 0 if they are not.
     """
     rows = max(design_rows.table.nrows, n_repeated_rows)
     columns = len(design_rows.terms)
@@ -1026,7 +1039,7 @@ def raise_if_large(design_rows: DesignRows, reason: str, n_repeated_rows: float 
 def warn_of_tied_axes(
     option: str, count: int, tie: tuple[int, int] | None, *, owner: str = "", max_axes: int | None = None
 ) -> None:
-    """Warn if kept and dropped axes have equal eigenvalues, so that the kept ones are arbitrary.
+    """Issue a TiedAxesWarning if kept and dropped axes have equal eigenvalues: the choice is then arbitrary.
 
     Parameters
     ----------

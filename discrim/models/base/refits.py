@@ -58,7 +58,10 @@ DamagedErrorFactory = Callable[[str], Exception]
 
 
 def verb_name(results: Any) -> str:
-    """Return the name of the verb of a fit; raise NotSupportedError if it is not a fitted classifier."""
+    """Return the name of the verb that made results, such as "lda".
+
+    Raises NotSupportedError if `results` are not the results of a verb that fits a classifier.
+    """
     fit = getattr(results, "_fit", None)
     if not isinstance(fit, FittedModel) or type(results) is not fit.spec.results_class:
         raise NotSupportedError(
@@ -148,7 +151,10 @@ def argument_defaults(model: ModelEntry) -> dict[str, Any]:
 
 
 def default_options(model: ModelEntry) -> dict[str, Any]:
-    """Return the options of a verb with their defaults: the arguments outside `NON_OPTION_ARGUMENTS`."""
+    """Return the options of a verb with their defaults: the arguments outside `NON_OPTION_ARGUMENTS`.
+
+    The default of a required option is `inspect.Parameter.empty`.
+    """
     return {
         name: value for name, value in argument_defaults(model).items() if name not in NON_OPTION_ARGUMENTS
     }
@@ -204,6 +210,7 @@ def read_options(model: str, stored_options: Any, make_error: DamagedErrorFactor
     Returns
     -------
     dict of str to object
+        All options of the verb by name. An object that the file stores as text is an `UnsavedObject`.
     """
     if not isinstance(stored_options, dict):
         raise make_error("the arguments of its verb are not a dict")
@@ -227,6 +234,11 @@ def _from_json(name: str, value: Any, make_error: DamagedErrorFactory, depth: in
         Function of a reason that returns the error to raise if the form is unknown.
     depth : int
         Number of lists and dicts around the value.
+
+    Returns
+    -------
+    object
+        Scalar, list, dict or `Specification`; an `UnsavedObject` for the form {"text": ...}.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -410,10 +422,10 @@ def error_path(
 
 
 def largest_acceptable(path: pd.DataFrame) -> Any:
-    """Return the largest candidate whose error is the smallest up to rounding; standard errors are ignored.
+    """Return the largest candidate whose error is the smallest up to rounding, as a Python scalar.
 
-    `path` is a result of `error_path` for a parameter of which larger values mean simpler models: its first
-    column contains the candidates.
+    Standard errors are ignored. `path` is a result of `error_path` for a parameter of which larger values
+    mean simpler models: its first column contains the candidates.
     """
     return path.iloc[:, 0].to_numpy()[near_minimum_mask(path["error"].to_numpy())].max().item()
 
@@ -439,7 +451,8 @@ def stored_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = 
     Raises
     ------
     NotSupportedError
-        The fit does not store such a table, for example because it was loaded from a file.
+        The fit does not store a table, for example because it was loaded from a file, or the table has no
+        column `parameter`.
     """
     if fit.path is None or (parameter and parameter not in fit.path):
         raise NotSupportedError(f"The path of the choice is not available, {reason}.", hint=sentence(hint))

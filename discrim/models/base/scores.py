@@ -234,7 +234,10 @@ def score_block(
 
 
 def warn_of_impossible_rows(count: int, first: Any) -> None:
-    """Warn of rows with probability zero in every class: their number and the label of the first."""
+    """Issue a MissingPredictionWarning of `count` rows with probability zero in every class.
+
+    `first` is the label of the first of them in the index of the table.
+    """
     warn_user(
         f"{count} row{'s have' if count > 1 else ' has'} probability zero in every class"
         f" ({'first row ' if count > 1 else 'row '}{first!r}), for example because of a level that does not "
@@ -290,7 +293,8 @@ def transform_scores(
     Returns
     -------
     (n, K) float
-        One row for each of the n rows of the table, in its order.
+        One row for each of the n rows of the table, in its order. Scores of a row with a missing value are
+        NaN before the transformation, unless missing columns are integrated out.
 
     Raises
     ------
@@ -329,7 +333,7 @@ def posterior_frame(
     Returns
     -------
     DataFrame (n, K)
-        Index of the table; columns `classes`.
+        Index of the table; columns `classes`. Rows with a missing value as in `transform_scores`.
     """
     values = transform_scores(design_rows, rule, len(classes), transform)
     return pd.DataFrame(values, index=design_rows.table.index, columns=classes, copy=False)
@@ -378,7 +382,7 @@ def score_frame(
     -------
     DataFrame (n, K) or Series (n,)
         For two classes the value of the second minus the value of the first, named by the text of the second
-        class. NaN if both are minus infinity.
+        class. NaN if a value of the row is missing, or if both are minus infinity.
     """
     if len(classes) > 2:
         return posterior_frame(design_rows, rule, classes, transform)
@@ -398,7 +402,8 @@ UsedSparseRows = tuple[Codes, SparseRows, Codes, Floats | None]
 def used_sparse_chunks(design_rows: DesignRows) -> Iterator[UsedSparseRows] | None:
     """Iterate over the rows that a fit uses: complete, with a class and a positive weight.
 
-    None if the columns are not sparse; `used_rows` is for dense columns.
+    Each item has the positions of m rows in the table, x (`SparseRows`), codes (m,), and weights (m,) or
+    None. None if the columns are not sparse; `used_rows` is for dense columns.
     """
     sparse_rows = all_sparse_rows(design_rows)
     return None if sparse_rows is None else _used_sparse_chunks(design_rows, *sparse_rows)

@@ -35,7 +35,10 @@ STORED_CLASSES: list[type] = [*COVARIANCE_MODELS, TargetUnits, StandardizedTarge
 
 
 def register_class(stored_class: type) -> None:
-    """Add a class to `STORED_CLASSES`, for a model whose module is imported on demand."""
+    """Add a class to `STORED_CLASSES`, so that files may name it.
+
+    The module of a model calls it for a covariance model of its own, because this module imports no model.
+    """
     STORED_CLASSES.append(stored_class)
 
 
@@ -113,7 +116,7 @@ def decode_arguments(constructor: Callable[..., Any], stored: StoredEstimates) -
 
 
 def stored_parameter_names(constructor: Callable[..., Any]) -> list[str]:
-    """Return the names of the parameters of a constructor that a file stores."""
+    """Return the names of the parameters of a constructor that a file stores, without moments and prior."""
     return [name for name, _ in _parameters(constructor)]
 
 
@@ -341,6 +344,11 @@ class _Reader:
             The JSON value: a list, or a dict of "items" and "shapes" if arrays of the items are joined.
         path : str
             Path of the tuple in the file.
+
+        Returns
+        -------
+        tuple
+            Items of the annotated types.
         """
         nodes: Any = node
         readers = None
@@ -404,6 +412,12 @@ class _Reader:
             classes that are or derive from `value_type`.
         path : str
             Path of the object in the file.
+
+        Returns
+        -------
+        object
+            Instance of `value_type`, or of the class in `STORED_CLASSES` that the dict names. Its method
+            `validate`, if it has one, was called.
         """
         if not isinstance(node, dict):
             raise _invalid_value_error(node, path)
