@@ -354,7 +354,10 @@ The summary of a model comes from `ModelSpec.summary_sections`.
 
 
 def summary_of(results: Any, *arguments: Any) -> Any:
-    """Return the summary of results without a `ModelSpec`, with the arguments of their `summary()`."""
+    """Return the `Summary` of results without a `ModelSpec`, whose class has to be listed in `SUMMARIES`.
+
+    `arguments` are the arguments of their method `summary`.
+    """
     return resolve(SUMMARIES[type(results).__name__])(results, *arguments)
 
 

@@ -902,7 +902,7 @@ class FittedModel(Generic[EstimatesT_co]):
         return design_rows if data is None else replace(design_rows, column_range=self.column_range)
 
     def require_marginals(self) -> None:
-        """Raise NotSupportedError if neither `marginal_rule` nor the rule itself can integrate columns out."""
+        """Raise NotSupportedError if neither `marginal_rule` nor the rule itself integrates columns out."""
         if not (self.spec.has_marginals(self) or self.spec.integrates_missing):
             subspace = getattr(self.estimates, "subspace_model", None)
             qualifier = ""

@@ -191,6 +191,8 @@ def check_description(path: Any, design: Design, keep: Any, dropped: Any, weight
 def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> None:
     """Raise DamagedFileError if a number in the estimates is outside the range for its name.
 
+    The ranges are in `_ESTIMATE_RANGES`; other names, and values that are not numbers, are not checked.
+
     Parameters
     ----------
     path : path
@@ -209,7 +211,8 @@ def _check_ranges(path: Any, arguments: Mapping[str, Any], n_classes: int) -> No
 def read_selection(path: Any, stored: Any) -> Selection | None:
     """Read the description of a choice of columns or model from its entry in a file.
 
-    None stands for no choice; raises DamagedFileError if another entry is not a dict of "kind" and "words".
+    None stands for no choice and is returned for None. Raises DamagedFileError unless another entry has
+    "kind" ("columns" or "model") and "words", a printable text of 1 to `MAX_DESCRIPTION_LENGTH` characters.
     """
     if stored is None:
         return None
@@ -265,7 +268,8 @@ def save(fit: FittedModel[Any], path: str | os.PathLike[str]) -> None:
     The rows of its table are not stored, except for `knn`, `kernel_density` and `kernel_lda`, whose estimates
     are the rows. A symbolic link and the mode of an existing file are kept. A process that is killed may
     leave a file `.discrim-*.tmp` in the folder. If an error is raised, an existing file is unchanged.
-    NotSupportedError is raised if the model cannot be saved or the file could not be loaded again.
+    NotSupportedError is raised if the model cannot be saved or the file could not be loaded again, and
+    UnwritableFileError if the operating system does not write it.
     """
     if not fit.spec.can_be_saved:
         raise NotSupportedError(
@@ -298,7 +302,13 @@ def write_loadable(
     read : callable
         Function of path, description and arrays that loads the file.
     message, hint : str
-        Message and hint of the NotSupportedError that is raised if `read` fails.
+        Message and hint of the NotSupportedError.
+
+    Raises
+    ------
+    NotSupportedError
+        An array has a value that is not finite, or `read` raises any exception, whose reason is appended to
+        `message`. Nothing is written.
     """
     output_path = validate_output_path(path)
     try:
@@ -385,7 +395,7 @@ def fit_from_file(
     Returns
     -------
     FittedModel
-        Without rows, and with `loaded` set.
+        Without rows, and with `is_loaded` True.
 
     Raises
     ------
@@ -463,8 +473,9 @@ def fit_from_file(
 def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
     """Convert a calibrator to a description and an array (2, K), or (K + 2, K) if it mixes classes.
 
-    Its rows are the mixing matrix, if there is one, the intercepts, with zero for minus infinity, and flags
-    of finite intercepts (one or zero).
+    The description is a dict of "kind" (str), "slope" and "ceiling" (float). The rows of the array are the
+    mixing matrix, if there is one, the intercepts, with zero for minus infinity, and flags of finite
+    intercepts (one or zero).
     """
     is_finite = calibrator.intercepts > -np.inf
     lines = [np.where(is_finite, calibrator.intercepts, 0.0), is_finite.astype(np.float64)]
@@ -535,6 +546,11 @@ def _add_argument_values(
         Stored values of the estimates.
     arrays : mapping of str to array
         Arrays of the estimates.
+
+    Returns
+    -------
+    dict of str to object
+        JSON values by the name of the parameter of the constructor, without arrays.
     """
     names = stored_parameter_names(spec.constructor)
     shared = {name: arguments[name] for name in names if name in arguments and name not in arrays}
@@ -587,6 +603,11 @@ def _read_moments(
         Numbers of classes K and columns p.
     weighted : bool
         Whether counts are sums of weights.
+
+    Returns
+    -------
+    ClassMoments
+        With the second moments that the covariance model requires; an invalid array raises DamagedFileError.
     """
     k, p = shape
     default = ShrunkCovariance() if spec.allows_few_rows else FullCovariance()
@@ -723,7 +744,8 @@ def _check_shapes(
     path : path
         The file, for error messages.
     tensors : mapping of str to array
-        Arrays by name: the ones of `moment_arrays`, of which "roots" may be missing, and "prior".
+        Arrays by name: the ones of `moment_arrays` and "prior". "roots" may be missing, and must be missing
+        for "diagonal" moments.
     k, p : int
         Numbers of classes and columns.
     required_moments : ScatterType
@@ -752,7 +774,10 @@ def _check_shapes(
 
 
 def _check_counts(path: Any, counts: Floats, rows: Floats, *, weighted: bool, is_partial: bool) -> None:
-    """Raise DamagedFileError if the counts of classes are not valid; see `validated_moments`.
+    """Raise DamagedFileError if the counts of classes are not valid.
+
+    Numbers of rows are whole, at least one and at most `MAX_CLASS_ROWS`; counts are positive, with a sum of
+    at most `MAX_SIZE`. With `is_partial`, both may be zero in a class.
 
     Parameters
     ----------
@@ -827,7 +852,8 @@ def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool
     tensors : mapping of str to array
         Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
     singular : bool
-        Whether only one column has to vary within classes.
+        Whether only one column has to vary, within classes. Otherwise every column has to vary, within or
+        between classes.
     constant : bool
         Whether all columns may be constant.
     """
@@ -872,7 +898,8 @@ def _check_definite(path: Any, matrix: Floats, *, singular: bool) -> None:
         The file, for error messages.
     matrix : (p, p) float
     singular : bool
-        Whether the matrix may be singular, up to rounding errors.
+        Whether the matrix may be singular: the smallest eigenvalue of its correlations may then be zero up to
+        rounding errors (1e-10).
     """
     sd = np.sqrt(np.diagonal(matrix))
     unit = 1 / np.where(sd > 0, sd, 1.0)

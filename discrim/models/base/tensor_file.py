@@ -137,7 +137,7 @@ class _Header:
 
 
 def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
-    """Return the description and the arrays (float64, by name) of a file.
+    """Return the description (a dict from JSON) and the arrays (float64, by name) of a file.
 
     Layout and checksum are validated, and values have to be finite. The contents of the description are not
     checked.
@@ -145,6 +145,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     Raises
     ------
     MissingFileError
+        There is no file at the path.
     UnreadableFileError
         The operating system does not allow to open or read the file.
     NotAFitError

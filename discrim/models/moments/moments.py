@@ -103,6 +103,8 @@ def moments(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row is left. The rows may all be of one class.
+    NotSupportedError
+        The source can be read only once, and the formula has a transform that is estimated from all rows.
 
     Notes
     -----
@@ -204,6 +206,11 @@ def _required_columns(formula: str, source: Source, weights: Any, functions: Fun
         Column of weights.
     functions : dict or None
         Functions that the formula may call, by name.
+
+    Returns
+    -------
+    list of str
+        Names of the columns of the predictors, the response and the weights, each once.
     """
     source.check_weights_are_column(weights)
     names = Table(pd.DataFrame(columns=list(source.names)))
@@ -344,7 +351,7 @@ class Moments:
     def _covariance_frame(self, scatter: Floats, divisor: float) -> pd.DataFrame:
         """Return a scatter matrix (p, p) of the scaled columns divided, in the units of the data.
 
-        All elements are NaN for a divisor <= 0.
+        Rows and columns are the terms. All elements are NaN for a divisor <= 0.
         """
         unit = 1 / self._moments.scale
         matrix = scatter * unit[:, None] * unit / divisor if divisor > 0 else np.full_like(scatter, np.nan)
@@ -358,7 +365,8 @@ class Moments:
         name : str
             Attribute or model that requires the scatter matrices, for the message.
         required_scatters : {"class", "pooled", "diagonal"}
-            Moments with this option suffice, and moments with "class".
+            Moments with exactly this option suffice, and moments with "class"; "pooled" moments do not
+            suffice for "diagonal".
         """
         if self._scatters in ("class", required_scatters):
             return
@@ -393,6 +401,7 @@ class Moments:
         Returns
         -------
         Moments
+            Moments of the new rows only. New classes are added, unless `levels=` declared the classes.
 
         Raises
         ------
@@ -428,6 +437,11 @@ class Moments:
             Column of frequency weights, or the weights.
         na_action : {"drop", "raise"}
             Whether rows with a missing value are dropped and counted, or are an error.
+
+        Returns
+        -------
+        Moments
+            Moments of the rows of this table only, with the option `scatters` of these moments.
         """
         design = self._design
         if weights is None and self._weighted:
@@ -648,7 +662,10 @@ class Moments:
             )
 
     def _extend_to_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """Return the moments with the classes `levels`: the present ones in this order, and empty classes."""
+        """Return the moments over the classes `levels`, in this order, which have to include all present.
+
+        A class that was not present has no rows. The moments are returned unchanged for their own classes.
+        """
         if levels == self._design.levels:
             return self
         position = np.array([levels.index(label) for label in self._design.levels], dtype=np.intp)
@@ -673,7 +690,10 @@ class Moments:
         )
 
     def _with_declared_classes(self, levels: tuple[Any, ...]) -> Moments:
-        """Return the moments with `levels` as declared classes: added tables cannot have other classes."""
+        """Return the moments over the classes `levels`, as if `levels=` had declared them.
+
+        Tables that are added later cannot have other classes. `levels` has to include all present classes.
+        """
         expanded = self._extend_to_classes(levels)
         return replace(expanded, _design=_complete_label_categories(expanded._design), _levels_given=True)
 
@@ -717,9 +737,11 @@ def _raise_if_different_designs(a: Design, b: Design) -> None:
 
 
 def _common_levels(a: Design, b: Design) -> tuple[Any, ...]:
-    """Return the classes of two designs in a common order: that of the design with more, or ascending.
+    """Return the classes of two designs in a common order.
 
-    Raises FormulaError if the designs differ otherwise, and DataError if the common order is ambiguous.
+    It is the order of the design with more classes if this contains the others in the same order, else
+    ascending if both designs are sorted. Raises FormulaError if the designs differ otherwise, and DataError
+    if the common order is ambiguous.
     """
     _raise_if_different_designs(a, b)
     short, long = sorted((a.levels, b.levels), key=len)
@@ -763,6 +785,11 @@ def _validated_remainder(remainder: Remainder, counts: LevelCounts, design: Desi
         Remaining counts of levels, which must not be negative (DataError).
     design : Design
         Names of classes and columns for messages.
+
+    Returns
+    -------
+    ClassMoments
+        `remainder.moments`.
     """
     k, j = remainder.position
     class_text = f"class {format_value(design.levels[k])}" if k >= 0 else "all classes"
@@ -817,6 +844,12 @@ def moments_of_rows(
     weights : str, array or None
         Argument of the user; if it is the name of a column, `Moments` stores it for later tables. The weights
         themselves are those of `design_rows`.
+
+    Returns
+    -------
+    Moments
+        Its attribute `dropped` is the number of rows with a missing value. If there are any,
+        `na_action="raise"` raises DataError.
     """
     check_word("na_action", na_action, NaAction)
     design_rows = replace(design_rows, design=_complete_label_categories(design_rows.design))
@@ -857,9 +890,10 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
     Returns
     -------
     Moments or None
-        None if the estimates contain other moments, if rows were dropped, or if columns were dropped,
-        rescaled or made of categories, whose levels have to be counted. The classes are declared, as by
-        `levels=`.
+        None if the estimates contain moments of another kind, if columns were dropped, divided by units or
+        computed by the formula (for example from categories, whose levels have to be counted), or if a fit
+        with rows dropped some of them or lacks the roots that nearly collinear columns require. The classes
+        are declared, as by `levels=`.
     """
     design_rows = fit.design_rows
     estimates = fit.estimates
@@ -888,9 +922,10 @@ def moments_of_fit(fit: FittedModel[Any], scatters: Scatters) -> Moments | None:
 def moments_from_file(
     path: Path, description: dict[str, Any], tensors: dict[str, Floats], functions: Functions | None
 ) -> Moments:
-    """Create the moments from the contents of a file, with validation of every value.
+    """Create the `Moments` from the contents of a file, with validation of every value.
 
-    Raises DamagedFileError if a value is not valid or missing.
+    Raises DamagedFileError if a value is not valid or missing, and FormulaError if the formula is not
+    allowed.
 
     Parameters
     ----------
@@ -901,7 +936,7 @@ def moments_from_file(
     tensors : dict of str to array
         Arrays in the file; the counts of levels are removed from it.
     functions : dict or None
-        Functions that the formula calls, by name; a missing one raises an error.
+        Functions that the formula calls, by name; a missing one raises DataError.
     """
     fit_file.check_values(path, description)
     if tuple(sorted(description)) != FILE_KEYS:
@@ -956,6 +991,16 @@ def _read_level_counts(path: Path, tensors: dict[str, Floats], design: Design) -
         of levels, one for each factor) and "negative" (p, 0 or 1: columns with a negative value), among
         others.
     design : Design
+
+    Returns
+    -------
+    LevelCounts
+        Without tables for moments of published statistics, which have no counts of levels.
+
+    Raises
+    ------
+    DamagedFileError
+        An array is missing, or its shape or values do not match the design.
     """
     try:
         tables, sizes, negative = (tensors.pop(key) for key in ("tables", "sizes", "negative"))

@@ -64,7 +64,7 @@ class UnreadMoments:
     table_arguments: Mapping[str, Any]
 
     def read(self) -> Moments:
-        """Read the source and return its moments; this can be done only once."""
+        """Read the source, which can be done only once, and return the moments of its rows."""
         return moments(scatters=self.scatters, **{**self.table_arguments, "data": self.source})
 
     def raise_if_needs_rows(self, needs_rows: NeedsRows | None) -> None:
@@ -122,7 +122,7 @@ class Sample:
             )
 
     def _table_arguments(self) -> dict[str, Any]:
-        """Return the arguments that describe a table, by name."""
+        """Return the arguments formula, data, weights, levels and functions by name; None if not passed."""
         names = ("formula", "data", "weights", "levels", "functions")
         return {name: getattr(self, name) for name in names}
 
@@ -139,12 +139,13 @@ class Sample:
     def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> DesignRows:
         """Read the rows of the table by the formula.
 
-        Raises DataError without a formula or a table.
+        Raises DataError without a formula or a table, and NotSupportedError for a source of tables if the
+        rows have to be in memory.
 
         Parameters
         ----------
         in_memory : str, optional
-            Why the rows have to be in memory, for the error that a source of tables then raises.
+            Why the rows have to be in memory, for the error; None if they need not be.
         incomplete : bool
             Whether the fit also uses rows with missing values.
 
@@ -278,8 +279,11 @@ def usable_moments(
 
     Warns
     -----
-    DiscrimWarning
-        Classes without rows or constant columns are dropped, or weights are not frequencies.
+    EmptyClassWarning, DroppedColumnsWarning
+        Classes without rows or constant columns are dropped.
+    WeightsWarning
+        The sum of the weights is less than the number of rows and differs from it by more than
+        `MAX_MEAN_WEIGHT_DEVIATION`. Moments multiplied by a number do not warn.
     """
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")

@@ -67,8 +67,10 @@ class Assessment(SummarizedResults):
     ----------
     fit : FittedModel
     rows : StoredValue of AssessedRows
+        Classes, predictions, scores and weights of the evaluated rows, in this process or on workers.
     classify : callable or None
-        Function of `method` that returns the `Classification`; None in an unpickled assessment.
+        Function of the keyword `method` ("apparent", "loo" or "cv") that predicts the rows again and returns
+        the `Classification`; None in an unpickled assessment.
     level : float
         Level of intervals.
     bins : int
@@ -154,8 +156,8 @@ class Assessment(SummarizedResults):
         """Performance measures of each class against all others, indexed by (class, measure).
 
         Columns estimate, se, low and high, for sensitivity, specificity, both predictive values, and the area
-        under the ROC curve of the class against the rest. ``by_class["estimate"].unstack()`` has a row for
-        each class.
+        under the ROC curve of the class against the rest ("AUC"). A class without evaluated rows has a
+        missing sensitivity and area. ``by_class["estimate"].unstack()`` has a row for each class.
         """
         estimates: dict[Any, Any] = {}
         areas = self._figures.apply(attrgetter("against_rest"))
@@ -300,6 +302,7 @@ class Assessment(SummarizedResults):
         names : list of str
             Names of the levels of the index.
         columns : list of str
+            Names of the columns, as many as each row has values.
         """
         index = pd.MultiIndex.from_tuples(list(values), names=names)
         return pd.DataFrame(list(values.values()), index=index, columns=columns)
@@ -387,19 +390,19 @@ class _Figures:
 
     @cached_property
     def proba(self) -> Floats:
-        """Posteriors (m, K) of the rows; meaningful only for models with posteriors."""
+        """Posteriors (m, K) of the rows if the model has posteriors: 1/(1 + exp(-score)) of each score."""
         with np.errstate(over="ignore"):
             return np.asarray(1 / (1 + np.exp(-self.rows.scores)))
 
     @cached_property
     def areas(self) -> PairAreas:
-        """Areas under the ROC curves of pairs of classes."""
+        """Areas under the ROC curves of pairs of classes, and their mean; NaN for a class without rows."""
         rows = self.rows
         return pair_areas(rows.scores, rows.codes, rows.weights, self.level)
 
     @cached_property
     def against_rest(self) -> list[Area]:
-        """Area under the ROC curve of each class against the rest."""
+        """Area under the ROC curve of each class against the rest, a list of K `Area`."""
         rows = self.rows
         return [
             roc_area(rows.scores[:, k], rows.codes == k, rows.weights, self.level)
@@ -408,7 +411,11 @@ class _Figures:
 
     @cached_property
     def losses(self) -> dict[str, Estimate]:
-        """Mean log loss and Brier score with intervals, by measure."""
+        """Estimates of "log loss" and "Brier", the mean losses, with standard errors and intervals.
+
+        An estimate whose standard error is not positive, as for a single row or equal losses, has neither
+        standard error nor limits (NaN).
+        """
         rows = self.rows
         second_best = second_best_classes(self.rows.scores)
         losses = {
@@ -431,7 +438,10 @@ class _Figures:
 
     @cached_property
     def recalibration(self) -> Recalibration:
-        """Slope, and intercept for two classes, of a recalibration of the log odds."""
+        """Slope and intercept of a recalibration of the log odds, each a pair (estimate, standard error).
+
+        The intercept is None for more than two classes, or if the prior is specified.
+        """
         rows = self.rows
         return estimate_recalibration(rows.scores, rows.codes, rows.weights, sampled=rows.prior is None)
 
@@ -558,7 +568,11 @@ def _detach_rows(figures: _Figures) -> tuple[AssessedRows, NDArray[Any], float]:
 
 
 def _calibration_bins_by_class(figures: _Figures) -> dict[int, Any]:
-    """Return the calibration bins by the position of the class; for two classes only of the second."""
+    """Return the calibration bins by the position of the class; for two classes only of the second.
+
+    The bins of a class have the arrays `predicted`, `observed`, `low`, `high` and `rows`, one value for each
+    bin.
+    """
     rows = figures.rows
     k = figures.rows.scores.shape[1]
     return {
@@ -577,7 +591,12 @@ MAX_CLASSES_WITH_INTERVALS = 6
 
 
 def summary(assessment: Assessment, sections: Sequence[str] | None = None) -> Summary:
-    """Return the summary of an assessment; see `Assessment.summary`."""
+    """Return the summary of an assessment; `sections` are names of sections in order, by default all.
+
+    The sections are "header", "overall", "classes", "pairs" (for 3 to `MAX_PAIRED_CLASSES` classes), "brier"
+    (for models with posteriors), "calibrated" (if `_calibration_table_if_fast` returns a table) and
+    "confusion".
+    """
     section_functions: dict[str, Callable[[], Section | Pairs]] = {
         "header": lambda: _header_section(assessment),
         "overall": lambda: _overall_section(assessment),
@@ -693,8 +712,8 @@ MAX_CALIBRATED_SCORES = 2**13
 def _calibration_table_if_fast(assessment: Assessment) -> pd.DataFrame | None:
     """Return the table `Assessment.calibrated` if it is fast to compute, else None.
 
-    It is fast for at most `MAX_CALIBRATED_SCORES` rows by classes that were left out, or if the fit has
-    computed its calibration already. None also if the rows cannot be calibrated.
+    It is fast for at most `MAX_CALIBRATED_SCORES` rows by classes, if the rows were left out or the fit has
+    computed its calibration already. None also if the rows cannot be calibrated (DataError).
     """
     left_out = assessment._rows.method in ("loo", "cv")
     size = len(assessment.classes) * assessment._counts.sum()

@@ -64,7 +64,10 @@ def axis_stability(
     Returns
     -------
     DataFrame by axis
-        Columns eigenvalue, se, low, high, cosine, cosine_low and same_rank.
+        `eigenvalue` of the fit; its bootstrap standard error `se` and percentiles `low` and `high`; median
+        `cosine`, and (1 - level)-quantile `cosine_low`, of the absolute cosines with the axes of the same
+        rank in the samples; and `same_rank`, the share of samples in which no other axis is closer. An axis
+        that a sample lacks has eigenvalue and cosine zero.
     """
     check_level(level)
     samples = BootstrapSamples(fit.require_rows("stability()"), replicates, seed)
@@ -75,7 +78,7 @@ def axis_stability(
     cosines = np.zeros((replicates, rank, rank))
 
     def refit_sample(sample: DesignRows) -> LDAFit | None:
-        """Return the estimates from a bootstrap sample; None if its covariance is singular."""
+        """Return the estimates of the fit's model from a sample; None if its covariance is singular."""
         return fit.estimates.refit(class_moments(sample, "pooled"))
 
     with Progress(replicates, "bootstrap of the axes") as progress:
@@ -130,7 +133,10 @@ class System(NamedTuple):
     divisor_n: bool = False
 
     def description(self, n_covariates: int = 0) -> str:
-        """Describe the scale and signs of the axes in a sentence; `n_covariates` lowers the divisor."""
+        """Describe the scale and signs of the axes in a sentence, for notes below tables.
+
+        `n_covariates` is subtracted from the divisor N - K, but not from N.
+        """
         signs = "those of the SVD" if self.by_svd else "largest standardized coefficient positive"
         whose = f"As {self.name}: u" if self.name else "U"
         divisor = "N" if self.divisor_n else f"N-K-{n_covariates}" if n_covariates else "N-K"
@@ -290,6 +296,7 @@ class CanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame, terms by axes
+            Correlations; "between" is NaN for a column whose class means are equal.
 
         Raises
         ------
@@ -325,6 +332,7 @@ class CanonicalResults(SummarizedResults):
         Returns
         -------
         DataFrame (rows, axes)
+            With the index of the rows; missing for a row with a missing value.
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         origin, _ = gaussian.move_origin(self._estimates.moments, self._axes.centre)

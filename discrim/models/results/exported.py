@@ -210,7 +210,8 @@ def _score_parameters(
 ) -> tuple[tuple[FeatureCentre, ...], tuple[Floats, ...], Floats | None, Floats]:
     """Return the parameters of the scores of a linear or normal rule: centres, weights, factor and constant.
 
-    They are described in `ExportedRule`. NotSupportedError is raised for other rules.
+    They are described in `ExportedRule`. A linear rule has one centre, one matrix of weights (p, K) and no
+    factor (None); a normal rule has K centres and K matrices. NotSupportedError is raised for other rules.
     """
     if isinstance(rule, LinearRule):
         point = FeatureCentre(rule.origin, rule.scale, np.zeros(len(rule.scale)))
@@ -234,7 +235,7 @@ def _score_parameters(
 
 
 def _features_of_design(design: Design) -> tuple[tuple[Category, ...], list[Feature]]:
-    """Convert a design to the categories that it reads and one expression for each of its columns.
+    """Convert a design to the categories that it reads and one `Feature` for each of its columns, in order.
 
     Raises NotSupportedError if a term cannot be exported.
     """
@@ -534,6 +535,18 @@ def as_sql(
     fit : FittedModel
     dialect, table, output, keep, prior
         Arguments of `to_sql`.
+
+    Returns
+    -------
+    str
+        One query without a semicolon.
+
+    Raises
+    ------
+    DataError
+        An option is unknown, or a name is not a str.
+    NotSupportedError
+        The rule cannot be exported, or `output` needs posteriors that the model lacks.
     """
     check_word("dialect", dialect, Database)
     rule = export_rule(fit, prior)
@@ -658,7 +671,7 @@ class _Query:
         return sign.join(terms)
 
     def greatest(self, values: Sequence[str]) -> str:
-        """Return the SQL expression of the largest of several numbers."""
+        """Return the SQL expression of the largest of one or more numbers, given as SQL expressions."""
         values = list(values)
         while len(values) > 1:
             groups = [values[i : i + MAX_TERMS_PER_GROUP] for i in range(0, len(values), MAX_TERMS_PER_GROUP)]
@@ -721,9 +734,10 @@ class _Query:
         return "WITH " + ",\n".join(stage_texts) + f"\n{last}"
 
     def input_columns(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the input columns: numbers as finite float64, categories as positions of levels.
+        """Iterate over (expression, name) of the input columns.
 
-        Other values become NULL.
+        Numbers are finite float64, named "<prefix>x<i>"; categories are positions of levels, named
+        "<prefix>k<i>". Other values become NULL.
         """
         double = self.dialect.double
         for name, alias in self.input_names.items():
@@ -744,7 +758,7 @@ class _Query:
             yield f"CASE {cases} END", f"{self.prefix}k{i}"
 
     def level_condition(self, column: str, level: Scalar) -> str:
-        """Return the SQL condition that a column has a level."""
+        """Return the SQL condition that a column, an SQL expression, has a level: a bool, text or number."""
         if isinstance(level, bool):
             return f"CAST({column} AS {self.dialect.integer}) = {int(level)}"
         if isinstance(level, str):
@@ -847,14 +861,20 @@ class _Query:
         )
 
     def limited_features(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the features, which become NULL outside `ExportedRule.limits`."""
+        """Iterate over (expression, name) of the features, which become NULL outside `ExportedRule.limits`.
+
+        The names are "<prefix>f<j>".
+        """
         for j, (feature, limit) in enumerate(zip(self.rule.features, self.rule.limits, strict=True)):
             value = f"{self.prefix}f{j}"
             bounded = f"CASE WHEN ABS({value}) <= {self.number_literal(limit)} THEN {value} END"
             yield value if isinstance(feature, LevelValues) else bounded, value
 
     def centred_features(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the features, centred and scaled by each `FeatureCentre` of the rule in turn."""
+        """Iterate over (expression, name) of the features, transformed by each `FeatureCentre` in turn.
+
+        The names are "<prefix>d<g>_<j>" for centre g and feature j.
+        """
         for g, point in enumerate(self.rule.centres):
             for j in range(len(self.rule.features)):
                 value = f"{self.prefix}f{j}"
@@ -883,13 +903,20 @@ class _Query:
         return self.join_terms(terms) or self.number_literal(0.0)
 
     def whitened_features(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the whitened features of each class, whose sum of squares is the squared distance."""
+        """Iterate over (expression, name) of the whitened features of each class with a positive prior.
+
+        Their sum of squares is the squared distance. The names are "<prefix>w<k>_<i>" for class k.
+        """
         for k in self.rule.possible_classes:
             for i, column in enumerate(self.rule.weights[k].T):
                 yield self.scalar_product(k, column), f"{self.prefix}w{k}_{i}"
 
     def scores(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the scores of the classes with a positive prior."""
+        """Iterate over (expression, name) of the scores of the classes with a positive prior.
+
+        The names are "<prefix>s<k>" for class k. A score is NULL if any feature is NULL, even with a
+        coefficient of zero.
+        """
         rule = self.rule
         for k in rule.possible_classes:
             score = f"{self.prefix}s{k}"
@@ -917,6 +944,11 @@ class _Query:
             Function of the position of a class that returns its expression.
         impossible : str
             Expression for classes with a prior of zero, in rows without missing values.
+
+        Returns
+        -------
+        list of (str, str)
+            Expression and name, in the order of the classes.
         """
         possible = set(self.rule.possible_classes)
         impossible_case = f"CASE WHEN {self.prefix}m IS NOT NULL THEN {impossible} END"

@@ -100,13 +100,25 @@ class _Graph:
         self._levels: dict[int, tuple[str, str]] = {}
 
     def add_node(self, operator: str, *inputs: str, name: str = "", **options: Any) -> str:
-        """Add a node and return the name of its output."""
+        """Add a node and return the name of its output.
+
+        Parameters
+        ----------
+        operator : str
+            Operator of ONNX, such as "MatMul".
+        *inputs : str
+            Names of the nodes, constants or inputs that it reads.
+        name : str
+            Name of its output; by default a new one.
+        **options
+            Attributes of the operator, such as `axis`.
+        """
         name = name or f"/{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [name], **options))
         return name
 
     def add_constant(self, values: Any) -> str:
-        """Add a constant array and return its name."""
+        """Add an array, or a number, as a constant and return its name."""
         name = f"/c{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name

@@ -162,7 +162,8 @@ class Boundary(SummarizedResults):
         Returns
         -------
         DataFrame, rows by terms
-            The nearest point of the plane, which is the row minus its distance times the unit normal.
+            The nearest point of the plane, which is the row minus its distance times the unit normal; missing
+            for a row with a missing value.
 
         Raises
         ------
@@ -276,7 +277,17 @@ def _class_pair(fit: FittedModel[Any], a: Any, b: Any) -> tuple[int, int]:
     ----------
     fit : FittedModel
     a, b : label or None
-        Classes; by default the second and the first of two. DataError is raised if they are equal or unknown.
+        Classes. If both are None and the fit has two classes, the second and the first of them.
+
+    Returns
+    -------
+    i, j : int
+        Positions of a and b.
+
+    Raises
+    ------
+    DataError
+        The classes are equal or unknown, only one is named, or none of more than two.
     """
     if a is None and b is None and len(fit.classes) == 2:
         return 1, 0
@@ -340,7 +351,11 @@ class MaketablesAttributes:
 
     @property
     def __maketables_vcov_info__(self) -> dict[str, Any]:
-        """Type of the covariance of the coefficients, and the variable of the clusters."""
+        """Type of covariance of the coefficients ("vcov_type") and variable of the clusters ("clustervar").
+
+        The type is the `cov_type` of a robust fit, else "information" or "delta method". The variable is None
+        unless the robust covariance is clustered.
+        """
         fit = self._equations_of
         given_row = fit._fit.likelihood_of == "class given row"
         cov_type = getattr(fit, "cov_type", "nonrobust")
@@ -391,6 +406,7 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
 
     @property
     def _equations_of(self) -> Any:
+        """These results themselves, which have all equations."""
         return self
 
     @available_if(lambda self: self.log_odds)
@@ -529,7 +545,7 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[EstimatesT]) -> str:
-        """Return a hint on alternatives to posteriors."""
+        """Return a constant hint that names `decision_function` and `boundary` instead of posteriors."""
         return "see decision_function() and boundary()"
 
     def shows_log_posteriors(self, fit: FittedModel[EstimatesT]) -> bool:
@@ -540,7 +556,11 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows; None if they lack a class, or if no plane separates them."""
+        """Return the rule of a refit to the used rows; it has no prior.
+
+        None if the rows lack a class of the fit, or if the estimates cannot be refitted, for example because
+        no plane separates the classes.
+        """
         gathered = gather_used_rows(rows)
         estimates = cast("Any", fit.estimates)
         if len(np.unique(gathered.codes)) < len(fit.classes):
@@ -552,7 +572,10 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         return rule
 
     def leave_one_out(self, fit: FittedModel[EstimatesT]) -> LeaveOneOutScorer | Floats:
-        """Return a scorer of NaN, which causes a refit for each row; see `refit_scorer`."""
+        """Return a scorer of NaN, which causes a refit for each row.
+
+        Raises NotSupportedError if there are too many rows for refits; see `refit_scorer`.
+        """
         return refit_scorer(fit, f"of a {fit.title_in_sentence} requires a refit for each row")
 
 
@@ -636,7 +659,8 @@ class GroupSummary(FittedResults):
     def group_summary(self) -> pd.DataFrame:
         """Rows, mean and standard deviation by (class, term), and over all rows ("total").
 
-        The columns are `rows` (number or sum of weights), `mean` and `sd` (divisors n_k - 1 and N - 1).
+        The columns are `rows` (number or sum of weights), `mean` and `sd` (divisors n_k - 1 and N - 1; NaN
+        for a class of one row).
         """
         return group_summary(self._fit)
 
@@ -644,8 +668,8 @@ class GroupSummary(FittedResults):
 def group_summary(fit: FittedModel[Any]) -> pd.DataFrame:
     """Return rows, mean and sd (divisors n_k - 1 and N - 1) by (class, term), and over all rows ("total").
 
-    The rows are read again; NotSupportedError is raised if the fit does not have them. If a class has the
-    label "total", underscores are appended to the label of the last rows.
+    The sd of a class of one row is NaN. The rows are read again; NotSupportedError is raised if the fit does
+    not have them. If a class has the label "total", underscores are appended to the label of the last rows.
     """
     rows = fit.require_rows("group_summary()")
     moments = class_moments(rows, "diagonal")
@@ -667,9 +691,9 @@ class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
     def _require_covariances(self, method_name: str) -> None:
-        """Raise NotSupportedError, which names the method, if the fit has no covariance for each class.
+        """Raise NotSupportedError, which names `method_name`, if the fit has no covariance for each class.
 
-        Subclasses override this method, which does nothing here.
+        This default does nothing: subclasses whose fits may lack covariances override it.
         """
 
     @property

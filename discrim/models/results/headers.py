@@ -63,7 +63,10 @@ def observation_items(fit: FittedModel[Any]) -> list[HeaderItem]:
 
 
 def size_items(fit: FittedModel[Any]) -> list[HeaderItem]:
-    """Return the header items with the numbers of classes and columns, and the dropped constant columns."""
+    """Return the header items with the numbers of classes and columns.
+
+    A third item names the dropped constant columns, if there are any.
+    """
     items: list[HeaderItem] = [
         HeaderItem("Classes", len(fit.classes)),
         HeaderItem("Variables", len(fit.terms)),
@@ -88,7 +91,8 @@ def prior_item(fit: FittedModel[Any]) -> HeaderItem:
 def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> HeaderItem:
     """Return the header item with an error rate, in percent with the counts.
 
-    If the rate would be slow to compute or is not available, the value is NaN and the text is a note.
+    The value of the item is the rate. If it would be slow to compute, the model or the fit does not support
+    it, or no row is evaluated, the value is NaN and the text is "see error_rates()" or "not available".
     """
     label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
@@ -253,9 +257,9 @@ def has_many_columns(terms: pd.Index) -> bool:
 
 
 def rank_columns(moments: ClassMoments, more: int = 0) -> tuple[str, Floats]:
-    """Return the statistic by which a long table ranks its columns: the name "F", and F of the class means.
+    """Return the name "F" and the values (p + more,) by which a long table ranks its p columns.
 
-    The values are (p + more,), for p columns. F is from the one-way analysis of variance of each column.
+    F is from the one-way analysis of variance of each column.
 
     Parameters
     ----------
@@ -362,15 +366,18 @@ def chosen_item(fit: FittedModel[Any], by: str) -> HeaderItem:
     ----------
     fit : FittedModel
     by : str
-        Description of the method that chose it, which is shown unless the user specified the value or the
-        fit was loaded.
+        Description of the method that chose it. The item shows it if the fit has a `path`; else "not in the
+        file" for a loaded fit and "given" for a value that the user specified.
     """
     chosen = by if fit.path is not None else "not in the file" if fit.is_loaded else "given"
     return HeaderItem("Chosen by", chosen, key="chosen_by", brief="chosen by" if fit.path is not None else "")
 
 
 def fixed_choice_note(fit: FittedModel[Any]) -> str:
-    """Return a note that errors are optimistic if the same rows chose a tuning parameter, else ""."""
+    """Return a note that errors are optimistic if the same rows chose a tuning parameter, else "".
+
+    This is so if the fit has a `path`.
+    """
     if fit.path is None:
         return ""
     return (
@@ -465,7 +472,8 @@ def header(fit: FittedModel[Any], items: list[HeaderItem], note: str = "") -> Pa
 def _balance_note(fit: FittedModel[Any]) -> str:
     """Return a note on the bias of leave-one-out for balanced classes with more columns than rows, or "".
 
-    It applies to lda() without components= and to nearest_centroid().
+    It applies to lda() without components= and to nearest_centroid(), if there are at least as many columns
+    as rows (or total weight) and the largest class has at most 1.5 times the weight of the smallest.
 
     If a row of a class of n rows is left out, the class mean moves away from it: its squared distance in p
     columns increases by p/(n - 1) - p/n on average, and the log odds of its class decrease by
@@ -492,7 +500,8 @@ def _balance_note(fit: FittedModel[Any]) -> str:
 def _calibration_note(fit: FittedModel[Any]) -> str:
     """Return a note if leave-one-out posteriors are too extreme or too cautious, else "".
 
-    Only leave-one-out scores that are in the cache of the fit are used.
+    The note appears if the slope differs from one by more than `SLOPE_NOTE_Z` standard errors. Only
+    leave-one-out scores that are in the cache of the fit are used, and at most `MAX_RECALIBRATED_SCORES`.
     """
     scores = fit.cache.get(LEFT_OUT_CACHE_KEYS[False])
     if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:

@@ -86,7 +86,7 @@ Typicality = Literal["exact", "chi2", "relative", "conformal"]
 
 
 def _require_casewise(results: FittedResults) -> None:
-    """Raise NotSupportedError if squared distances to the classes have no chi-square distribution."""
+    """Raise NotSupportedError, for `casewise`, unless the model has normal classes with full covariances."""
     from discrim.models.evaluation.classification import raise_if_no_distances
 
     raise_if_no_distances(results._fit)

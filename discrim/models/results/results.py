@@ -66,6 +66,8 @@ def selection_note(fit: FittedModel[Any]) -> str:
 def _header_after_selection(build_header: Callable[[], Any], fit: FittedModel[Any]) -> Pairs:
     """Return the header of a summary with a note on a selection and the error of a repeated selection.
 
+    Without the fit before the selection, or if the error would be slow to compute, only notes are added.
+
     Parameters
     ----------
     build_header : callable
@@ -92,7 +94,8 @@ def _header_after_selection(build_header: Callable[[], Any], fit: FittedModel[An
 def _repeated_selection_item(fit: FittedModel[Any]) -> HeaderItem | None:
     """Return the header item with the cross-validated error of a repeated selection.
 
-    None if it would be slow or cannot be computed.
+    None without a selection, if it is not `is_quick` or its evaluation would be slow, or if a DiscrimError is
+    raised.
     """
     if fit.selection is None or not fit.selection.is_quick or is_slow_to_evaluate(fit.fit_before_selection()):
         return None
@@ -419,6 +422,7 @@ def _require_probabilities(method_name: str) -> Callable[[Any], None]:
     """
 
     def check(results: ClassifierResults) -> None:
+        """Raise NotSupportedError if the results have neither posteriors nor rows nor a stored calibrator."""
         fit = results._fit
         if not fit.has_posteriors and not fit.has_rows and CALIBRATOR_KEY not in fit.cache:
             fit.require_rows(
@@ -460,14 +464,21 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return float(self.df_model * np.log(self.nobs) - 2 * self.llf)
 
     def _sections(self) -> SectionFunctions:
-        """Return the functions that compute the sections; a header after a selection has a note on it."""
+        """Return the functions without arguments that compute the sections of the summary, by name.
+
+        If columns or model were selected from the data, the function of "header" adds a note on the selection
+        and the error of the repeated selection.
+        """
         sections = super()._sections()
         if self._fit.selection is not None and "header" in sections:
             sections["header"] = partial(_header_after_selection, sections["header"], self._fit)
         return sections
 
     def _facts(self) -> dict[str, Any]:
-        """Return the first section of the short form: sizes, error rate and options that are not defaults."""
+        """Return {"facts": section}, the first section of the short form.
+
+        It has sizes, error rate, and options that differ from their defaults; see `brief_facts`.
+        """
         # Without rows, computing the header of the full summary does not start a pass over them.
         header: Any = self._section_functions(brief=False, subject=self._fit.without_rows())["header"]()
         return {"facts": brief_facts(self._fit, header, argument_defaults(BY_MODEL[self._spec.name]))}
@@ -488,7 +499,10 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return {"nobs": self.nobs, "classes": len(self.classes), "terms": len(self.terms)}
 
     def _glance(self) -> dict[str, Any]:
-        """Return sizes and measures of the fit by name, for `glance`; NaN if not available."""
+        """Return nobs, classes, terms, df_model, llf, aic and bic by name, for `glance`.
+
+        A measure that the model does not have is NaN.
+        """
         return self._sizes() | {name: value_or_nan(self, name) for name in ("df_model", "llf", "aic", "bic")}
 
     # ---- prediction
@@ -599,6 +613,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             compute_typicality = typicality_function(self._fit, typicality, outlier)
 
         def predict_chunk(results: ClassifierResults, rows: Any) -> pd.Series:
+            """Return the labels of the rows of one table, with "rejected" and "unknown" as requested."""
             fit = results._fit
             design_rows = fit.new_rows(rows, missing_policy)
             codes = fit.predict_codes(design_rows, prior, decision)
@@ -751,6 +766,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
 
         def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
+            """Return the values of one table, rows by classes; for two classes a Series."""
             return results._fit.decision_values(results._fit.new_rows(rows, missing_policy))
 
         return predict_by_chunks(self, data, out, values)
@@ -775,6 +791,12 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             `posteriors` or `log_posteriors`, a function of scores (m, K).
         missing_policy : MissingPolicy
             Options for unseen levels and missing values.
+
+        Returns
+        -------
+        DataFrame, rows by classes
+            Posteriors or their logarithms, missing for a row with a missing value that is not integrated out.
+            For a source, or with `out`, the result of `predict_by_chunks`.
         """
         from discrim.models.evaluation.calibrated import posterior_rule
 
@@ -784,6 +806,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         rule = posterior_rule(self._fit, name, prior, method, convention)
 
         def frame(results: ClassifierResults, rows: Any) -> pd.DataFrame:
+            """Return the transformed scores of the rows of one table, rows by classes."""
             fit = results._fit
             design_rows = fit.new_rows(rows, missing_policy)
             chunk_rule = fit.integrate_missing(rule, design_rows, prior, method, convention)
@@ -819,12 +842,16 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
 
         def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
+            """Return one table with the columns that are added."""
             return results._augmented(missing_policy, rows)
 
         return predict_by_chunks(self, data, out, augmented, reads_all_columns=True)
 
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
-        """Return a table with labels (`.fitted`) and posteriors (`.posterior.<class>`), for `augment`."""
+        """Return the table with labels (`.fitted`) and posteriors (`.posterior.<class>`), for `augment`.
+
+        `data` is None for the rows of the fit. DataError is raised if the table has one of these columns.
+        """
         rows: Any = self._fit.new_rows(data, missing_policy)
         return self._fit.augment_table(rows, self.predict_proba(rows), "posterior")
 

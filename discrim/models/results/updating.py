@@ -294,6 +294,7 @@ def _moments_with_batch(
     Returns
     -------
     Moments
+        Moments of the rows of both, whose classes are declared in the order of `levels`.
 
     Raises
     ------
@@ -334,7 +335,7 @@ def _moments_of_fit(fit: FittedModel[Any], row: ModelEntry) -> Moments:
 
     They come from the cache after an earlier batch, from the estimates if the fit does not have its rows, or
     else from a pass over the rows. NotSupportedError is raised if the estimates lack dropped columns or
-    categories. `row` is the entry of the model in the registry.
+    categories. `row` is the entry of the model in the registry, whose verb the message names.
     """
     if MOMENTS_CACHE_KEY in fit.cache:
         stored: Moments = fit.cache[MOMENTS_CACHE_KEY]
