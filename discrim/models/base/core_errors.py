@@ -50,6 +50,7 @@ def _describe_singular_scores(
     Returns
     -------
     message, hint : str
+        The hint proposes fewer axes, if any number is possible, or `other`.
     """
     n_axes = values["wanted"]
     df = values["df"]

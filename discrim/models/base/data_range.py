@@ -42,8 +42,8 @@ SAMPLE_ROWS = 10_000
 def column_range(moments: ClassMoments) -> ColumnRange:
     """Return the range of each column, in the units of the data, outside which new rows are rejected.
 
-    It extends from the smallest to the largest class mean, plus `MAX_DEVIATIONS` standard deviations within
-    classes (see `_within_sd`) on either side.
+    Its `low` and `high` (p,) extend from the smallest to the largest class mean, plus `MAX_DEVIATIONS`
+    standard deviations within classes (see `_within_sd`) on either side.
     """
     means = moments.class_means[moments.rows > 0]
     with np.errstate(over="ignore"):

@@ -71,6 +71,11 @@ def with_display_formats(
         Formats of columns by name; `every` is the format of all other columns, except counts, p-values and
         text, which `_column_format` recognizes. A function that returns a Series is not affected.
 
+    Returns
+    -------
+    callable
+        Decorator of the function.
+
     Examples
     --------
     >>> @with_display_formats(rate="share")

@@ -539,6 +539,12 @@ class ModelSpec(Refits[EstimatesT]):
             Method of `predict_proba`, such as "plugin" or "predictive".
         convention : str or None
             Convention of `predict_proba`: "MASS" or None.
+
+        Returns
+        -------
+        Rule
+            Its method `scores` maps rows (m, p) to scores (m, K): for models with posteriors, log posteriors
+            up to a constant of each row.
         """
         estimates: Any = fit.estimates
         with np.errstate(divide="ignore"):
@@ -562,6 +568,11 @@ class ModelSpec(Refits[EstimatesT]):
             Method of `predict_proba`, such as "plugin" or "predictive".
         keep : (q,) int
             Positions of the columns.
+
+        Returns
+        -------
+        Rule
+            Rule for rows (m, q) of these columns. This default raises NotImplementedError.
         """
         raise NotImplementedError
 
@@ -962,6 +973,7 @@ class FittedModel(Generic[EstimatesT_co]):
         """
 
         def make_rule() -> Rule:
+            """Create the rule for the arguments of `FittedModel.rule`."""
             return self.spec.rule(self, self.prior_values(prior), method, convention)
 
         is_small = len(self.prior) * len(self.design_rows.terms) <= MAX_CACHED_RULE_SIZE

@@ -254,7 +254,10 @@ INCONSISTENCY_ERRORS = (
 
 
 def _spec_by_file_name(name: Any) -> ModelSpec[Any] | None:
-    """Return the specification of a model by its name in a file; None if the name is not valid."""
+    """Return the specification of a model by its name in a file.
+
+    None if the name is not the name of a model, or if files cannot store the model.
+    """
     row = BY_MODEL.get(name) if isinstance(name, str) else None
     if row is None or not row.can_be_saved:
         return None
@@ -322,6 +325,10 @@ def write_loadable(
 
 def _description_and_arrays(fit: FittedModel[Any]) -> tuple[dict[str, Any], dict[str, Floats]]:
     """Return the description and the arrays of a fit in the form that `fit_from_file` reads.
+
+    The description has the keys "model" (name), "arguments" (of the verb), "estimates" (values that are not
+    arguments), "design", "keep" (positions of the kept columns, or None), "left_out" (names of dropped
+    columns), "dropped" (number of rows) and "weighted" (bool), and if present "selection" and "calibration".
 
     The arrays are "prior", the arrays of `moment_arrays`, the ones of the model with the prefix
     `ESTIMATE_PREFIX`, and "calibration" if the fit has a calibrator.
@@ -694,6 +701,7 @@ def validated_moments(
     Returns
     -------
     ClassMoments
+        With the roots of the scatter matrices if the file has them.
 
     Raises
     ------

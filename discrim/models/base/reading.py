@@ -632,8 +632,12 @@ def class_moments(
     Parameters
     ----------
     design_rows : DesignRows
-    required_moments, wrap, with_roots
-        See `usable_rows`.
+    required_moments : ScatterType
+        Second moments that are computed.
+    wrap : callable, optional
+        Wraps the blocks in an iterable that also passes them to another computation.
+    with_roots : bool
+        Whether roots of the scatter are computed if its columns are nearly collinear; see `gather`.
 
     Returns
     -------
@@ -700,6 +704,7 @@ def collinear_error(
     Returns
     -------
     CollinearError
+        Its `columns` are the dependent columns, and its `options` are {"collinear": "drop"} if `can_drop`.
     """
     options = {"collinear": "drop"} if can_drop else {}
     if can_drop:

@@ -74,6 +74,7 @@ def encode_estimates(constructor: Callable[..., Any], estimates: Any) -> StoredE
     Returns
     -------
     StoredEstimates
+        From which `decode_arguments` returns the arguments of the constructor.
     """
     values: dict[str, Any] = {}
     arrays: dict[str, Floats] = {}

@@ -245,6 +245,7 @@ def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> F
     Returns
     -------
     (p, p) float
+        Mean of the matrix and its transpose, which may be singular.
     """
     if isinstance(matrix, pd.DataFrame):
         if set(matrix.index) != set(columns) or set(matrix.columns) != set(columns):

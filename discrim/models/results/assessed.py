@@ -130,7 +130,8 @@ class Assessment(SummarizedResults):
         posteriors also have the log loss, the Brier score and the calibration slope, and for two classes the
         calibration intercept, unless the prior is specified. The intervals of log loss and Brier score are
         log-normal. Their upper limits allow for errors even if no evaluated row is misclassified, and assume
-        that the error probability does not increase with the certainty of the rule.
+        that the error probability does not increase with the certainty of the rule. A value that is not
+        available is NaN, such as the calibration slope if posteriors separate the classes or some are zero.
         """
         prior = self._rows.prior
         level = self._level
@@ -342,6 +343,7 @@ class Assessment(SummarizedResults):
         Returns
         -------
         Axes
+            The axes on which the picture is drawn.
         """
         from discrim.models.plots.plottable import PlotOptions, check_classes_option
 
@@ -360,6 +362,11 @@ class Assessment(SummarizedResults):
         sections : sequence of str, optional
             Keys of the sections wanted, in order: "header", "overall", "classes", "pairs", "brier",
             "calibrated" and "confusion", as far as they exist; by default all.
+
+        Returns
+        -------
+        Summary
+            Its `tables` have the unrounded numbers.
         """
         summary: Summary = summary_of(self, sections)
         return summary

@@ -400,6 +400,11 @@ class CanonicalResults(SummarizedResults):
             Keys of the tables wanted, in order: "correlations", "dimensions", "raw", "standardized",
             "standardized_total", "structure_within", "structure_total", "structure_between" and "centroids";
             by default all. Fits that adjust columns for covariates have no total or between tables.
+
+        Returns
+        -------
+        Summary
+            Its `tables` have the unrounded numbers.
         """
         summary: Summary = summary_of(self, sections)
         return summary
@@ -434,6 +439,7 @@ class CanonicalResults(SummarizedResults):
         Returns
         -------
         Axes
+            The axes on which the picture is drawn.
         """
         from discrim.models.plots.plottable import PlotOptions, check_names_option
         from discrim.models.plots.spaces import draw_canonical_biplot

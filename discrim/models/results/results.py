@@ -838,6 +838,18 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
             Whether observations with a missing value are predicted; see the page on shared arguments.
         out : path, optional
             File or folder to which the result is written; see the page on shared arguments.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the table, `.fitted`, and a column for each class; label and values are missing for
+            a row with a missing value that is not integrated out. For a source, an iterator of such
+            DataFrames.
+
+        Raises
+        ------
+        DataError
+            The table already has a column of one of these names.
         """
         missing_policy = MissingPolicy(unseen, missing)
 
@@ -862,6 +874,13 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         ----------
         path : str or path
             The file to write; an existing file is replaced.
+
+        Raises
+        ------
+        NotSupportedError
+            The model cannot be saved, or the file could not be loaded again. An existing file is not changed.
+        UnwritableFileError
+            The folder does not exist, the disk is full, or another error of the operating system occurred.
         """
         from discrim.models.base.fit_file import save
 
