@@ -367,5 +367,5 @@ def spec_of(model: ModelEntry) -> Any:
 
 
 def plot_kinds(model: ModelEntry) -> tuple[PlotKind, ...]:
-    """Import the module of a model and return the kinds of its plots."""
+    """Import the module of a model and return the kinds of its plots, such as "scores", the default first."""
     return tuple(plot.kind for plot in spec_of(model).plots())

@@ -174,7 +174,7 @@ class SummarizedResults(PublicAttributes, ABC):
         """Return the summary, of which `repr`, the notebook form and `to_excel` are made."""
 
     def _brief(self) -> Summary:
-        """Return the short form of the summary, for `repr` and notebooks."""
+        """Return the short form of the summary, the sections `_FIRST_SECTIONS`, for `repr` and notebooks."""
         summary = self.summary()
         return summary.select_sections(self._FIRST_SECTIONS) if self._FIRST_SECTIONS else summary
 

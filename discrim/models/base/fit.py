@@ -333,7 +333,11 @@ class Refits(Generic[EstimatesT]):
         raise NotImplementedError
 
     def _usable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Codes:
-        """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows."""
+        """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows.
+
+        Columns that are constant are left out, except those of `kept_if_constant`; and if `drops_columns`,
+        also the `unusable_columns`.
+        """
         dropped = set(constant_columns(moments)) - set(self.kept_if_constant(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
         if self.drops_columns(fit) and varying:
@@ -811,7 +815,7 @@ class FittedModel(Generic[EstimatesT_co]):
 
     @property
     def column_range(self) -> ColumnRange:
-        """Range of values that new rows may have, by column."""
+        """Smallest and largest values of new rows, `low` and `high` (p,), in the units of the data."""
         return self._cached_value("column_range", lambda: column_range(self.estimates.moments))
 
     @property
@@ -981,7 +985,11 @@ class FittedModel(Generic[EstimatesT_co]):
         return self._cached_value("rule", make_rule) if is_small and is_default else make_rule()
 
     def rule_for(self, design_rows: DesignRows, prior: Any = None) -> Rule:
-        """Return the rule for some rows; it integrates missing columns out if `integrates_missing` is set."""
+        """Return the rule for some rows, by default under the prior of the fit.
+
+        It integrates missing columns out if `design_rows.integrates_missing` is True and the model supports
+        this.
+        """
         return self.integrate_missing(self.rule(prior), design_rows, prior)
 
     def integrate_missing(

@@ -98,7 +98,7 @@ def needs_rows(method_name: str, hint: str = "fit formula and data") -> Any:
     """
 
     def check(results: FittedResults) -> None:
-        """Raise NotSupportedError if the fit of the results does not have its rows."""
+        """Raise NotSupportedError, which names `method_name`, if the fit does not have its rows."""
         if not results._fit.has_rows:
             results._fit.require_rows(method_name, hint)
 

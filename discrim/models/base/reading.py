@@ -73,7 +73,7 @@ def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        """Call the function, and convert its errors."""
+        """Call the function; raise its CoreError as a public error, and name unknown keywords."""
         try:
             return function(*args, **kwargs)
         except CoreError as error:
@@ -546,7 +546,10 @@ def _drop_columns_by_position(
 
 
 def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
-    """Raise DataError for a table without complete rows; the message names the columns without any value."""
+    """Raise DataError for a table without complete rows.
+
+    The message names the columns without any value or, if there are none, all columns of the formula.
+    """
     table = design_rows.table
     columns = design_rows.design.columns
     empty_columns = [name for name in columns if not table.column(name).notna().any()]

@@ -269,7 +269,10 @@ def predict_codes(design_rows: DesignRows, rule: Rule, n_classes: int, decision:
 
 
 def _predict_codes_of_chunk(design_rows: DesignRows, rule: Rule, n_classes: int, decision: Decision) -> Codes:
-    """Return the codes (m,) of the rows of a chunk; see `predict_codes`."""
+    """Return the positions (m,) of the predicted classes of the rows of a chunk.
+
+    K for a rejected row, -1 for a missing prediction; the arguments are the ones of `predict_codes`.
+    """
     codes = np.empty(design_rows.table.nrows, dtype=np.intp)
     for row_slice, scores in score_chunks(design_rows, rule, n_classes):
         codes[row_slice] = decision.codes(scores)

@@ -296,12 +296,12 @@ class Moments:
 
     @property
     def counts(self) -> pd.Series:
-        """Rows by class, or sums of their weights."""
+        """Rows by class, or sums of their weights; integers if all are whole."""
         return pd.Series(whole_counts(self._moments.counts), index=self.classes, name="rows")
 
     @property
     def nobs(self) -> int | float:
-        """Rows used, or the sum of their weights."""
+        """Rows used, or the sum of their weights; an int if it is whole."""
         total = float(self._moments.counts.sum())
         return int(total) if total == round(total) else total
 
@@ -718,7 +718,10 @@ class Moments:
 
 
 def _raise_if_different_designs(a: Design, b: Design) -> None:
-    """Raise FormulaError if two designs differ in anything except their classes; the message names it."""
+    """Raise FormulaError, which names the difference, unless two designs have equal columns and transforms.
+
+    Classes, the text of the formula, and the dtype of the labels may differ.
+    """
     bare_a, bare_b = (
         replace(design, levels=(), formula="", labels=None, plain_booleans=()) for design in (a, b)
     )

@@ -133,7 +133,7 @@ class Sample:
 
     @property
     def supports_covariates(self) -> bool:
-        """Whether the verb supports covariates after a `|` in the formula."""
+        """Whether the verb supports covariates after a `|` in the formula; only lda() does."""
         return self.verb == "lda"
 
     def read(self, in_memory: str | None = None, *, incomplete: bool = False) -> DesignRows:

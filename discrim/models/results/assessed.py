@@ -278,13 +278,13 @@ class Assessment(SummarizedResults):
 
     @property
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of the summary by name, unrounded."""
+        """The unrounded tables of the summary by the names of its sections, such as "overall"."""
         return self.summary().tables
 
     # ---- computation
 
     def _evaluated_rows(self) -> AssessedRows:
-        """Return the evaluated rows with their arrays, for plots."""
+        """Return the evaluated rows with their arrays (codes, predicted, scores and weights), for plots."""
         rows: AssessedRows = self._figures.apply(attrgetter("rows"))
         return rows
 
@@ -672,7 +672,7 @@ def _interval_headings(assessment: Assessment) -> dict[str, str]:
 
 
 def _overall_section(assessment: Assessment) -> Section:
-    """Return the section of the measures over all classes, with notes on their definitions."""
+    """Return the section of `Assessment.overall`, with notes on the definitions of the measures."""
     table = assessment.overall
     notes = []
     if "AUC" in table.index:
@@ -757,7 +757,10 @@ def _is_binary(assessment: Assessment) -> bool:
 
 
 def _class_section(assessment: Assessment) -> Section:
-    """Return the section of the measures of each class against the rest."""
+    """Return the section of the measures of each class against the rest, the table `Assessment.by_class`.
+
+    For more than `MAX_CLASSES_WITH_INTERVALS` classes it has the estimates only, classes by measures.
+    """
     table = assessment.by_class
     prior_text = "" if assessment.prior is None else " under this prior"
     note = (
@@ -787,7 +790,7 @@ def _class_section(assessment: Assessment) -> Section:
 
 
 def _pair_section(assessment: Assessment) -> Section:
-    """Return the section of the areas under the ROC curves of pairs of classes."""
+    """Return the section of the areas under the ROC curves, the table `Assessment.pairs`."""
     table = assessment.pairs
     return Section(
         "Areas under the ROC curves of pairs of classes",
@@ -799,7 +802,7 @@ def _pair_section(assessment: Assessment) -> Section:
 
 
 def _brier_section(assessment: Assessment) -> Section:
-    """Return the section of the Brier score and its components."""
+    """Return the section of the Brier score and its components, the table `Assessment.brier`."""
     formats: dict[Any, Any] = dict.fromkeys(assessment.brier.columns, "share") | {"bins": "count"}
     return Section(
         "Brier score and its components",

@@ -271,7 +271,7 @@ class CanonicalResults(SummarizedResults):
         return self._coefficients(np.asarray(np.sqrt(squares / (total - 1))))
 
     def _raise_if_covariates(self, name: str) -> None:
-        """Raise NotSupportedError, which names the attribute, if columns are adjusted for covariates."""
+        """Raise NotSupportedError, which names the attribute `name`, if the fit adjusts for covariates."""
         if self._estimates.covariates:
             raise NotSupportedError(
                 f"{name} uses the total covariance, and the columns of this fit are adjusted for "

@@ -365,7 +365,10 @@ class MaketablesAttributes:
 
     @property
     def __maketables_default_stat_keys__(self) -> list[str]:
-        """Keys of the statistics that are shown by default."""
+        """Keys of the statistics that are shown by default: "N", and "pseudo_r2" and "ll".
+
+        The last two are omitted unless the likelihood is of the class given the row.
+        """
         given_row = self._equations_of._fit.likelihood_of == "class given row"
         return ["N", "pseudo_r2", "ll"] if given_row else ["N"]
 
@@ -392,12 +395,12 @@ class LogOddsEquation(MaketablesAttributes):
 
     @property
     def __maketables_coef_table__(self) -> pd.DataFrame:
-        """Coefficients of the class by term."""
+        """Coefficients of the class by term, with columns b, se, t, p, ci95l, ci95u, ci90l and ci90u."""
         return self._table.copy()
 
     @property
     def __maketables_depvar__(self) -> str:
-        """Name of the response and the class."""
+        """Name of the response and class, such as "species: virginica"."""
         return f"{self._equations_of.classes.name}: {self.label}"
 
 
@@ -447,7 +450,7 @@ class LogOddsEquations(MaketablesAttributes, FittedResults):
     @property
     @available_if(lambda self: self.log_odds)
     def __maketables_coef_table__(self) -> pd.DataFrame:
-        """Coefficients of all equations in one table, as in `maketables_coefficients`.
+        """Coefficients of all equations in one table, with the columns of `maketables_coefficients`.
 
         It is indexed by the term for two classes, otherwise by "class, term".
         """

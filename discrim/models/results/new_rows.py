@@ -93,7 +93,10 @@ def _require_casewise(results: FittedResults) -> None:
 
 
 def _require_relative_distances(results: FittedResults) -> None:
-    """Raise NotSupportedError if relative distances are not defined for the fit."""
+    """Raise NotSupportedError, for `relative_distances`, if the fit does not define them.
+
+    They require distances or densities of the classes, a nonsingular total covariance, and no covariates.
+    """
     from discrim.models.evaluation.typicality import typicality_measure
 
     typicality_measure(results._fit, relative=True)

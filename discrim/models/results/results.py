@@ -766,7 +766,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
 
         def values(results: ClassifierResults, rows: Any) -> pd.DataFrame | pd.Series:
-            """Return the values of one table, rows by classes; for two classes a Series."""
+            """Return the values of the rows of one table, as `FittedModel.decision_values` does."""
             return results._fit.decision_values(results._fit.new_rows(rows, missing_policy))
 
         return predict_by_chunks(self, data, out, values)
@@ -854,7 +854,7 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         missing_policy = MissingPolicy(unseen, missing)
 
         def augmented(results: ClassifierResults, rows: Any) -> pd.DataFrame:
-            """Return one table with the columns that are added."""
+            """Return one table with its predicted labels and values by class; see `_augmented`."""
             return results._augmented(missing_policy, rows)
 
         return predict_by_chunks(self, data, out, augmented, reads_all_columns=True)
