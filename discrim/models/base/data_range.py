@@ -80,7 +80,9 @@ def score_limit(rule: LinearRule, accepted: ColumnRange | None) -> float:
 def check_data_range(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise DataError if a column varies too much or too little, or has a value too far from the class means.
 
-    A distant value raises OutOfRangeError, a subclass. The rows are read only if the moments are suspicious.
+    A column has to vary by 1e-303 to 1e304, in its standard deviation within classes or its class means. A
+    value more than `MAX_DEVIATIONS` standard deviations of a class from its mean raises OutOfRangeError, a
+    subclass. The rows are read only if the moments are suspicious.
 
     Parameters
     ----------

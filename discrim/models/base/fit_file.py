@@ -312,6 +312,8 @@ def write_loadable(
     NotSupportedError
         An array has a value that is not finite, or `read` raises any exception, whose reason is appended to
         `message`. Nothing is written.
+    DataError, UnwritableFileError
+        `path` is not a path, or the file cannot be written.
     """
     output_path = validate_output_path(path)
     try:
@@ -605,7 +607,7 @@ def _read_moments(
     arguments : mapping
         Values of the estimates.
     tensors : mapping of str to array
-        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
+        Arrays by name: counts, rows, centres, rests, scale, scatters, roots if stored, and prior.
     shape : (int, int)
         Numbers of classes K and columns p.
     weighted : bool
@@ -683,7 +685,7 @@ def validated_moments(
     path : path
         The file, for error messages.
     tensors : mapping of str to array
-        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
+        Arrays by name: counts, rows, centres, rests, scale, scatters, roots if stored, and prior.
     k, p : int
         Numbers of classes and columns.
     required_moments : ScatterType
@@ -695,8 +697,8 @@ def validated_moments(
     weighted : bool
         Whether counts are sums of weights; otherwise they have to equal the numbers of rows.
     is_partial : bool
-        Whether the moments are of a part of a table, which may lack rows of classes and does not have a
-        prior.
+        Whether the moments are of a part of a table, which may lack rows of classes. "prior" must then be
+        absent.
 
     Returns
     -------
@@ -814,7 +816,7 @@ def _check_empty_classes(path: Any, tensors: Mapping[str, Floats], *, by_class: 
     path : path
         The file, for error messages.
     tensors : mapping of str to array
-        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
+        Arrays by name: counts, rows, centres, rests, scale, scatters, roots if stored, and prior.
     by_class : bool
         Whether scatter matrices are stored by class.
     """
@@ -858,7 +860,7 @@ def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool
     path : path
         The file, for error messages.
     tensors : mapping of str to array
-        Arrays of the moments by name, such as "counts" and "scatters"; see `_check_shapes`.
+        Arrays by name: counts, rows, centres, rests, scale, scatters, roots if stored, and prior.
     singular : bool
         Whether only one column has to vary, within classes. Otherwise every column has to vary, within or
         between classes.

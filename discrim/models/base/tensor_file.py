@@ -151,7 +151,8 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     NotAFitError
         The file is a folder or another special file, or has another format.
     DamagedFileError
-        The file has another version of the format, was changed or cut off, or does not fit into memory.
+        The file has another version of the format, was changed or cut off, has a value that is not finite, or
+        does not fit into memory.
     """
     try:
         with _open_regular_file(path) as file:

@@ -189,9 +189,12 @@ class Sample:
         Raises
         ------
         NotSupportedError
-            There is such a reason, or the model needs a scatter matrix for each class and these are pooled.
-        DataError, CollinearError
-            As in `validated_moments` and `usable_moments`.
+            There is such a reason, the model needs a scatter matrix for each class and these are pooled, or
+            it needs a covariance and these are diagonal; or the verb does not support covariates.
+        DataError
+            `moments=` is not valid or is combined with arguments for tables; or see `usable_moments`.
+        CollinearError
+            Every column is constant.
         """
         user_moments = self.validated_moments(needs_rows)
         is_pooled = required_moments == "pooled"

@@ -736,7 +736,7 @@ class ClassCovariances(GroupSummary):
         Returns
         -------
         Quadratic
-            A (p, p), b (p,) and c, under the names of the columns.
+            A (terms by terms), b (by term) and the constant c.
 
         Raises
         ------

@@ -191,7 +191,8 @@ def _brief_phrase(item: HeaderItem) -> str:
 def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
     """Return a phrase with the leave-one-out error or, if this is slow, the apparent error, in a list.
 
-    The list is empty if both are slow, or if the rows are a source of tables, which is not read for it.
+    The list is empty if both are slow or not available, if the fit does not have its rows, or if they are a
+    source of tables, which is not read for it.
 
     Parameters
     ----------
@@ -609,7 +610,8 @@ def precision_note(scores_noun: str, table: Floats | pd.DataFrame, sizes: Floats
     Returns
     -------
     str
-        That the digits are sufficient, or, if `MAX_DIGITS` digits of the coefficients are not, a warning.
+        A sentence that the printed digits determine the scores within `within`, or, if even `MAX_DIGITS`
+        digits of the coefficients do not, a sentence that warns of it.
     """
     values = np.abs(np.asarray(table, dtype=np.float64))
     largest = np.where(np.isfinite(values), values, 0.0).max(axis=1, initial=0.0)

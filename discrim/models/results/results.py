@@ -74,6 +74,11 @@ def _header_after_selection(build_header: Callable[[], Any], fit: FittedModel[An
         Function without arguments that returns the header of the model.
     fit : FittedModel
         Fit whose columns or model were selected.
+
+    Returns
+    -------
+    Pairs
+        The header of the model with a longer note and, if it was computed, one more item.
     """
     header: Pairs = build_header()
     items = list(header.items)
@@ -724,7 +729,8 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         Returns
         -------
         DataFrame, rows by classes
-            For a source, an iterator of such DataFrames.
+            Minus infinity for a posterior of zero; missing if the observation has a missing value that is not
+            integrated out. For a source, an iterator of such DataFrames.
         """
         missing_policy = MissingPolicy(unseen, missing)
         return self._posterior_frame(data, prior, method, convention, log_posteriors, missing_policy, out)
@@ -868,7 +874,9 @@ class ClassifierResults(EvaluationMethods, NewRowsMethods, UpdateMethods, Report
         return self._fit.augment_table(rows, self.predict_proba(rows), "posterior")
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fit to a file that `discrim.load` reads, without the rows of the table (except for knn).
+        """Write the fit to a file that `discrim.load` reads, without the rows of the table.
+
+        The files of knn, kernel_density and kernel_lda contain the rows, because these are the estimates.
 
         Parameters
         ----------
