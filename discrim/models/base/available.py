@@ -163,7 +163,7 @@ class PublicAttributes:
     if not TYPE_CHECKING:
         # Type checkers would otherwise accept every name.
         def __getattr__(self, name):
-            """Raise NotSupportedError, with the most similar available name, for an unknown public name.
+            """Raise NotSupportedError, with a hint such as a similar name, for an unknown public name.
 
             Python also calls this method after an AttributeError in a property of the class, which is then
             raised again. A private name raises the usual AttributeError.

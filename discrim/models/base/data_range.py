@@ -187,8 +187,9 @@ def _raise_distant_classes(moments: ClassMoments, column: int, design_rows: Desi
 def _raise_if_distant_rows(design_rows: DesignRows, columns: Codes) -> None:
     """Raise OutOfRangeError for the first row with a value far from the median of one of the columns.
 
-    The unit is the median of the non-zero absolute deviations from the median, in the first `SAMPLE_ROWS`
-    rows that the fit uses. A column that is constant in them is not checked. `columns` (c,) are positions.
+    Far is more than `MAX_DEVIATIONS` units. The unit is the median of the non-zero absolute deviations from
+    the median, in the first `SAMPLE_ROWS` rows that the fit uses. A column that is constant in them is not
+    checked. `columns` (c,) are positions.
     """
     sample = []
     n_sampled = 0

@@ -178,6 +178,7 @@ def range_note(covariances: Iterable[Covariance], scale: NDArray[np.float64], te
     scale : (p,) float
         Factors by which the columns were multiplied.
     terms : Index of length p
+        Names of the columns.
     """
     sd = np.stack([covariance.sd for covariance in covariances])
     exponents = 2.0 * (np.log2(np.where(sd > 0, sd, scale)) - np.log2(scale))

@@ -970,7 +970,10 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
 def raise_if_small_class_weight(
     counts: Floats, classes: Sequence[Any] | pd.Index, min_weight: int, method_name: str
 ) -> None:
-    """Raise NotSupportedError if the weight of a class does not exceed a minimum.
+    """Raise NotSupportedError unless the weight of each class exceeds a minimum.
+
+    It has to be larger than `min_weight` times 1 + `MIN_EXCESS_WEIGHT`. The message names the first class
+    whose weight is too small.
 
     Parameters
     ----------
@@ -994,7 +997,9 @@ def raise_if_small_class_weight(
 
 
 def raise_if_small_total_weight(weight: float, n_means: int, subject: str = "The observations") -> None:
-    """Raise DataError if the sum of the weights does not exceed the number of estimated means.
+    """Raise DataError unless the sum of the weights exceeds the number of estimated means.
+
+    It has to be larger than `n_means` times 1 + `MIN_EXCESS_WEIGHT`.
 
     Parameters
     ----------

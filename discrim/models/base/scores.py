@@ -162,7 +162,9 @@ def _score_chunks(design_rows: DesignRows, rule: Rule, n_classes: int) -> Iterat
     Yields
     ------
     rows : slice
+        Positions of the m rows of the chunk in the table.
     scores : (m, K) float
+        NaN for a row with a missing value, unless missing columns are integrated out.
     """
     complete = rule.rule if isinstance(rule, MarginalRule) else rule
     sparse_rows = all_sparse_rows(design_rows) if rules.accepts_sparse_rows(complete) else None
@@ -211,6 +213,7 @@ def score_block(
     rows : slice
         Positions of the m rows of the chunk in the table.
     scores : (m, K) float
+        NaN for a row with a missing value, unless missing columns are integrated out.
     """
     # Rules of independent columns do not benefit from small chunks.
     chunk_size = max((2**21 if isinstance(rule, IndependentRule) else 2**16) // n_classes, 64)
@@ -359,7 +362,8 @@ def transform_rows(
     Returns
     -------
     DataFrame (n, q)
-        Index of the table.
+        Results of `transform`, with the index of the table; rows with a missing value are passed to it as
+        NaN.
     """
     out = np.empty((design_rows.table.nrows, len(columns)))
     for row_slice, x, _ in design_rows.iter_all_rows():
@@ -384,8 +388,9 @@ def score_frame(
     Returns
     -------
     DataFrame (n, K) or Series (n,)
-        For two classes the value of the second minus the value of the first, named by the text of the second
-        class. NaN if a value of the row is missing, or if both are minus infinity.
+        For more than two classes the transformed scores by class. For two classes the value of the second
+        minus the value of the first, named by the text of the second class. NaN if a value of the row is
+        missing, or if both are minus infinity.
     """
     if len(classes) > 2:
         return posterior_frame(design_rows, rule, classes, transform)

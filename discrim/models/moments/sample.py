@@ -285,8 +285,8 @@ def usable_moments(
     EmptyClassWarning, DroppedColumnsWarning
         Classes without rows or constant columns are dropped.
     WeightsWarning
-        The sum of the weights is less than the number of rows and differs from it by more than
-        `MAX_MEAN_WEIGHT_DEVIATION`. Moments multiplied by a number do not warn.
+        The sum of the weights is less than the number of rows by more than the proportion
+        `MAX_MEAN_WEIGHT_DEVIATION` of it. Moments that were multiplied by a number do not warn.
     """
     if not moments.total:
         raise DataError(f"{given_moments!r} have no observations.", hint="Add moments of complete rows.")

@@ -230,9 +230,9 @@ class Assessment(SummarizedResults):
         `se`, `low` and `high`.
 
         Left-out rows of the fit are calibrated by the other nine of ten folds. Other rows have the posteriors
-        of ``predict_proba(method="calibrated")``, and the fit has to have the calibration, or rows. Negative
-        differences are in favour of the calibration. Standard errors assume independent rows and fixed
-        calibrations.
+        of ``predict_proba(method="calibrated")``, and the fit has to have the calibration, or rows
+        (NotSupportedError). Rows that cannot be calibrated raise DataError. Negative differences are in
+        favour of the calibration. Standard errors assume independent rows and fixed calibrations.
         """
         uses_fit_calibrator = self._rows.method in ("new", "apparent")
         calibrator = fitted_calibrator(self._fit) if uses_fit_calibrator else None

@@ -458,7 +458,8 @@ class NewRowsMethods(FittedResults):
         Returns
         -------
         DataFrame
-            Columns (class, "posterior" | "low" | "high"), on the index of the rows.
+            Columns (class, "posterior" | "low" | "high"), on the index of the rows: the posterior and the
+            limits of its interval.
 
         Raises
         ------

@@ -200,7 +200,7 @@ class EvaluationMethods(FittedResults):
         Returns
         -------
         DataFrame
-            Counts, or sums of weights. Rows without a class or a prediction are left out.
+            Counts, or sums of weights, classes by classes. Rows without a class or a prediction are left out.
         """
         data, method = assessment.split_table_and_method(data, method)
         misclassification_costs = cost_matrix(costs, self.classes)
