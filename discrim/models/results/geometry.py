@@ -115,7 +115,7 @@ class Boundary(SummarizedResults):
 
     @property
     def from_origin(self) -> float:
-        """Distance of the plane from the origin: |offset| divided by the length of the normal.
+        """Distance of the plane from the origin: the absolute `offset` divided by the length of the normal.
 
         It is NaN if the normal is zero and the plane does not exist.
         """
