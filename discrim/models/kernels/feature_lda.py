@@ -124,9 +124,10 @@ def factor_columns(design_rows: DesignRows) -> list[list[int]]:
 
 
 def check_features(features: KernelFeatures, search: SearchSpace) -> None:
-    """Raise DataError if the kernel does not support the features, or if they need too much memory.
+    """Raise an error if the kernel does not support the features, or if they need too much memory.
 
-    Random features require a kernel that has them and, except for "arccos", an even number.
+    Random features require the kernel "gaussian", "laplace", "arccos" or "auto" and, except for "arccos", an
+    even number (DataError). Landmarks are possible for any kernel.
     """
     if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":
@@ -169,6 +170,7 @@ def fit_by_features(
     Returns
     -------
     FittedByFeatures
+        `chosen` is None if kernel, scale and width were options, and `ridges` empty if the ridge was one.
 
     Raises
     ------
@@ -232,6 +234,7 @@ def _standardized_sample(
     Returns
     -------
     KernelRows
+        Standardized rows u, their classes, weights, class indicators (m, K) and the columns of factors.
     """
     weights = rows.weights if rows.has_weights or (rows.weights != 1).any() else None
     groups = tuple(map(tuple, factors))
@@ -292,6 +295,7 @@ def _build_feature_map(
     Returns
     -------
     FeatureMap
+        It has fewer landmarks than requested if the numerical rank of the kernel is smaller.
     """
     if isinstance(plan.features, RandomFeatures):
         columns = coordinate_map(rows.x[:1]).shape[1]
@@ -345,8 +349,8 @@ def refit_with_new_features(
     Returns
     -------
     Rule or None
-        Rule for all columns of `design_rows`. None if there is no plan, a class is empty, there are no more
-        rows than classes, every column is constant, or `fit_by_features` raises DataError.
+        Rule for all columns of `design_rows`. None if there is no plan, a class is empty, the total weight is
+        at most the number of classes, every column is constant, or `fit_by_features` raises DataError.
     """
     moments = _moments_if_sufficient(design_rows)
     if moments is None or plan is None:
@@ -379,7 +383,8 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
     Returns
     -------
     Rule or None
-        None if a class is empty, there are no more rows than classes, or the ridge is too small.
+        None if a class is empty, the total weight is at most the number of classes, or the ridge is too
+        small.
     """
     moments = _moments_if_sufficient(design_rows)
     estimates = fit.estimates
@@ -401,7 +406,10 @@ def refit_with_features(fit: FittedModel[FeatureLDAFit], design_rows: DesignRows
 
 
 def _moments_if_sufficient(design_rows: DesignRows) -> ClassMoments | None:
-    """Return diagonal moments of rows; None if a class is empty or there are no more rows than classes."""
+    """Return diagonal moments of rows.
+
+    None if the weights of a class sum to zero, or all weights to at most the number of classes.
+    """
     moments = reading.class_moments(design_rows, "diagonal")
     is_sufficient = (moments.counts > 0).all() and moments.total > moments.n_classes
     return moments if is_sufficient else None

@@ -276,7 +276,7 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
     Raises
     ------
     DataError
-        An option is not valid, or a width was passed for a kernel without one.
+        An option is not valid, or a width was passed for the kernel "linear" or a kernel function.
     """
     function = kernel if callable(kernel) else None
     if function is None:
@@ -307,14 +307,14 @@ def _read_search(kernel: Any, width: Any, ridge: Any, scale: Any, degree: Any, s
 
 
 def _literal_values(literal: Any) -> tuple[str, ...]:
-    """Return the words of a Literal type."""
+    """Return the values of a Literal type, all of which are strings."""
     return tuple(literal.__args__)
 
 
 def _raise_if_too_many_rows(design_rows: DesignRows) -> None:
-    """Raise NotSupportedError if the table has more than `MAX_ROWS` rows.
+    """Raise NotSupportedError if the table has more than `MAX_ROWS` rows, also counting incomplete ones.
 
-    DataError is raised if the memory does not suffice for their kernel matrix.
+    `check_memory` raises an error if the memory does not suffice for their kernel matrix.
     """
     n = design_rows.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
@@ -347,14 +347,16 @@ def _choose_kernel(sample: KernelRows, search: SearchSpace) -> ChosenKernel:
 
 
 def _candidate_table(chosen: ChosenKernel) -> pd.DataFrame:
-    """Return `KernelLDAResults.path` of a fit without features: a row for each candidate kernel."""
+    """Return `KernelLDAResults.path` of a fit without features: one `_candidate_row` for each candidate."""
     return pd.DataFrame([_candidate_row(candidate, chosen) for candidate in chosen.candidates])
 
 
 def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str, Any]:
-    """Return the row of `KernelLDAResults.path` for a candidate, by column.
+    """Return the row of `KernelLDAResults.path` for a candidate.
 
-    "chosen" is True for the loss of all rows of the chosen kernel, and not for its loss by landmarks.
+    The keys are the columns of the path: kernel, scale, width (NaN if the kernel has none), ridge, loss, se,
+    by ("all rows" or "landmarks") and chosen. "chosen" is False for a loss by landmarks, even if the kernel,
+    scale and ridge are those of `chosen`.
     """
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
@@ -391,8 +393,9 @@ def _fitted_feature_model(
     Returns
     -------
     FittedModel
-        Its `path` has a row for each candidate kernel and then one for each ridge (see
-        `KernelLDAResults.path`); None if neither was chosen.
+        Its `path` has a row for each candidate kernel, none of which is marked as chosen, and then one for
+        each candidate ridge, of which the one with the smallest loss is (see `KernelLDAResults.path`). None
+        if neither kernel nor ridge was chosen.
     """
     estimates, chosen, ridges = feature_fit
     feature_lda.warn_of_fewer_landmarks(estimates, plan.features.n)
@@ -425,7 +428,8 @@ def _fitted_feature_model(
 def _describe_choice(options: Mapping[str, Any]) -> str:
     """Describe the parameters that the options of the verb leave to be chosen from the rows.
 
-    For example "the width and the ridge"; "" if none are, "the kernel and its options" if more than two are.
+    They are kernel or scale if "auto", and width or ridge if None. The text is "" for none of them, "the
+    width and the ridge", for example, for one or two, and "the kernel and its options" for more.
     """
     names = [name for name in ("kernel", "scale") if options[name] == "auto"]
     names += [name for name in ("width", "ridge") if options[name] is None]
@@ -451,8 +455,8 @@ def _refit_rule(
     Returns
     -------
     Rule or None
-        None if a class is empty, there are no more rows than classes, or the regression cannot be computed,
-        for example because the ridge is too small.
+        None if the weights of a class sum to zero, all weights sum to at most the number of classes, or the
+        choice or the regression raises DataError, for example because the ridge is too small.
     """
     estimates = fit.estimates
     moments = reading.class_moments(design_rows, "diagonal")
@@ -494,7 +498,13 @@ def _permutation_importance(
     Returns
     -------
     DataFrame
-        Terms of the formula by log_loss, log_loss_se, error, error_se, in decreasing order of log_loss.
+        Terms of the formula that have columns in the fit, by log_loss, log_loss_se, error, error_se, in
+        decreasing order of log_loss. The standard errors are NaN if the weights sum to at most one.
+
+    Raises
+    ------
+    NotSupportedError, DataError
+        There are no rows to permute; see `_rows_to_permute`.
     """
     test_rows = _rows_to_permute(fit, data)
     terms = _columns_by_term(fit.design_rows)
@@ -586,6 +596,8 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
     Returns
     -------
     _TestRows
+        Of the fit, all rows, standardized, with their weights; of new data, those with a class of the fit and
+        without missing values, in units of the data and without weights.
 
     Raises
     ------
@@ -640,7 +652,7 @@ class KernelLDAResults(VariateResults):
 
     @property
     def _loss_name(self) -> str:
-        """Name of the loss in `select=`, for titles and notes."""
+        """Loss that `select=` names, for titles and notes: "squared error", "log loss" or "error rate"."""
         names = {"squared": "squared error", "log_loss": "log loss", "error": "error rate"}
         return names[self._fit.options["select"]]
 
@@ -689,7 +701,7 @@ class KernelLDAResults(VariateResults):
         Raises
         ------
         NotSupportedError
-            All parameters were options, or the fit was loaded.
+            Kernel, scale, width and ridge were all options, or the fit was loaded.
         """
         reason = "because kernel, scale, width and ridge were set, or the fit was loaded"
         return stored_path(self._fit, reason, "fit without ridge= to have it chosen")
@@ -716,7 +728,7 @@ class KernelLDAResults(VariateResults):
         Raises
         ------
         NotSupportedError
-            The fit does not contain its rows, and `data` is None.
+            `data` is None, and the fit does not contain its rows or was made with `components=`.
         DataError
             None of the rows of the data has a class and all values, or the classes are missing.
 
@@ -759,7 +771,8 @@ class KernelLDASpec(ModelSpec[Any]):
     Parameters
     ----------
     search : SearchSpace or None
-        Candidates of the choice; None if all parameters were options.
+        Candidates of the choice; None if kernel, scale, width and ridge were options, or for a fit from a
+        file.
     """
 
     name = "kernel_lda"
@@ -810,27 +823,30 @@ class KernelLDASpec(ModelSpec[Any]):
         """Return None: a refit needs the rows."""
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return a description of the parameters that were chosen from the rows; "" if none were."""
+        """Return `_describe_choice` of the options, such as "the width and the ridge"; "" if all were set."""
         return "" if self.search is None else _describe_choice(fit.options)
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of parameters; see `_refit_rule`.
+        """Return the rule of a refit that chooses again what was chosen; coordinates are estimated again.
 
-        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        None if a class is empty, the total weight is at most the number of classes, or the regression cannot
+        be computed; see `_refit_rule`.
         """
         return _refit_rule(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps kernel, scale, width and ridge; see `_refit_rule`.
+        """Return the rule of a refit that keeps kernel, scale, width and ridge.
 
-        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        Coordinates, regression and the map to posteriors are estimated again. None if a class is empty, the
+        total weight is at most the number of classes, or the regression cannot be computed.
         """
         return _refit_rule(None, fit, rows)
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
         """Return the leave-one-out scores (n, K) of all rows, or for features a function that scores rows.
 
-        Kernel, scale, width, ridge, coordinates, features and the map to posteriors are fixed.
+        Kernel, scale, width, ridge, coordinates, features and the map to posteriors are fixed. Scores of a
+        row that is alone in its class are NaN, and the caller then refits without it.
         """
         if isinstance(fit.estimates, FeatureLDAFit):
             return super().leave_one_out(fit)
@@ -851,28 +867,29 @@ class FeatureLDASpec(KernelLDASpec):
     search : FeaturePlan or None
         Options with which refits choose features again; None for a fit from a file.
     is_chosen : bool
-        Whether the rows chose the kernel or one of its parameters.
+        Whether kernel, scale, width or ridge was chosen from the rows; False for a fit from a file.
     """
 
     search: FeaturePlan | None = None
     is_chosen: bool = False
 
     def choice_description(self, fit: FittedModel[Any]) -> str:
-        """Return a description of the parameters that were chosen from the rows; "" if none were."""
+        """Return `_describe_choice` of the options, such as "the ridge"; "" if nothing was chosen."""
         return _describe_choice(fit.options) if self.is_chosen else ""
 
     def refit_to_rows(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit with features, kernel and ridge chosen again.
+        """Return the rule of a refit with new features, which chooses kernel and ridge again if they were.
 
-        None if the fit is from a file, a class is empty, there are no more rows than classes, or the
-        regression cannot be computed.
+        None if the fit is from a file, a class is empty, the total weight is at most the number of classes,
+        every column is constant, or the regression cannot be computed.
         """
         return refit_with_new_features(self.search, fit, rows)
 
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps features, kernel and ridge.
+        """Return the rule of a refit that keeps features, kernel, ridge and the map to posteriors.
 
-        None if a class is empty, there are no more rows than classes, or the regression cannot be computed.
+        None if a class is empty, the total weight is at most the number of classes, or the regression cannot
+        be computed.
         """
         return refit_with_features(fit, rows)
 
@@ -881,8 +898,8 @@ class FeatureLDASpec(KernelLDASpec):
     ) -> tuple[FittedModel[Any], DesignRows]:
         """Return the fit and the rows for a refit to rows that lack levels of the fit.
 
-        If `fixed`, the rows get the design and the columns of the fit, which its features require; otherwise
-        both are returned unchanged.
+        The fit is returned unchanged. If `fixed`, the rows get the design and the columns of the fit, which
+        its features require; otherwise they are returned unchanged, too.
         """
         return fit, replace(
             rows, design=fit.design_rows.design, kept_columns=fit.design_rows.kept_columns
@@ -899,8 +916,8 @@ MIN_INTERPOLATION_R2 = 0.999
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the losses of a choice.
+    The names are "header", "classes", "axes", "centroids" and "path"; each function takes `results` and `fit`
+    and returns a section. "path" is left out if the fit does not store the losses of a choice.
     """
     section_functions: Sections = {
         "header": _header_section,
@@ -912,7 +929,11 @@ def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit
 
 
 def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Pairs:
-    """Return the header of the summary: rows, kernel, width and ridge, features, posteriors and errors."""
+    """Return the header of the summary: rows, kernel, width and ridge, features, posteriors and errors.
+
+    Features are left out for a fit without them. A note about the optimism of the leave-one-out error is
+    added if parameters were chosen and the fit stores the `path`.
+    """
     estimates = fit.estimates
     width = "none" if np.isnan(results.width) else f"{results.width:.4g}"
     calibrator = estimates.calibrator
@@ -961,9 +982,10 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
 
 
 def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """Return the section of the axes: squared correlations, shares, and what leave-one-out fits predict.
+    """Return the section of the axes: squared correlation, share, and the share predicted by leave-one-out.
 
-    The last column is left out for fits by features and if leverages are not available.
+    For fits by features, and if the fit has no leverages because it was loaded, it is `variate_axes`, without
+    the predicted share.
     """
     if fit.estimates.feature_type or fit.estimates.one_minus_leverages is None:
         return variate_axes(results, fit)
@@ -983,7 +1005,10 @@ def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
 
 
 def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
-    """Return the section of the best candidate kernels, with their left-out losses; "*" marks the chosen."""
+    """Return the section of the candidates of least left-out loss, in the order of the path.
+
+    It has the best `MAX_SHOWN_CANDIDATES` of them and the chosen one, which "*" marks.
+    """
     path = results.path
     best = path.sort_values("loss", kind="stable").index[:MAX_SHOWN_CANDIDATES]
     listed = path.loc[sorted({*best, *path.index[path["chosen"]]})]

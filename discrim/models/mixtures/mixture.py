@@ -115,7 +115,8 @@ def _fit_rows(
     Raises
     ------
     CollinearError
-        From every start some component becomes singular or too narrow, or loses its rows.
+        From every start some component becomes singular or too narrow, or loses its rows; or BIC is to choose
+        and EM found no maximum for any candidate of a class.
     """
     moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
     path = None
@@ -164,8 +165,8 @@ def _choose_by_bic(
     choice : MixtureChoice
         The options with the chosen numbers and forms.
     path : DataFrame
-        A row for each candidate; see `MixtureResults.path` for the columns. The candidates of each class
-        together, or without the column class if the classes share a form.
+        A row for each candidate, class by class; see `MixtureResults.path` for the columns. If
+        `choice.together`, the candidates are for all classes at once, and there is no column class.
 
     Raises
     ------
@@ -250,8 +251,9 @@ def _degenerate_error(
     Returns
     -------
     CollinearError
-        It names the collinear columns of the class if there are any; otherwise the reason is that a class
-        with one component has too few rows, or what happened to the component.
+        If the component is singular and columns of its class are collinear, it names these columns. Otherwise
+        its message says that a class with one component has a singular covariance, or that a component
+        became singular or too narrow or lost all its rows.
     """
     class_index = degenerate.k
     complete = replace(design_rows, uses_incomplete_rows=False, integrates_missing=False)
@@ -482,8 +484,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         """Agreement of the starts of EM, by class: number of complete runs, and how many reached the maximum.
 
         Columns: runs, reached. If a form is over all classes, they are fitted together and have equal counts.
-        A run has reached it if its log-likelihood per row is within a thousand times `tol=` of the largest. A
-        class of more than 2,000 rows has one complete run, from the best of its short runs.
+        A run has reached the maximum if its log-likelihood per row is within a thousand times `tol=` of the
+        largest. A class of more than 2,000 rows has one complete run, from the best of its short runs.
         """
         runs = self._fit.estimates.run_counts.astype(np.int64)
         return pd.DataFrame(runs, index=self.classes, columns=["runs", "reached"])
@@ -492,7 +494,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
     @available_if()
     @with_display_formats()
     def path(self) -> pd.DataFrame:
-        """Candidates of the choice by BIC; a smaller BIC is better, and it is missing if EM found no maximum.
+        """Candidates of the choice by BIC; a smaller BIC is better, and it is NaN if EM found no maximum.
 
         Columns: class (absent if a form is over all classes), components (of each class), covariance
         (mclust's name), df, llf (log-likelihood given the classes), bic (df ln n - 2 llf), chosen (bool). df,
@@ -521,7 +523,7 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by (class, component)
-            The sum over the components of a class is its posterior. They are missing for a row with a missing
+            The sum over the components of a class is its posterior. They are NaN for a row with a missing
             value, except in fits with `missing="em"`, which use its other columns.
 
         Examples
@@ -547,7 +549,11 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
     @with_display_formats()
     def tidy(self) -> pd.DataFrame:
-        """One row for each class, component and term. Columns: class, component, share, term, mean, sd."""
+        """One row for each class, component and term. Columns: class, component, share, term, mean, sd.
+
+        component is the number of the component in its class, share its share of the class, and mean and sd
+        are its mean and standard deviation of the term.
+        """
         p = len(self.terms)
         index = self._component_index
         sd = [np.sqrt(np.diagonal(cov)) for cov in self.covs.values()]
@@ -770,13 +776,15 @@ def mixture(
 
 
 def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMoments) -> None:
-    """Raise DataError if a class has fewer rows than components, or than the largest candidate number.
+    """Raise DataError if a class has fewer rows than its requested number of components.
+
+    It is also raised if BIC chooses a number and the largest candidate exceeds both the number of rows of the
+    largest class and `DEFAULT_MAX_COMPONENTS`.
 
     Parameters
     ----------
     choice : MixtureChoice
-        Number of components of each class, or the largest candidate. A candidate of at most
-        `DEFAULT_MAX_COMPONENTS` is always accepted.
+        Number of components of each class, and the largest candidate.
     labels : Index
         The classes.
     moments : ClassMoments
@@ -804,7 +812,7 @@ def _raise_if_too_many(choice: MixtureChoice, labels: pd.Index, moments: ClassMo
 
 
 def _read_component_count(value: Any) -> int | None:
-    """Validate a number of components, an integer from 1, and return it; None for "bic"."""
+    """Return a number of components, or None for "bic"; raise DataError unless it is an integer above 0."""
     if isinstance(value, str) and value == "bic":
         return None
     return reading.check_integer(
@@ -845,6 +853,7 @@ def _is_together(
     Returns
     -------
     bool
+        False if each class has forms of its own.
 
     Raises
     ------
@@ -924,6 +933,8 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         Returns
         -------
         FittedModel
+            With `estimates`, the design of `rows` and the options; `integrates_missing` of its rows is True
+            if `estimates.completed` is not None.
         """
         rows = rows if estimates.completed is None else replace(rows, integrates_missing=True)
         return super().fit(estimates, rows, arguments, **options)
@@ -940,7 +951,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the rule of a refit from new starts that repeats any choice by BIC.
 
         A fit from a file is refitted by `refit_with_fixed`. None if a class has no observed value in some
-        column, or a component degenerates.
+        column, or from every start a component becomes singular, too narrow or empty.
         """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
@@ -950,7 +961,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the rule of a refit with the fit's numbers of components and forms.
 
         EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit. None
-        if a class has no observed value in some column, or a component degenerates.
+        if a class has no observed value in some column, or a component becomes singular, too narrow or empty.
         """
         estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
@@ -962,7 +973,8 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def leave_one_out(self, fit: FittedModel[MixtureFit]) -> LeaveOneOutScorer:
         """Return the function that scores each row by EM without it, from the components of the fit.
 
-        NotSupportedError is raised if there are too many rows for this.
+        The prior is fixed. Scores are NaN if a component degenerates without the row. NotSupportedError is
+        raised if there are too many rows for a run of EM for each; see `refit_scorer`.
         """
         refit_scorer(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
@@ -981,7 +993,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return estimates.rule_for_columns(log_prior, keep)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length.
+
+        The names are "scale", "components.mixing_proportions", "components.means" and "run_counts".
+        """
         components = {"components.mixing_proportions": (-1,), "components.means": (-1, p)}
         return {"scale": (p,), **components, "run_counts": (k, 2)}
 
@@ -996,15 +1011,19 @@ MAX_SHOWN_COMPONENTS = 60
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the candidates of a choice.
+    The names are "header", "classes", "components" and "path"; each function takes `results` and `fit` and
+    returns a section. "path" is left out if the fit does not store the candidates of a choice.
     """
     path: Sections = {} if fit.path is None else {"path": _path_section}
     return {"header": _header_section, **mixture_brief, **path}
 
 
 def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pairs:
-    """Return the header of the summary: rows, components, convergence, likelihoods, criteria and errors."""
+    """Return the header of the summary: rows, components, convergence, likelihoods, criteria and errors.
+
+    The leave-one-out error is left out if a class has several components or rows are incomplete, because it
+    then needs steps of EM for each row.
+    """
     estimates = fit.estimates
     over = "the components of all classes" if estimates.together else "the components of each class"
     min_size = min(estimates.sizes)

@@ -193,7 +193,10 @@ def usable_available_rows(
 
 
 def _raise_if_unobserved_columns(design_rows: DesignRows, tally: Tally) -> None:
-    """Raise DataError, with a class and its columns, if a column has only missing values in some class."""
+    """Raise DataError if the observed values of a column have no weight in some class.
+
+    The error has the first such class and all its columns without observed values.
+    """
     available: Any = tally.available
     is_unobserved = ~(available > 0)
     if not is_unobserved.any():

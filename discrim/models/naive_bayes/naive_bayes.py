@@ -84,10 +84,12 @@ def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
 
 
 def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
-    """Return the rule of a refit to rows, under the prior of the fit; None if a density does not exist.
+    """Return the rule of a refit to rows, under the prior of the fit.
 
-    If `design_rows.uses_incomplete_rows`, constant columns are left out of the refit, and the result is also
-    None if no column varies. The rule accepts all columns of `design_rows` in any case.
+    It is None if in some class there are no rows, a normal column has no positive variance, a kernel density
+    has no bandwidth, or all counts are zero without `laplace`. If `design_rows.uses_incomplete_rows`,
+    constant columns are left out of the refit, and the result is also None if no column varies. The rule
+    accepts all columns of `design_rows` in any case.
     """
     moments, tally = _tally_rows(fit, design_rows)
     keep = np.arange(moments.n_columns)
@@ -182,7 +184,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @property
     def means(self) -> pd.DataFrame:
-        """Class means of the normal columns, classes by normal columns."""
+        """Class means of the normal columns, classes by normal columns; without columns if none is normal."""
         normal = self._fit.estimates.normal
         return self._class_table(None if normal is None else normal.moments.class_means, self.normal_terms)
 
@@ -211,7 +213,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 
     @property
     def bandwidths(self) -> pd.DataFrame:
-        """Bandwidths of the kernel densities, classes by columns with kernel densities.
+        """Bandwidths of the kernel densities, classes by columns with kernel densities (maybe none).
 
         They are the standard deviations of the kernels, in the units of the columns.
         """
@@ -223,7 +225,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def multinomial(self) -> pd.DataFrame:
         """Probabilities of the columns of counts, Laplace's correction included; each class sums to one.
 
-        Shape: classes by columns of counts.
+        Shape: classes by columns of counts; without columns if there are no counts.
         """
         terms = self.terms[self._fit.estimates.plan.count_positions]
         counts = self._fit.estimates.counts
@@ -282,9 +284,10 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
         return pd.DataFrame(densities, index=pd.Index(values, name=term), columns=self.classes)
 
     def _kernel_densities(self, term: str) -> tuple[Any, ...]:
-        """Return the kernel densities of a column, one for each class; empty if the fit has none at all.
+        """Return the K kernel densities of a column, in the order of the classes.
 
-        KeyError is raised if only other columns have kernel densities.
+        The tuple is empty if no column of the fit has kernel densities; KeyError is raised if only other
+        columns have them.
         """
         kernels = self._fit.estimates.kernels
         return () if kernels is None else kernels.densities[self.bandwidths.columns.get_loc(term)]
@@ -411,7 +414,8 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
 class NaiveBayesOptions(NamedTuple):
     """Options of `naive_bayes` as the user passed them, before they are validated.
 
-    Only `missing` has been validated; it is "available", or None for "drop".
+    Each field has the value of the argument of the same name. Only `missing` has been validated; it is
+    "available", or None for "drop".
     """
 
     kernel: Any
@@ -621,7 +625,8 @@ def _tally_usable_rows(
     Raises
     ------
     DataError, CollinearError, NotSupportedError
-        For the reasons that `naive_bayes` documents, except densities that do not exist.
+        For the reasons that `naive_bayes` documents. Variances, bandwidths and sums of counts that are zero
+        are not checked here.
     """
     design_rows = replace(design_rows, design=level_design(design_rows.design))
     plan = _read_plan(design_rows, options)
@@ -788,10 +793,11 @@ def _raise_if_negative_counts(
 
 
 def _read_plan(design_rows: DesignRows, options: NaiveBayesOptions) -> ColumnPlan:
-    """Validate the options and assign each column to its family: normal, categorical, kernel or count.
+    """Validate the options; return the family of each column and the options of the densities.
 
-    The design of the rows is a `level_design`, in which a categorical column has positions of levels. Boolean
-    columns are categorical with two levels. DataError is raised if an option is not valid.
+    The families are normal, categorical, kernel and count. The design of the rows is a `level_design`, in
+    which a categorical column has positions of levels. Boolean columns are categorical with two levels.
+    DataError is raised if an option is not valid, or if `counts=` names a term that the formula computes.
     """
     reading.check_word("method", options.method, Divisor)
     reading.check_word("unseen", options.unseen, Unseen)
@@ -928,6 +934,10 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
 def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: DesignRows) -> None:
     """Raise CollinearError, with class and column, if a normal or multinomial density does not exist.
 
+    A normal density requires a positive variance (see `_raise_if_no_variance`) and, with
+    missing="available", observed values with a weight above one for the divisor n - 1, above zero for n. The
+    multinomial requires a count above zero in each class, or `laplace` above zero.
+
     Parameters
     ----------
     moments : ClassMoments
@@ -968,9 +978,10 @@ def _raise_if_no_density(moments: ClassMoments, tally: Tally, design_rows: Desig
 
 
 def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
-    """Raise CollinearError, with classes and columns, if a rule yields no bandwidth for a kernel density.
+    """Raise CollinearError if a rule yields no bandwidth for a kernel density.
 
-    The reason is one row, one value, or weights of at most one in total.
+    This happens in a class whose rows have one value of the column, or whose weights sum to at most one. The
+    error has the classes and, unless the weights are the reason, the columns.
     """
     lacking = fit.without_bandwidth()
     if not lacking.any():
@@ -1014,8 +1025,8 @@ def _raise_if_no_variance(
 ) -> None:
     """Raise CollinearError if a normal column has no positive variance in some class.
 
-    With smoothing, it is raised if a class is too small for the divisor, or if a smoothed variance is zero or
-    infinite.
+    It is raised if the weight of a class is at most one and the divisor is n - 1; without smoothing, if a
+    column is constant in a class; with smoothing, if a smoothed variance is zero or infinite.
 
     Parameters
     ----------
@@ -1130,6 +1141,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         Returns
         -------
         FittedModel
+            With this specification, `estimates`, `rows` and `arguments`.
 
         Raises
         ------
@@ -1164,6 +1176,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         Returns
         -------
         DesignRows
+            The rows of the fit, or of `data` in the design of the fit.
 
         Raises
         ------
@@ -1188,12 +1201,19 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return False
 
     def required_moments(self, fit: FittedModel[NaiveBayesFit]) -> ScatterType | None:
-        """Return "diagonal" if a refit needs only moments; None if it needs the rows."""
+        """Return "diagonal" if all columns are normal and fitted to complete rows; otherwise None.
+
+        None means that a refit needs the rows.
+        """
         needs_only_moments = fit.estimates.is_normal and fit.estimates.available is None
         return "diagonal" if needs_only_moments else None
 
     def refit_with_fixed(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to rows under the prior of the fit; None if a density does not exist."""
+        """Return the rule of a refit to rows under the prior of the fit.
+
+        Nothing else is fixed: levels, bandwidths that follow a rule and smoothing are computed again. None if
+        a variance, bandwidth or sum of counts of a class is zero; see `_refit_rule`.
+        """
         if self.required_moments(fit) is not None:
             return super().refit_with_fixed(fit, rows)
         return _refit_rule(fit, rows)
@@ -1218,7 +1238,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails.
 
-        None if all normal and multinomial densities exist, for example if a bandwidth does not.
+        None if all normal and multinomial densities exist; the refit then failed because a kernel density has
+        no bandwidth.
         """
         try:
             _raise_if_no_density(*_tally_rows(fit, rows), rows)
@@ -1258,8 +1279,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return self.fit(replace(fit.estimates, plan=plan), rows, fit.options), rows
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name.
+        """Return the shape (k, p) of "available" in a file of k classes and p columns.
 
-        Only fits with missing="available" store `available`.
+        Only fits with missing="available" store this array.
         """
         return {"available": (k, p)}

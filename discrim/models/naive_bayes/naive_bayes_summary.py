@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. They are the sections of the short
-    summary, the header, standard deviations of normal columns and, with missing="available", the numbers of
-    observed values.
+    Each is a function of `results` and `fit` that returns a section. The names are "header" and those of
+    `naive_bayes_brief`; "deviations", standard deviations, if there are normal columns; and "available",
+    numbers of observed values, for fits with missing="available".
     """
     brief_sections = naive_bayes_brief(results, fit)
     section_functions: Sections = {"header": _header_section, "classes": brief_sections.pop("classes")}
@@ -41,8 +41,9 @@ def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayes
 def naive_bayes_brief(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """Return the section functions of the short summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. They are the classes and one section for
-    each family of columns that the fit has.
+    Each is a function of `results` and `fit` that returns a section. The names are "classes" and, for the
+    families of columns that the fit has, "means" (normal), "tables" (categorical), "bandwidths" (kernel
+    densities) and "multinomial" (counts).
     """
     plan = fit.estimates.plan
     densities: dict[str, Any] = {
@@ -75,7 +76,11 @@ def _header_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit])
 
 
 def _density_items(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> list[HeaderItem]:
-    """Return the header items of the families of columns: their numbers, and how densities are estimated."""
+    """Return the header items of the families of columns that the fit has, with their numbers of columns.
+
+    Normal columns also have the divisor of the variances and the smoothing, kernel densities the rule of the
+    bandwidths, and categorical columns and counts share an item with Laplace's correction.
+    """
     plan = fit.estimates.plan
     items: list[HeaderItem] = []
     if len(plan.normal_positions):
@@ -129,8 +134,8 @@ def _classes_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]
 def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
     """Return the section of the means of the normal columns by class.
 
-    If there are many columns it has one row for each column and, unless columns use different rows, standard
-    deviations and F statistics.
+    If there are many columns it has one row for each column and, except for fits with missing="available",
+    standard deviations and F statistics.
     """
     if (moments := _normal_moments(fit)) is not None:
         return headers.means_section(fit, terms_and_moments=(results.normal_terms, moments))

@@ -132,11 +132,13 @@ def _refit_to_fold(fit: ShrunkenFit, moments: ClassMoments, folds: TuningFolds, 
     Returns
     -------
     ShrunkenFit
+        With the prior, threshold and offset option of `fit`.
 
     Raises
     ------
     CollinearError
-        A column does not vary within classes, or a class is empty.
+        A class is empty, the total weight is at most the number of classes, or s_0 is zero and a column does
+        not vary within classes.
     """
     refit = fit.refit(moments)
     if refit is None:
@@ -460,7 +462,7 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return SHRUNKEN_CENTROIDS_PLOTS
 
     def required_moments(self, fit: FittedModel[ShrunkenFit]) -> ScatterType | None:
-        """Return which moments a refit needs ("diagonal"); None if it needs rows, to choose the threshold."""
+        """Return "diagonal" if the threshold was an option; None if a refit needs rows to choose it."""
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[ShrunkenFit]) -> str:
@@ -468,9 +470,11 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return "" if self.search is None else "the threshold"
 
     def refit_to_rows(self, fit: FittedModel[ShrunkenFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit under the prior of the fit; None if the model cannot be fitted.
+        """Return the rule of a refit under the prior of the fit.
 
-        If the threshold of the fit was chosen, it is chosen again from these rows.
+        If the threshold of the fit was chosen, it is chosen again from these rows; otherwise it is fixed.
+        None if a class is empty, the total weight is at most the number of classes, s_0 is zero and a column
+        does not vary within classes, or the threshold cannot be chosen.
         """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
@@ -505,8 +509,8 @@ MAX_SURVIVORS = 30
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    The names are "header", "classes", "path" and "survivors"; each function takes `results` and `fit` and
+    returns a section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {
         "header": _header_section,
@@ -590,6 +594,7 @@ def _survivors_section(
     Returns
     -------
     Section
+        Terms by classes; without rows, and with a note, if no column survives.
     """
     table = results.survivors()
     n_omitted = len(table) - max_columns

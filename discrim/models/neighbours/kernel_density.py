@@ -248,7 +248,8 @@ def _refit_rule(
     Returns
     -------
     KernelRule or None
-        None if a class is empty, the metric is singular, or no bandwidth can be chosen.
+        None if a class is empty or the covariance of the metric is singular, or if the likelihood is to
+        choose the bandwidth and is zero at all candidates.
     """
     rows = gather_weighted_rows(design_rows)
     refit = fit.estimates.refit(*rows)
@@ -322,7 +323,7 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         Returns
         -------
         DataFrame, rows by classes
-            Minus infinity if no kernel of the class reaches the row; missing if the row has a missing value.
+            Minus infinity if no kernel of the class reaches the row; NaN if the row has a missing value.
             The densities at rows of the fit include the rows' own kernels.
 
         Examples
@@ -513,7 +514,7 @@ def kernel_density(
 
 
 def _read_bandwidth(value: Any) -> float:
-    """Validate a bandwidth of the user, a number above zero, and return it as a float."""
+    """Return a bandwidth of the user as a float; raise DataError unless it is a number above zero."""
     alternatives = ', a dict of them by class, "normal", or None to have it chosen'
     return reading.check_number("bandwidth", value, 0, ends="()", also=alternatives)
 
@@ -572,23 +573,25 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return "" if self.search is None else "the bandwidth"
 
     def refit_to_rows(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the bandwidth.
+        """Return the rule of a refit that chooses the bandwidth again if it was chosen.
 
-        None if a class is empty, the metric is singular, or no bandwidth can be chosen.
+        None if a class is empty, the covariance of the metric is singular, or the likelihood is zero at all
+        candidates for the bandwidth.
         """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KernelDensityFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps the bandwidth; the bandwidth "normal" is computed again.
 
-        None if a class is empty or the metric is singular.
+        The covariance of the metric is estimated again. None if a class is empty or it is singular.
         """
         return _refit_rule(fit, rows)
 
     def leave_one_out(self, fit: FittedModel[KernelDensityFit]) -> Floats:
         """Return the scores (n, K) of the rows of the fit, each by the rule fitted without it.
 
-        They are in closed form, but NaN for rows that require a refit. The bandwidth and the prior are fixed.
+        They are in closed form, but NaN for rows without which the caller has to refit. The bandwidth and the
+        prior are fixed. NotSupportedError is raised if the fit does not have its rows.
         """
         x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
         return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes)
@@ -616,8 +619,8 @@ METRIC_TEXTS = {
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    The names are "header", "classes" and "path"; each function takes `results` and `fit` and returns a
+    section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}

@@ -88,7 +88,7 @@ def _raise_if_metric_undefined(
 ) -> None:
     """Raise DataError if the metric is not defined for a row, such as a row of zeros for "cosine".
 
-    Metrics of binary columns require that all values are 0 or 1.
+    It is also raised if a value is neither 0 nor 1 and the metric is one of `BINARY_METRICS`.
 
     Parameters
     ----------
@@ -393,7 +393,9 @@ def _candidate_table(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
 def _refit_rule(
     fit: FittedModel[KNNFit], design_rows: DesignRows, candidates: Sequence[int] = ()
 ) -> NeighbourRule | None:
-    """Refit to other rows and return the rule, under the prior of the fit.
+    """Refit to other rows and return the rule.
+
+    A prior of class proportions is estimated again; any other prior of the fit is kept.
 
     Parameters
     ----------
@@ -408,7 +410,8 @@ def _refit_rule(
     Returns
     -------
     NeighbourRule or None
-        None if there are too few rows for k, a class is empty, or distances do not exist.
+        None if there are no rows or fewer than k, a class is empty, a column to be scaled is constant, or the
+        covariance for "mahalanobis" is singular. With candidates, also if none is below the number of rows.
     """
     chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(design_rows)]
     if not chunks:
@@ -468,8 +471,8 @@ class KNNResults(ClassifierResults):
         Returns
         -------
         DataFrame
-            Whole numbers that sum to k, or to more if several rows are as near as the k-th. They are missing
-            if the row has a missing value.
+            Whole numbers that sum to k, or to more if several rows are as near as the k-th; NA if the row has
+            a missing value. The dtype is int64, or Int64 if there is such a row.
 
         Examples
         --------
@@ -577,16 +580,18 @@ class KNNSpec(ModelSpec[KNNFit]):
         return "k" if self.search else ""
 
     def refit_to_rows(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of k; see `_refit_rule`.
+        """Return the rule of a refit that chooses k again if it was chosen.
 
-        None if there are too few rows for k, a class is empty, or distances do not exist.
+        None if there are too few rows for k, a class is empty, a column to be scaled is constant, or the
+        covariance for "mahalanobis" is singular.
         """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[KNNFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps k.
 
-        None if there are fewer rows than k, a class is empty, or distances do not exist.
+        None if there are fewer rows than k, a class is empty, a column to be scaled is constant, or the
+        covariance for "mahalanobis" is singular.
         """
         return _refit_rule(fit, rows)
 
@@ -600,7 +605,10 @@ class KNNSpec(ModelSpec[KNNFit]):
             return fit.estimates.leave_one_out_scores(fit.prior_values(), progress)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length.
+
+        The names are "points", "codes", "space.origin", "space.unit" and "space.within".
+        """
         space = {"space.origin": (p,), "space.unit": (p,), "space.within": (p, p)}
         return {"points": (-1, p), "codes": (-1,), **space}
 
@@ -612,8 +620,8 @@ MAX_SHOWN_CANDIDATES = 20
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    The names are "header", "classes" and "path"; each function takes `results` and `fit` and returns a
+    section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}
     return section_functions if fit.path is None else section_functions | {"path": _path_section}
@@ -656,9 +664,9 @@ def _classes_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
 
 
 def _path_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:
-    """Return the section of evenly selected candidate values of k, with leave-one-out errors.
+    """Return the section of up to `MAX_SHOWN_CANDIDATES` evenly spaced candidates, with leave-one-out errors.
 
-    "*" marks the chosen k.
+    The chosen k, which "*" marks, is always among the rows.
     """
     path = results.path
     chosen = path["k"] == results.k
