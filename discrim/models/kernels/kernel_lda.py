@@ -696,7 +696,8 @@ class KernelLDAResults(VariateResults):
         Columns: kernel, scale, width (NaN if the kernel has none), ridge, loss (mean loss of `select=`), se
         (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
         loss. With `components=` it is "sample" or "landmarks" for the candidates of the kernel, and "GCV" for
-        candidates of the ridge, whose loss is generalized cross-validation without a standard error.
+        candidates of the ridge, whose loss is generalized cross-validation without a standard error (NaN);
+        only one of the latter is marked as chosen, and none if `ridge=` was passed.
 
         Raises
         ------

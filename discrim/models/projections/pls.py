@@ -83,7 +83,7 @@ def _moments_if_sufficient(fit: FittedModel[PLSFit], design_rows: DesignRows) ->
     Returns
     -------
     ClassMoments or None
-        None if a class is empty or there are at most as many rows as classes.
+        None if a class is empty or the total weight is at most the number of classes.
     """
     moments = reading.class_moments(design_rows, fit.estimates.moments.scatter_type)
     return moments if (moments.rows >= 1).all() and moments.total > moments.n_classes else None
@@ -119,8 +119,8 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def path(self) -> pd.DataFrame:
         """Cross-validated errors, R2 and Q2 of the candidate numbers of components.
 
-        Columns: components, or orthogonal for a choice of orthogonal components; error, se, R2X, R2 and Q2,
-        which `q2` defines.
+        Columns: components, or orthogonal for a choice of orthogonal components; error (a proportion) and se
+        (its standard error); R2X, R2 and Q2, which `q2` defines.
 
         Raises
         ------
@@ -288,7 +288,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame(root.T @ root, index=self._component_names, columns=self._component_names)
 
     def _centroids(self) -> pd.DataFrame:
-        """Return the mean scores of the classes, for plots that other models share."""
+        """Return `centroids` (classes by components), under the name that shared plots of scores use."""
         return self.centroids
 
     @property
@@ -548,9 +548,10 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
         return pd.DataFrame([row])
 
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
-        """Return the table with predicted labels and posteriors, or scores for rules without posteriors.
+        """Return the table with columns of predicted labels and posteriors.
 
-        `data` None stands for the rows of the fit.
+        For the rules "max" and "centroid", which have no posteriors, the columns are `.fitted` and the scores
+        `.score.<class>`. `data` None stands for the rows of the fit.
         """
         if self._fit.has_posteriors:
             return super()._augmented(missing_policy, data)
@@ -571,7 +572,10 @@ ENGINE_NEEDS_ROWS = NeedsRows(
 
 
 def _reason_rows_are_needed(plan: ComponentPlan, within: str | None) -> NeedsRows | None:
-    """Return why a fit by these options cannot use moments; None if it can."""
+    """Return the message and hint of the error if these options require rows; None if moments suffice.
+
+    Rows are required by a regression as algorithm, a choice of the number of components, and `within`.
+    """
     if plan.by_engine:
         return ENGINE_NEEDS_ROWS
     if plan.is_chosen:
@@ -921,7 +925,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return super().read_rows(fit, data, missing_policy)
 
     def required_moments(self, fit: FittedModel[PLSFit]) -> ScatterType | None:
-        """Return the second moments that a refit needs.
+        """Return "pooled" or "thin", the scatter type of the fit, if a refit needs only moments.
 
         None if it needs the rows, to choose the number of components or to fit a regression of the user.
         """
@@ -929,15 +933,19 @@ class PLSSpec(ModelSpec[PLSFit]):
         return None if needs_rows else super().required_moments(fit)
 
     def choice_description(self, fit: FittedModel[PLSFit]) -> str:
-        """Return "the number of components" or "... orthogonal components" if it was chosen, otherwise ""."""
+        """Return "the number of components" if it was chosen, otherwise "".
+
+        It is "the number of orthogonal components" for a fit with orthogonal components.
+        """
         if self.search is None:
             return ""
         return f"the number of {'orthogonal ' if fit.estimates.orthogonal else ''}components"
 
     def refit_to_rows(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the number of components.
+        """Return the rule of a refit that chooses the number of components again if it was chosen.
 
-        None if a class is empty, there are at most as many rows as classes, or no number can be chosen.
+        Otherwise, and for a regression of the user, it is `refit_with_fixed`. None if a class is empty, the
+        total weight is at most the number of classes, there are no components, or no number can be chosen.
         """
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)
@@ -958,7 +966,8 @@ class PLSSpec(ModelSpec[PLSFit]):
     def refit_with_fixed(self, fit: FittedModel[PLSFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps the number of components.
 
-        A regression of the user is fitted again. None if a class is empty, or there are fewer components.
+        A copy of a regression of the user is fitted to the rows. None if a class is empty, the total weight
+        is at most the number of classes, there are fewer components, or their scores are singular for "lda".
         """
         estimates = fit.estimates
         if estimates.algorithm != "engine":

@@ -56,9 +56,9 @@ SCALING_BY_OPTION: dict[Any, tuple[bool, Indicators]] = {
 
 
 def read_scale(scale: Any) -> tuple[bool, Indicators]:
-    """Validate `scale=`; return whether columns are scaled, and whether indicators are scaled or centred.
+    """Validate `scale=`; return whether columns are scaled, and "scaled" or "centred" for the indicators.
 
-    DataError is raised for a value that is not a key of `SCALING_BY_OPTION`.
+    DataError is raised for a value other than True, False, "columns" and "indicators".
     """
     if not isinstance(scale, str | bool | np.bool_) or scale not in SCALING_BY_OPTION:
         raise DataError(
@@ -98,9 +98,10 @@ class ComponentPlan:
 
     @classmethod
     def read(cls, algorithm: Any, ncomp: Any) -> Self:
-        """Validate the options `algorithm` and `ncomp` of `pls`; raise DataError if they are not valid.
+        """Validate the options `algorithm` and `ncomp` of `pls`, and return the plan.
 
-        A regression is not validated here but by `read_n_components`.
+        DataError is raised if one is not valid, if their numbers of components differ, or if `ncomp` is "1se"
+        although the algorithm does not choose `ncomp`. A regression is validated by `read_n_components`.
         """
         algorithm = read_algorithm(algorithm)
         count, select = read_choice(ncomp)
@@ -261,9 +262,11 @@ def _select_candidates(path: pd.DataFrame, search: GridSearch, components: str) 
 def _choose_orthogonal(
     design_rows: DesignRows, fit: PLSFit, search: GridSearch
 ) -> tuple[PLSFit, pd.DataFrame]:
-    """Choose the number of orthogonal components by cross-validation; see `choose_components`.
+    """Choose the number of orthogonal components by cross-validation.
 
-    By default 1 to `DEFAULT_MAX_COMPONENTS` are tried, regardless of the number that `fit` has.
+    By default 1 to `DEFAULT_MAX_COMPONENTS` are tried, regardless of the number that `fit` has. The result is
+    the fit to all rows with the chosen number, and the path, whose first column is "orthogonal"; parameters
+    and errors are those of `choose_components`.
     """
     fits = _fits_by_n_orthogonal(fit, fit.moments, max(component_grid(search)))
     raise_if_fewer_components(fits[0] if fits else fit, fit.n_predictive + 1)
@@ -288,8 +291,8 @@ def _fits_by_n_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: in
     -------
     list of PLSFit
         Only fits with as many predictive components as `fit`, and, for the rule "lda", with scores that vary
-        within classes in all directions. Empty if a class has no rows or there are at most as many rows as
-        classes.
+        within classes in all directions. Empty if a class has no rows or the total weight is at most the
+        number of classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     fits = core.refit_orthogonal(fit, moments, max_components) if enough else []
@@ -586,7 +589,8 @@ def _refit_to_fold(
     Raises
     ------
     CollinearError
-        A class is empty, or the scores do not vary within classes.
+        A class is empty, the total weight is at most the number of classes, there are no components, or the
+        rule is "lda" and their scores do not vary within classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
     fold_fit = fit.refit_up_to(moments, fit.components) if enough else None
@@ -596,7 +600,7 @@ def _refit_to_fold(
 def _raise_fold_error(folds: TuningFolds, fold: int, argument: str) -> NoReturn:
     """Raise CollinearError for a fold whose training set cannot be fitted.
 
-    `argument` is what the hint suggests to pass, such as "ncomp=".
+    The message numbers the fold or split; `argument` is what the hint suggests to pass, such as "ncomp=".
     """
     where, more = folds.describe_training_rows(fold)
     raise CollinearError(

@@ -38,6 +38,7 @@ def latent_from_engine(matrices: list[Any], a: Floats, b: Floats) -> Latent:
     Returns
     -------
     Latent
+        Weights, loadings and rotations of the engine, with scores and loadings of the indicators from a, b.
     """
     return latent_from_rotations(a, b, *matrices)
 
@@ -59,11 +60,12 @@ def read_n_components(engine: Any, components: int | None) -> int:
     Returns
     -------
     int
+        At least 1.
 
     Raises
     ------
     DataError
-        `engine` is not a regression, or the number is missing or not a positive whole number.
+        `engine` is a class or has no method `fit`, or the number is missing or not a positive whole number.
     """
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else one_line_repr(engine)

@@ -43,8 +43,9 @@ ALGORITHM_NAMES = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    The names are "header", "classes", "components", "path", "centroids" and "columns"; each function takes
+    `results` and `fit` and returns a section. "path" is left out if the fit does not store the errors of a
+    choice.
     """
     section_builders: Sections = {
         "header": _header_section,
@@ -106,14 +107,14 @@ def _header_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
 
 
 def _component_counts_text(results: PLSResults) -> str:
-    """Return the number of components as text, predictive and orthogonal ones separately."""
+    """Return the number of components as text, such as "2", or "1 predictive, 2 orthogonal"."""
     if not results.orthogonal:
         return str(results.ncomp)
     return f"{results.ncomp} predictive, {results.orthogonal} orthogonal"
 
 
 def _components_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
-    """Return the section of the shares of squares that the components explain."""
+    """Return the section of `r2()`: shares of squares of columns and indicators, single and cumulative."""
     table = results.r2()
     headings = {"x": "columns", "y": "indicators", "x_cumulative": "so far", "y_cumulative": "so far "}
     return Section(
@@ -161,7 +162,8 @@ def _columns_section(
 ) -> Section:
     """Return the section of the importance and the weights of the columns, the most important first.
 
-    In sparse fits it has only columns that some component uses.
+    Columns are vip, orthogonal (the importance for orthogonal components, if there are any) and the weights
+    of the first `MAX_COMPONENTS` components. In sparse fits rows are left out whose importance is zero.
 
     Parameters
     ----------

@@ -155,7 +155,10 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
 
 
 def _warn_of_no_directions(fit: SparseFit) -> None:
-    """Issue an UninformativeFitWarning that the fit has no direction, and why."""
+    """Issue an UninformativeFitWarning that the fit has no direction.
+
+    The reason is that the penalty selects no column or, without a penalty, that the class means are equal.
+    """
     reason = f"At penalty {fit.tuning[0]:g} no column is selected"
     hint = "Pass a smaller penalty=, or nonzero="
     if fit.by == "penalty" and not any(fit.tuning):
@@ -205,7 +208,8 @@ def _read_ncomp(ncomp: int | None, p: int, k: int) -> tuple[int | None, int]:
 def _raise_if_dependent(moments: ClassMoments, design_rows: DesignRows) -> None:
     """Raise CollinearError if the coefficients of all columns are not unique without penalty and ridge.
 
-    Issue a warning if columns are nearly collinear.
+    They are not unique if the moments have thin scatter, if there are fewer than K + p rows for K classes and
+    p columns, or if columns are collinear within classes. A warning is issued if they are nearly collinear.
     """
     p = moments.n_columns
     rows = moments.rows.sum()
@@ -302,8 +306,8 @@ def _choose_penalty(
     Raises
     ------
     CollinearError
-        A direction of a fit to all rows, or to the training set of a fold, does not vary within classes; or a
-        class is empty in a training set.
+        A direction of a fit to all rows, or to the training set of a fold, does not vary within classes; or,
+        in a training set, a class is empty or the total weight is at most the number of classes.
     DataError
         A class has one row, or there are no test rows.
     """
@@ -347,7 +351,7 @@ def _choose_penalty(
 
 
 def _has_enough_rows(moments: ClassMoments) -> bool:
-    """Return whether each class has a row, and there are more rows than classes."""
+    """Return whether each class has a row, and the total weight is above the number of classes."""
     return bool((moments.rows >= 1).all() and moments.total > moments.n_classes)
 
 
@@ -480,6 +484,11 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
             The L distinct penalties in decreasing order.
         fits : list of SparseFit
             Fits to all rows at these penalties, with the ridge and `ncomp` of the fit.
+
+        Raises
+        ------
+        DataError
+            `grid` is empty, or a penalty is not above zero.
         """
         fit = self._fit.estimates
         cache = self._fit.cache
@@ -525,7 +534,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Returns
         -------
         DataFrame (rows, axes)
-            Missing for a row with a missing value.
+            NaN for a row with a missing value; without columns if no column was selected.
         """
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
         origin, _ = gaussian.move_origin(self._fit.estimates.moments, self._centre())
@@ -794,7 +803,10 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return SPARSE_LDA_PLOTS
 
     def required_moments(self, fit: FittedModel[SparseFit]) -> ScatterType | None:
-        """Return the second moments that a refit needs; None if it needs rows, to choose the penalty."""
+        """Return "pooled" or "thin", the scatter type of the fit; None if a refit chooses the penalty again.
+
+        None means that the refit needs the rows.
+        """
         return super().required_moments(fit) if self.search is None else None
 
     def choice_description(self, fit: FittedModel[SparseFit]) -> str:
@@ -802,9 +814,10 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return "" if self.search is None else "the penalty"
 
     def refit_to_rows(self, fit: FittedModel[SparseFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the penalty, under the prior of the fit.
+        """Return the rule of a refit that chooses the penalty again if it was chosen, else keeps it.
 
-        None if a class is empty, a direction does not vary within classes, or the penalty cannot be chosen.
+        The prior and the ridge of the fit are kept. None if a class is empty, the total weight is at most the
+        number of classes, a direction does not vary within classes, or the penalty cannot be chosen.
         """
         if self.search is None:
             return self.refit_with_fixed(fit, rows)
@@ -828,12 +841,15 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
         """Return a function whose scores are NaN, so that the caller refits without each row.
 
-        NotSupportedError is raised if there are too many rows for this.
+        NotSupportedError is raised if there are too many rows for refits; see `refit_scorer`.
         """
         return refit_scorer(fit, "takes a fit for each row")
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length.
+
+        The names are "class_scores", "coef", "sd" and "penalties".
+        """
         return {"class_scores": (k, -1), "coef": (p, -1), "sd": (p,), "penalties": (-1,)}
 
 
@@ -847,8 +863,8 @@ MAX_COLUMNS = 30
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "path" is left out if the fit does not
-    store the errors of a choice.
+    The names are "header", "classes", "directions", "path" and "selected"; each function takes `results` and
+    `fit` and returns a section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_builders: Sections = {
         "header": _header_section,
@@ -862,7 +878,10 @@ def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Pairs:
-    """Return the header of the summary: rows, selected columns, directions, choice, ridge and errors."""
+    """Return the header of the summary: rows, selected columns, directions, choice, ridge and apparent error.
+
+    The leave-one-out error is not included, because it needs a fit for each row.
+    """
     estimates = fit.estimates
     by = "penalty" if estimates.by == "penalty" else "number of columns"
     chosen = "not in the file" if fit.is_loaded else f"{by} given"
@@ -939,6 +958,7 @@ def _selected_section(
     Returns
     -------
     Section
+        Selected columns by LD1, LD2, ...; without rows, and with a note, if no column is selected.
     """
     selected_names = results.selected
     n_more = len(selected_names) - max_columns

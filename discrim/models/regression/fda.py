@@ -354,6 +354,7 @@ class VariateResults(ClassMeans, ClassifierResults):
 
     @property
     def _axis_names(self) -> pd.Index:
+        """Names LD1, LD2, ... of the retained axes."""
         return pd.Index([f"LD{i + 1}" for i in range(len(self._fit.estimates.values))])
 
     @property
@@ -400,6 +401,7 @@ class VariateResults(ClassMeans, ClassifierResults):
         Returns
         -------
         DataFrame (rows, axes)
+            On the index of the table.
         """
         return transform_rows(
             self._fit.new_rows(data, MissingPolicy(unseen)), self._fit.estimates.variates, self._axis_names
@@ -414,6 +416,7 @@ class VariateResults(ClassMeans, ClassifierResults):
         return pd.DataFrame(columns, index=index).reset_index()
 
     def _centroids(self) -> pd.DataFrame:
+        """Return `centroids` (classes by axes), under the name that shared plots of scores use."""
         return self.centroids
 
 
@@ -525,9 +528,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit of a copy of the engine to rows; None if they lack a class.
+        """Return the rule of a refit of a copy of the engine to rows; None if a class has no weight in them.
 
-        The prior and `ncomp` of the fit are kept. Raises DataError if the engine fails.
+        The prior and `ncomp` of the fit are kept. Raises DataError if the engine fails, or predicts the class
+        scores without error or not at all.
         """
         moments = reading.class_moments(rows, "diagonal")
         estimates = fit.estimates
@@ -541,9 +545,9 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row.
+        """Return a function whose scores are NaN, which makes the caller refit without each row.
 
-        Raises NotSupportedError if there are too many rows for refits.
+        Raises NotSupportedError if there are too many rows for refits; see `refit_scorer`.
         """
         return refit_scorer(fit, "takes a fit of the engine for each row")
 

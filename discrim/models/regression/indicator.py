@@ -312,6 +312,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         Returns
         -------
         DataFrame, rows by classes
+            NaN for a row with a missing value.
         """
         return self._rule_values(data, unseen)
 
@@ -398,6 +399,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         Returns
         -------
         DataFrame
+            All rows of the table; the new columns are missing for a row with a missing value.
         """
         rows = self._fit.new_rows(data, missing_policy)
         return self._fit.augment_table(rows, self._rule_values(rows), "score")

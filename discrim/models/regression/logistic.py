@@ -235,6 +235,7 @@ def _prior_and_reference(
     Returns
     -------
     prior : (K,) float64
+        Prior probabilities of the classes.
     reference : int
         Code of the reference class.
 

@@ -101,7 +101,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     def bse(self) -> pd.DataFrame:
         """Standard errors of `params`, of the type `cov_type`, in the same shape.
 
-        They are missing if classes are separated and the information matrix is singular.
+        They are NaN if classes are separated and the information matrix is singular.
         """
         if "se" not in self._fit.cache:
             self._fit.cache["se"] = self._fit.estimates.standard_errors()
@@ -661,15 +661,15 @@ class LogisticSpec(ModelSpec[Any]):
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to rows that keeps the prior and the options of the fit.
 
-        None if a class is empty or the likelihood has no maximum.
+        None if a class is empty, or the search does not converge, for example because classes are separated.
         """
         refit = logistic_search.refit_to_rows(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return a scorer of missing scores, which makes the caller refit without each row.
+        """Return a function whose scores are NaN, which makes the caller refit without each row.
 
-        Raises NotSupportedError if there are too many rows for refits.
+        Raises NotSupportedError if there are too many rows for refits; see `refit_scorer`.
         """
         return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 
@@ -687,7 +687,10 @@ class LogisticSpec(ModelSpec[Any]):
         return super().to_arrays(estimates)
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file, for k classes and p columns."""
+        """Return the shapes of the arrays in a file of k classes and p columns, by name.
+
+        The names are "newton.coef", "newton.information" and "robust.root".
+        """
         size = (k - 1) * (p + 1)
         squares = dict.fromkeys(("newton.information", "robust.root"), (size, size))
         return {"newton.coef": (p + 1, k - 1), **squares}
@@ -700,8 +703,9 @@ MAX_TESTED_TERMS = 12
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. Tests by term ("lr_terms") are included
-    for 2 to `MAX_TESTED_TERMS` terms, if the fit has rows and finite estimates.
+    The names are "header", "classes", "log_odds", "odds_ratios" and "lr_terms"; each function takes `results`
+    and `fit` and returns a section. Tests by term ("lr_terms") are included for 2 to `MAX_TESTED_TERMS`
+    terms, if the fit has rows and finite estimates.
     """
     section_builders: Sections = {
         "header": _header_section,
@@ -731,7 +735,11 @@ logistic_brief: Sections = {"classes": headers.classes_section, "params": _param
 
 
 def _header_section(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Pairs:
-    """Return the header of the summary: rows, likelihoods, tests, estimation method and apparent error."""
+    """Return the header of the summary: rows, likelihoods, tests, estimation method and apparent error.
+
+    It has an item on standard errors if they are robust, and a note on the separation if classes are
+    separated.
+    """
     test = results.lr_test()
     estimates = fit.estimates
     method = "bias reduced (Firth)" if estimates.bias_reduction else "maximum likelihood"

@@ -89,7 +89,7 @@ def cached_rows(design_rows: DesignRows, max_values: int) -> RowBlocks:
 
 
 def check_search(tol: Any, maxiter: Any) -> None:
-    """Raise DataError unless `tol` is a number between 0 and 1 and `maxiter` a whole number of at least 1."""
+    """Raise DataError unless 0 < `tol` < 1 and `maxiter` is a whole number of at least 1."""
     reading.check_integer("maxiter", maxiter, 1, description="a whole number of steps")
     reading.check_number("tol", tol, 0, 1, ends="()")
 
@@ -195,8 +195,9 @@ def without_collinear(
     Returns
     -------
     design_rows : DesignRows
+        The rows, without the dropped columns: the later ones of each dependency.
     moments : ClassMoments
-        Both without the dropped columns: the later ones of each dependency.
+        The moments of the remaining columns.
 
     Raises
     ------
@@ -527,7 +528,7 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
     Returns
     -------
     LogisticFit or None
-        None if a class is empty or the likelihood has no maximum.
+        None if a class is empty, or the search does not converge, for example because classes are separated.
     """
     codes = used_codes(design_rows)
     weights = None if design_rows.weights is None else design_rows.weights[codes >= 0]
@@ -729,7 +730,8 @@ def maximize_or_certify(
 def _firth_convergence_error(fit: LogisticFit, maxiter: int) -> DataError:
     """Return the error of a search with bias reduction that did not converge, with the likely cause.
 
-    It is the number of steps if all `PENALIZED_STEP_FACTOR * maxiter` were used, large weights, or rounding.
+    It is the number of steps if all `PENALIZED_STEP_FACTOR * maxiter` were used, large weights if they sum to
+    more than 1,000 times the number of rows, and rounding otherwise.
     """
     steps = fit.newton.steps
     message = f"Firth's bias-reduced likelihood has not converged in {steps} step{'s' * (steps != 1)}"
@@ -772,6 +774,7 @@ def _separated_data(
     Returns
     -------
     SeparatedData
+        `touching_rows` has the labels of rows on the plane of any pair, and is empty if there are none.
     """
     # Slopes for columns of unit variance show which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]

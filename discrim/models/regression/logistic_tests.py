@@ -77,12 +77,17 @@ def with_covariance(
     Returns
     -------
     FittedModel
-        A copy that shares the rows, and the cache except standard errors and covariance.
+        A copy that shares the rows, and the cache except standard errors and covariance. `estimates.robust`
+        is the new covariance, or None for "nonrobust".
 
     Raises
     ------
-    DataError, NotSupportedError
-        See `LogisticResults.robust`.
+    DataError
+        An option is unknown, `groups` is missing for "cluster" or passed without it, a row of the fit has a
+        missing group, or there is only one group.
+    NotSupportedError
+        Except for "nonrobust": the fit has no rows or no finite estimates, the table of a column `groups` is
+        read in chunks, or "HC1" has at most as many observations as coefficients.
     """
     check_word("cov_type", cov_type, CovType)
     check_word("convention", convention, ("statsmodels",), optional=True)
@@ -201,9 +206,10 @@ def _group_score_sums(fit: FittedModel[LogisticFit], design_rows: DesignRows, co
 
 
 def estimator_note(robust: Sandwich | None) -> str:
-    """Return a phrase on the covariance of the estimates, such as "3 groups of island", for a header.
+    """Return a phrase on the covariance of the estimates, for a header.
 
-    None stands for the inverse information.
+    It is "inverse information" for None, "3 groups of island", for example, for a covariance by groups, and
+    "robust, HC0" or "robust, HC1" otherwise.
     """
     if robust is None:
         return "inverse information"
@@ -236,8 +242,12 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
 
     Raises
     ------
-    DataError, FormulaError, NotSupportedError
-        See `LogisticResults.wald_test`.
+    DataError
+        The hypothesis or the value is not valid, or an equation is empty or follows from the others.
+    FormulaError
+        The text of an equation cannot be read.
+    NotSupportedError
+        The fit has no finite estimates, or the covariance of the tested combinations is singular.
     """
     estimates = fit.estimates
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
@@ -394,7 +404,9 @@ def _hypothesis_from_text(fit: FittedModel[LogisticFit], text: str, index: pd.Mu
     Returns
     -------
     contrasts : (r, q (p + 1)) float64
+        In the order of `cov_params`.
     values : (r,) float64
+        Right sides; zero for a term or a column.
 
     Raises
     ------
@@ -640,7 +652,8 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     Returns
     -------
     DataFrame by term
-        df, deviance, aic, LRT and p.
+        df, deviance and aic of the fit without the term, LRT (the likelihood ratio) and p. The row "<none>"
+        is the whole model, with NaN for df, LRT and p. Terms that another one contains have no row.
 
     Raises
     ------
@@ -736,7 +749,7 @@ def nested_likelihood_ratio(
     Returns
     -------
     statistic : float
-        Twice the difference of the log-likelihoods; missing if a search with bias reduction fails.
+        Twice the difference of the log-likelihoods; NaN if a search with bias reduction does not converge.
     df : float
         Difference of the numbers of parameters.
 
@@ -886,7 +899,10 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
 
 
 def type_note(design_rows: DesignRows) -> str:
-    """Return a sentence on the models that type II tests of terms compare, for a note below their table."""
+    """Return a sentence on the models that type II tests of terms compare, for a note below their table.
+
+    It is shorter if no term of the formula contains another one.
+    """
     margins = TermMarginality(design_rows.design, logistic_search.columns_of_terms(design_rows))
     if len(margins.removable(margins.terms)) == len(margins.terms):
         return "Each against the model without the term."
@@ -908,6 +924,7 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
     Returns
     -------
     DataFrame
+        A row for each term, in the order of `statistics`; p is the upper tail of the chi-square.
     """
     rows = {}
     for label, statistic in statistics.items():
@@ -920,7 +937,8 @@ def _test_table(statistics: dict[str, float], tests: dict[str, _TermTest], class
 def _term_hypotheses(design_rows: DesignRows, test_type: TestType) -> dict[str, _TermTest]:
     """Return the hypothesis of the test of each term by label, in the order of the formula.
 
-    Raises NotSupportedError for type III if columns of the formula were dropped; see the module docstring.
+    Types are defined in the module docstring. Raises NotSupportedError for type III if another term contains
+    the term and columns of the formula were dropped.
     """
     columns_by_term = logistic_search.columns_of_terms(design_rows)
     margins = TermMarginality(design_rows.design, columns_by_term)

@@ -93,12 +93,15 @@ def marginal_effects(
     Returns
     -------
     DataFrame by (class, column, change)
-        estimate, se, z, p, low, high.
+        estimate, se, z, p, low, high; for two classes only the class that is not the reference.
 
     Raises
     ------
-    DataError, NotSupportedError
-        See `LogisticResults.marginal_effects`.
+    DataError
+        An option is not valid, the formula does not read a column, or no row is complete.
+    NotSupportedError
+        The fit has no finite estimates, it has no rows and `data` is None, a column cannot be changed in the
+        formula, or the table is read in chunks although the formula computes columns or `at` has values.
     """
     values = dict(at) if isinstance(at, Mapping | pd.Series) else None
     if values is None:
@@ -430,8 +433,9 @@ class _AveragedRows:
         Returns
         -------
         list of Change
-            For a category one from the first level to each other level; for truth values, and for columns of
-            0 and 1 if `dummy` is true, the change from 0 to 1; else a derivative.
+            For a category one from the first level to each other level; for truth values the change from
+            False to True; for columns of 0 and 1, if `dummy` is true, the change from 0 to 1; else a
+            derivative, whose `first` and `second` are None.
         """
         design = self._blocks.design
         levels = category_levels(design, self._functions, name)

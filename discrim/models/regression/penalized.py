@@ -493,6 +493,7 @@ def _fit_at_strength(
     Returns
     -------
     fit : PenalizedFit
+        `fit` with the strength and the new coefficients; its moments and prior are not changed.
     path : StrengthPath or None
         The path of the choice; None for a fixed strength.
 
@@ -625,7 +626,7 @@ class PenalizedLogisticResults(LogisticResults):
         return self._strength_path().table.copy()
 
     def _strength_path(self) -> StrengthPath:
-        """Return the path of the fit; see `fit_path`."""
+        """Return the path of the fit by `fit_path`, which raises NotSupportedError if the fit has no rows."""
         fit: Any = self._fit
         return fit_path(fit)
 
@@ -736,6 +737,7 @@ def _unavailable_attribute(name: str, inherited: Any) -> Any:
     Returns
     -------
     property or ConditionalAttribute
+        A property if `inherited` is one, otherwise a method; access raises NotSupportedError.
     """
     more = f"; {ALTERNATIVES[name]}" if name in ALTERNATIVES else ""
 
@@ -806,13 +808,14 @@ class PenalizedLogisticSpec(LogisticSpec):
         return "logistic"
 
     def choice_description(self, fit: FittedModel[PenalizedFit]) -> str:
-        """Return "the strength" if folds chose it; else, and for a loaded fit, an empty text."""
+        """Return "the strength" if folds chose it; "" otherwise, and for a fit from a file."""
         return "the strength" if self.search is not None and self.search.folds is not None else ""
 
     def refit_to_rows(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that repeats any choice of the strength.
+        """Return the rule of a refit that chooses the strength again if folds chose it.
 
-        None if a class is empty, or the choice or the search fails.
+        Otherwise the strength is kept. None if a class is empty, no strength can be chosen (for example
+        because a class is empty without a fold), or a search does not converge.
         """
         if self.search is None or self.search.folds is None:
             return self.refit_with_fixed(fit, rows)
@@ -827,7 +830,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         return refit.rule(fit.log_prior())
 
     def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit that keeps the strength.
+        """Return the rule of a refit that keeps the strength and the prior; columns are standardized again.
 
         None if a class is empty or the search does not converge.
         """
@@ -843,7 +846,7 @@ class PenalizedLogisticSpec(LogisticSpec):
         return False
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays stored in a file, for k classes and p columns."""
+        """Return the shape of "beta" in a file of k classes and p columns; two classes have one row."""
         return {"beta": (1 if k == 2 else k, p + 1)}
 
 
@@ -862,8 +865,9 @@ PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. "class_params" is included for more than
-    two classes, and "path" if folds chose the strength.
+    The names are "header", "classes", "params", "class_params" and "path"; each function takes `results` and
+    `fit` and returns a section. "class_params" is included for more than two classes, and "path" if folds
+    chose the strength and the fit was not loaded.
     """
     section_builders: Sections = {"header": _header_section, "classes": headers.classes_section}
     section_builders["params"] = _params_section
@@ -956,6 +960,7 @@ def _params_section(
     Returns
     -------
     Section
+        The constant and the selected terms, by classes except the reference or, if `by_class`, by classes.
     """
     selected = results.selected
     n_terms = len(results.terms)
