@@ -808,9 +808,22 @@ class KernelLDASpec(ModelSpec[Any]):
         self, estimates: KernelLDAFit | FeatureLDAFit, rows: DesignRows, arguments: Mapping[str, Any],
         **options: Any,
     ) -> FittedModel[Any]:  # fmt: skip
-        """Return a fitted model; see `ModelSpec.fit` for the parameters.
+        """Return a fitted model, with this specification or, for estimates by features, a `FeatureLDASpec`.
 
-        Its specification is this one, or a `FeatureLDASpec` if the estimates are by features.
+        Parameters
+        ----------
+        estimates : KernelLDAFit or FeatureLDAFit
+            The estimates. A `FeatureLDAFit` comes to a `KernelLDASpec` if the fit is read from a file.
+        rows : DesignRows
+            The rows, or a design without rows.
+        arguments : mapping
+            Options of the verb.
+        **options
+            Further parameters of `ModelSpec.fit`, such as `path`.
+
+        Returns
+        -------
+        FittedModel
         """
         if isinstance(estimates, FeatureLDAFit) and not isinstance(self, FeatureLDASpec):
             return FeatureLDASpec().fit(estimates, rows, arguments, **options)

@@ -79,7 +79,7 @@ def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
     """Plot the increase of the log loss by term as bars with standard errors, the largest first.
 
     At most `MAX_BARS` terms are drawn. The rows are those of the fit, each predicted without itself;
-    NotSupportedError is raised if the fit does not have them or has features.
+    NotSupportedError is raised if the fit does not have its rows or was made with `components=`.
 
     Parameters
     ----------

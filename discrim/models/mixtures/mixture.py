@@ -974,7 +974,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the function that scores each row by EM without it, from the components of the fit.
 
         The prior is fixed. Scores are NaN if a component degenerates without the row. NotSupportedError is
-        raised if there are too many rows for a run of EM for each; see `refit_scorer`.
+        raised for more than 2,000 rows (`MAX_REFITS`).
         """
         refit_scorer(fit, "requires a run of EM for each row")
         return core.leave_one_out_scorer(
@@ -986,9 +986,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return True
 
     def marginal_rule(self, estimates: MixtureFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns at positions `keep`; the others are integrated out.
+        """Return the rule of the columns at positions `keep` (q,); the others are integrated out.
 
-        `method` is not used. See `ModelSpec.marginal_rule` for the parameters.
+        The rule scores rows (m, q) under `log_prior` (K,) by the mixtures of `estimates`. `method` is not
+        used.
         """
         return estimates.rule_for_columns(log_prior, keep)
 

@@ -153,6 +153,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     _fit: FittedModel[NaiveBayesFit]
 
     def __init__(self, fit: FittedModel[NaiveBayesFit]) -> None:
+        """Wrap a fit, with its smoothing, Laplace correction and levels of categorical columns."""
         super().__init__(fit)
         estimates = fit.estimates
         self.smoothing = estimates.smoothing
@@ -1222,7 +1223,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         """Return the function that scores each row by the rule fitted without it.
 
         With missing="available", smoothing and normal columns there is no closed form, and all scores are
-        NaN, so that the caller refits without each row. NotSupportedError is then raised for too many rows.
+        NaN, so that the caller refits without each row; more than 2,000 rows are then a NotSupportedError.
         """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:

@@ -492,9 +492,9 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return True
 
     def marginal_rule(self, estimates: ShrunkenFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns at positions `keep`; the others are integrated out.
+        """Return the rule of the columns at positions `keep` (q,), without the terms of the other columns.
 
-        `method` is not used. See `ModelSpec.marginal_rule` for the parameters.
+        The rule scores rows (m, q) under `log_prior` (K,). `method` is not used.
         """
         return estimates.rule_for_columns(log_prior, keep)
 

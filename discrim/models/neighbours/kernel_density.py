@@ -601,9 +601,10 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return fit.estimates.kernel == "normal"
 
     def marginal_rule(self, estimates: KernelDensityFit, log_prior: Floats, method: str, keep: Codes) -> Rule:
-        """Return the rule of the columns at the positions `keep`; the others are integrated out.
+        """Return the rule of the columns at the positions `keep` (q,); the others are integrated out.
 
-        `method` must be "plugin". See `ModelSpec.marginal_rule` for the parameters.
+        The rule scores rows (m, q) under `log_prior` (K,) by the kernels of `estimates`, which have to be
+        normal. `method` must be "plugin".
         """
         return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 

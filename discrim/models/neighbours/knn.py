@@ -552,7 +552,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
-        """Return "refitted": refits estimate a prior of class proportions again; see `PriorInRefits`."""
+        """Return "refitted": refits estimate a prior of class proportions again; other priors are kept."""
         return "refitted"
 
     def rule(

@@ -106,6 +106,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     _fit: FittedModel[PLSFit]
 
     def __init__(self, fit: FittedModel[PLSFit]) -> None:
+        """Wrap a fit and name its components PLS1, PLS2, ..., or P1, ..., O1, ... if some are orthogonal."""
         super().__init__(fit)
         self.ncomp = fit.estimates.n_predictive
         self.orthogonal = fit.estimates.orthogonal
@@ -836,6 +837,7 @@ def _fit_orthogonal(
     Returns
     -------
     PLSFit
+        It has `count` orthogonal components, which follow the predictive ones.
 
     Raises
     ------
@@ -916,8 +918,8 @@ class PLSSpec(ModelSpec[PLSFit]):
     def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: MissingPolicy) -> DesignRows:
         """Return the rows of new data, as deviations from their group means if the fit uses `within=`.
 
-        `data` None stands for the rows of the fit, which are deviations already. See `ModelSpec.read_rows`
-        for the parameters.
+        `data` None stands for the rows of the fit, which are deviations already. `missing_policy` has the
+        options for missing values and unseen levels.
         """
         within = fit.options["within"]
         if within is not None and data is not None:
@@ -1001,7 +1003,20 @@ class PLSSpec(ModelSpec[PLSFit]):
         return self.row_groups
 
     def from_arrays(self, moments: ClassMoments, prior: Floats, arguments: Mapping[str, Any]) -> PLSFit:
-        """Return the estimates stored in a file; see `ModelSpec.from_arrays` for the parameters.
+        """Return the estimates stored in a file.
+
+        Parameters
+        ----------
+        moments : ClassMoments
+            The moments, from which the components are computed again.
+        prior : (K,) float64
+            Prior probabilities of the classes.
+        arguments : mapping
+            The other stored arguments of `core.restore_pls`; "regressed" has the number of components.
+
+        Returns
+        -------
+        PLSFit
 
         Raises
         ------

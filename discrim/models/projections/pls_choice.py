@@ -173,6 +173,7 @@ def component_grid(search: GridSearch, max_components: int = DEFAULT_MAX_COMPONE
     Returns
     -------
     list of int
+        1, 2, ..., `max_components` if the user gave none.
 
     Raises
     ------
@@ -465,7 +466,15 @@ def _orthogonal_path(
     Returns
     -------
     DataFrame
-        Columns: orthogonal, error, se, R2X, R2, Q2; see `component_path`, also for errors that are raised.
+        Columns: orthogonal, error, se, R2X, R2, Q2, as `component_path` defines them. The last number is the
+        largest that every training set allows.
+
+    Raises
+    ------
+    DataError
+        A class has one row, or there are no test rows.
+    CollinearError
+        A training set does not allow any number of orthogonal components; see `_fits_by_n_orthogonal`.
     """
     raise_if_single_row_classes(
         fit.moments, design_rows.design.levels, "a number of orthogonal components to OrthogonalPLS()"

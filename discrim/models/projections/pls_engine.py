@@ -112,13 +112,14 @@ def fit_with_engine(
     Returns
     -------
     PLSFit
+        Its `algorithm` is "engine", and it has exactly `components` components.
 
     Raises
     ------
     NotSupportedError
         The weights are not whole numbers, or the rows do not fit in memory.
     DataError
-        The engine fails or finds fewer components.
+        The engine fails or finds another number of components.
     CollinearError
         The rule is "lda", and the scores do not vary within classes in all components.
     """

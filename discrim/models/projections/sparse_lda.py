@@ -238,6 +238,7 @@ def _read_penalty_grid(grid: Any) -> Floats | None:
     Returns
     -------
     (L,) float64 or None
+        None if `grid` is None.
 
     Raises
     ------
@@ -841,7 +842,7 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     def leave_one_out(self, fit: FittedModel[SparseFit]) -> LeaveOneOutScorer:
         """Return a function whose scores are NaN, so that the caller refits without each row.
 
-        NotSupportedError is raised if there are too many rows for refits; see `refit_scorer`.
+        NotSupportedError is raised for more than 2,000 rows (`MAX_REFITS`).
         """
         return refit_scorer(fit, "takes a fit for each row")
 

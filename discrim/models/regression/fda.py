@@ -440,6 +440,7 @@ class FDAResults(VariateResults):
     _fit: FittedModel[FlexibleFit]
 
     def __init__(self, fit: FittedModel[FlexibleFit], engine: Any) -> None:
+        """Wrap a fit and its fitted copy of the engine."""
         super().__init__(fit)
         self.engine = engine
 
@@ -547,7 +548,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
     def leave_one_out(self, fit: FittedModel[FlexibleFit]) -> LeaveOneOutScorer:
         """Return a function whose scores are NaN, which makes the caller refit without each row.
 
-        Raises NotSupportedError if there are too many rows for refits; see `refit_scorer`.
+        Raises NotSupportedError for more than 2,000 rows (`MAX_REFITS`).
         """
         return refit_scorer(fit, "takes a fit of the engine for each row")
 
@@ -574,7 +575,7 @@ def variate_classes(results: VariateResults, fit: FittedModel[Any]) -> Section:
 
 
 def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Section on the axes with squared canonical correlations and shares; see `VariateResults.explained`."""
+    """Section on the axes: columns "squared correlation" (`values`) and "share" (`explained`)."""
     table = pd.DataFrame({"squared correlation": results.values, "share": results.explained})
     formats: dict[Any, Any] = {"squared correlation": "share", "share": "share"}
     return Section("Axes", table, formats, source="fit.values, fit.explained")

@@ -55,6 +55,7 @@ class OptimalScoring(SummarizedResults):
     """
 
     def __init__(self, fit: IndicatorFit, classes: pd.Index, terms: pd.Index) -> None:
+        """Compute the optimal scores from the moments of the fit."""
         self._fit = fit
         self._classes = classes
         self._terms = terms
@@ -339,7 +340,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     @available_if(needs_rows("hat"))
     def hat(self) -> pd.Series:
-        """Leverages of the rows of the fit, times their weights; missing for rows that it does not use.
+        """Leverages of the rows of the fit, times their weights; NaN for rows that it does not use.
 
         They sum to the number of columns plus one.
         """

@@ -33,6 +33,7 @@ def has_maximum_of_rows(method_name: str) -> Callable[[Any], None]:
     """
 
     def check(results: Any) -> None:
+        """Raise NotSupportedError if the search of the fit has not converged, or the fit lacks its rows."""
         logistic_search.raise_if_no_maximum(results._fit, method_name)
         needs_rows(method_name)(results)
 

@@ -59,6 +59,7 @@ class LogisticResults(RowInfluence, LogOddsEquations, LinearGeometry, Classifier
     _fit: FittedModel[LogisticFit]
 
     def __init__(self, fit: FittedModel[LogisticFit]) -> None:
+        """Wrap a fit and store the label of its reference class and the names of the coefficients."""
         super().__init__(fit)
         self.reference = self.classes[fit.estimates.reference]
         self._columns = pd.Index(["constant", *self.terms], name="term")
@@ -669,7 +670,7 @@ class LogisticSpec(ModelSpec[Any]):
     def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
         """Return a function whose scores are NaN, which makes the caller refit without each row.
 
-        Raises NotSupportedError if there are too many rows for refits; see `refit_scorer`.
+        Raises NotSupportedError for more than 2,000 rows (`MAX_REFITS`).
         """
         return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 

@@ -514,6 +514,7 @@ class TermMarginality:
         """Return terms that are not chosen but whose marginal terms all are, in R's order."""
 
         def is_addable(a: str) -> bool:
+            """Return whether all terms that term `a` contains are chosen."""
             return all(b in chosen for b, factors in self.terms.items() if factors < self.terms[a])
 
         return [a for a in self.terms if a not in chosen and is_addable(a)]
@@ -717,6 +718,7 @@ class _PairedColumns:
     """
 
     def __init__(self, large: DesignRows, small: DesignRows) -> None:
+        """Store the rows; they are read by each iteration."""
         self._large = large
         self._small = small
 
@@ -1003,6 +1005,7 @@ def _level_contrasts(spec: Spec, factor: int, coding: int) -> Floats:
     Returns
     -------
     (r, levels) float64
+        r is the number of levels, or one less for a coding without a column for each level.
     """
     levels = spec.factors[factor].levels
     if levels is None:

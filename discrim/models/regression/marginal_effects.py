@@ -216,6 +216,7 @@ def _rows_with_values(
     Returns
     -------
     DesignRows
+        The rows of the changed table, read by the design of the fit.
 
     Raises
     ------

@@ -102,6 +102,7 @@ class StrengthSearch:
         Returns
         -------
         StrengthSearch
+            Its `folds` are None if the penalty has a strength.
 
         Raises
         ------
@@ -742,6 +743,7 @@ def _unavailable_attribute(name: str, inherited: Any) -> Any:
     more = f"; {ALTERNATIVES[name]}" if name in ALTERNATIVES else ""
 
     def refuse(self: PenalizedLogisticResults, *_: Any, **__: Any) -> NoReturn:
+        """Raise NotSupportedError with the name of the attribute and an alternative; ignore arguments."""
         self._raise_not_available(
             name if isinstance(inherited, property) else f"{name}()", f"fit without penalty={more}"
         )
