@@ -102,7 +102,8 @@ class FittedByFeatures(NamedTuple):
 def factor_columns(design_rows: DesignRows) -> list[list[int]]:
     """Return, for each categorical term that is a main effect, the positions of its columns in the rows.
 
-    Columns of the design that the rows do not have are left out; positions count the columns of x.
+    Columns of the design that the rows do not have are left out; positions count the columns of x. The list
+    is empty if there are no such terms.
     """
     spec = design_rows.design.spec
     if spec is None:

@@ -145,7 +145,10 @@ def _means_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) 
 
 
 def _standard_deviations_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the standard deviations of the normal columns within classes."""
+    """Return the section of the standard deviations of the normal columns, classes by columns.
+
+    If there are many columns, it has one row for each column.
+    """
     title = f"Standard deviations within classes, divisor {'n' if fit.estimates.method == 'mle' else 'n-1'}"
     if results.smoothing:
         title += ", smoothed"
@@ -176,13 +179,13 @@ def _tables_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit])
 
 
 def _bandwidths_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the bandwidths by class."""
+    """Return the section of the bandwidths, classes by columns with kernel densities."""
     title = "Bandwidths of the kernel densities"
     return Section(title, results.bandwidths.rename_axis(index=None), source="fit.bandwidths")
 
 
 def _available_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the number of observed values of each column, by class."""
+    """Return the section of the numbers of observed values, or their weights, columns by classes."""
     table = results.available.T.rename_axis(index=None, columns=None)
     return Section(
         "Observed values of each column",
@@ -194,7 +197,7 @@ def _available_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFi
 
 
 def _multinomial_section(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Section:
-    """Return the section of the multinomial probabilities of the counts."""
+    """Return the section of the multinomial probabilities of the counts, columns of counts by classes."""
     table = results.multinomial.T.rename_axis(index=None, columns=None)
     return Section(
         "Counts within classes, multinomial probabilities", table, "share", source="fit.multinomial"

@@ -567,7 +567,7 @@ def _classes_section(results: ShrunkenCentroidsResults, fit: FittedModel[Shrunke
 
 
 def _path_section(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Section:
-    """Return the section of the cross-validated error by threshold; "*" marks the chosen threshold."""
+    """Return the section of error, se and genes (columns left) by threshold; "*" marks the chosen one."""
     path = results.path
     table = path.set_index("threshold")
     table.index = pd.Index(column_texts(path["threshold"].tolist(), "general"))

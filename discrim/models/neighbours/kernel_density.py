@@ -604,7 +604,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         """Return the rule of the columns at the positions `keep` (q,); the others are integrated out.
 
         The rule scores rows (m, q) under `log_prior` (K,) by the kernels of `estimates`, which have to be
-        normal. `method` must be "plugin".
+        normal. Any `method` but "plugin" is a NotSupportedError.
         """
         return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 

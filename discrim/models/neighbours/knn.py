@@ -560,7 +560,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     ) -> NeighbourRule:
         """Return the rule that weights votes by a prior (K,) divided by the class proportions.
 
-        `method` must be "plugin"; `convention` is not used.
+        Any `method` but "plugin" is a NotSupportedError; `convention` is not used.
         """
         return fit.estimates.rule_with_prior(prior, method)
 

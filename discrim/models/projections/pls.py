@@ -902,17 +902,17 @@ class PLSSpec(ModelSpec[PLSFit]):
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
-        """Return "fixed", because refits keep an estimated prior; "none" if the rule has no prior."""
+        """Return "fixed" for the rule "lda", whose refits keep the prior; "none" for the other rules."""
         return "fixed" if fit.has_posteriors else "none"
 
     def posteriors_hint(self, fit: FittedModel[PLSFit]) -> str:
-        """Suggest an alternative to posteriors; empty if the rule is "lda", which has posteriors."""
+        """Return "" for the rule "lda", which has posteriors; otherwise a clause with the alternatives."""
         if fit.estimates.decides == "lda":
             return ""
         return 'see predict_indicators() and decision_function(), or pass rule="lda"'
 
     def shows_log_posteriors(self, fit: FittedModel[PLSFit]) -> bool:
-        """Return whether `decision_function` returns log posteriors instead of scores of the rule."""
+        """Return True for the rule "lda": `decision_function` returns log posteriors, else scores."""
         return fit.has_posteriors
 
     def read_rows(self, fit: FittedModel[PLSFit], data: Any, missing_policy: MissingPolicy) -> DesignRows:

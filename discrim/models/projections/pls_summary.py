@@ -151,7 +151,7 @@ def component_adjective(results: PLSResults) -> str:
 
 
 def _centroids_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Section:
-    """Return the section of the class means of the scores of components that are not orthogonal."""
+    """Return the section of the class means of the scores, classes by predictive components."""
     # Class means of orthogonal scores are zero and are omitted.
     table = results.centroids.iloc[:, : results.ncomp].rename_axis(index=None)
     return Section("Means of the scores by class", table, "general", source="fit.centroids")

@@ -916,7 +916,10 @@ def _header_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> P
 
 
 def _directions_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
-    """Return the section of the directions: penalties, numbers of columns and class means of the scores."""
+    """Return the section of the directions, which are its rows: penalty, columns and a column for each class.
+
+    The columns of the classes have the class means of the scores.
+    """
     penalty, columns = (make_unique_name(word, results.classes) for word in ("penalty", "columns"))
     table = pd.DataFrame({penalty: results.penalty, columns: results.counts_selected})
     means = results._centroids().T.rename_axis(columns=None)
@@ -932,7 +935,10 @@ def _directions_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) 
 
 
 def _path_section(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Section:
-    """Return the section of the cross-validated error by penalty, thinned by `headers.path_table`."""
+    """Return the section of error, se, columns and directions by penalty; "*" marks the chosen penalty.
+
+    A path of more than `headers.MAX_PATH_LINES` penalties is thinned.
+    """
     table = headers.path_table(results.path, fit.estimates.tuning[0])
     formats: dict[Any, Any] = {
         "error": "share", "se": "share", "columns": "count", "directions": "count", "chosen": "text",

@@ -582,13 +582,13 @@ def variate_axes(results: VariateResults, fit: FittedModel[Any]) -> Section:
 
 
 def variate_scores(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Section on the optimal scores of the classes."""
+    """Section on the optimal scores, classes by LD1, LD2, ..."""
     scores = results.scores.rename_axis(index=None)
     return Section("Optimal scores of the classes", scores, source="fit.scores")
 
 
 def variate_centroids(results: VariateResults, fit: FittedModel[Any]) -> Section:
-    """Section on the class means of the variates."""
+    """Section on the class means of the variates, classes by LD1, LD2, ..."""
     centroids = results.centroids.rename_axis(index=None)
     return Section("Centroids among the variates", centroids, source="fit.centroids")
 

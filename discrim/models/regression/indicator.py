@@ -320,7 +320,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
     @property
     @available_if(needs_rows("fitted"))
     def fitted(self) -> pd.DataFrame:
-        """Fitted values of all rows of the table of the fit, rows by classes; missing for incomplete rows."""
+        """Fitted values of all rows of the table of the fit, rows by classes; NaN for incomplete rows."""
         return self._rule_values(None)
 
     @property
@@ -352,6 +352,8 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     def optimal_scoring(self) -> OptimalScoring:
         """Optimal scores of the classes, which also define the variates of LDA.
+
+        The result has the tables `scores`, `coef`, `correlations`, `residuals` and `scaling`.
 
         Examples
         --------
@@ -441,7 +443,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return a clause on fitted values instead of posteriors, for errors."""
+        """Return a clause on fitted values for errors; it is never empty, because there are no posteriors."""
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
@@ -449,7 +451,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return False
 
     def drops_columns(self, fit: FittedModel[IndicatorFit]) -> bool:
-        """Return whether each refit drops collinear columns again, which it does for collinear="drop"."""
+        """Return True for collinear="drop": each refit then drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 
 
@@ -511,7 +513,7 @@ def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) 
 
 
 def _regressions_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
-    """Return the section of the regressions of the indicators: R2, sigma and F test.
+    """Return the section of the regressions of the indicators: R2, sigma, F and p by class.
 
     A note names classes whose indicators are fitted exactly, up to rounding.
     """

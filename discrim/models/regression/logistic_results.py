@@ -675,7 +675,7 @@ class LogisticSpec(ModelSpec[Any]):
         return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
-        """Return whether each refit drops collinear columns again, which it does for collinear="drop"."""
+        """Return True for collinear="drop": each refit then drops collinear columns again."""
         return bool(fit.options["collinear"] == "drop")
 
     def to_arrays(self, estimates: Any) -> StoredEstimates:

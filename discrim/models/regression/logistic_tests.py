@@ -379,7 +379,7 @@ def _hypothesis_from_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypoth
 
 
 def _hypothesis_from_matrix(values: Floats) -> Hypothesis:
-    """Return finite contrasts (r, q (p + 1)) with right sides zero (r,), or raise DataError."""
+    """Return the contrasts `values` (r, q (p + 1)) and zeros (r,); raise DataError unless all are finite."""
     if not np.isfinite(values).all():
         raise DataError(
             "The matrix of the hypothesis has a missing or infinite value.", hint="Pass finite numbers."
@@ -903,7 +903,8 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
 def type_note(design_rows: DesignRows) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table.
 
-    It is shorter if no term of the formula contains another one.
+    If no term of the formula contains another one, the sentence says that each term is tested against the
+    model without it.
     """
     margins = TermMarginality(design_rows.design, logistic_search.columns_of_terms(design_rows))
     if len(margins.removable(margins.terms)) == len(margins.terms):

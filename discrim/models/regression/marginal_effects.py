@@ -331,7 +331,7 @@ class _AveragedRows:
             )
 
     def _chunks(self) -> Iterator[tuple[Any, Floats]]:
-        """Iterate over the averaged rows in pieces, with their weights (m,).
+        """Yield the averaged rows in pieces, with their weights (m,).
 
         The rows are arrays x (m, p) for a plain design, else a RowRange of the table.
         """
@@ -367,7 +367,10 @@ class _AveragedRows:
         return is_used, np.ones(design_rows.table.nrows)
 
     def _plain_chunks(self) -> Iterator[tuple[Any, Floats]]:
-        """Iterate over the rows x (m, p) of a plain design with their weights (m,)."""
+        """Yield the rows x (m, p) of a plain design that are averaged, with their weights (m,).
+
+        Rows of new data have weight one.
+        """
         k = len(self._fit.classes)
         q = len(self._estimates.others)
         m = max(marginal.MAX_CHUNK_ELEMENTS // (k * q + len(self.names) + 1), 64)

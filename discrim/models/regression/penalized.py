@@ -834,7 +834,8 @@ class PenalizedLogisticSpec(LogisticSpec):
     def refit_with_fixed(self, fit: FittedModel[PenalizedFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps the strength and the prior; columns are standardized again.
 
-        None if a class is empty or the search does not converge.
+        A fit from a file is refitted in at most 50 steps. None if a class is empty or the search does not
+        converge.
         """
         moments = reading.class_moments(rows, "diagonal")
         if not (moments.counts > 0).all():

@@ -55,7 +55,7 @@ def strength_choice(results: Any, fit: FittedModel[Any], options: PlotOptions) -
 
     Parameters
     ----------
-    results : FittedResults
+    results : PenalizedLogisticResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
@@ -96,7 +96,7 @@ def strength_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> 
 
     Parameters
     ----------
-    results : FittedResults
+    results : PenalizedLogisticResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
@@ -163,7 +163,7 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
     Parameters
     ----------
-    results : FittedResults
+    results : IndicatorResults
         Results of the fit.
     fit : FittedModel
         The fitted model.
@@ -278,8 +278,9 @@ def _draw_values(
 ) -> None:
     """Draw fitted values as faint points in the colour of the class whose indicator they fit.
 
-    For many classes only the fitted value of a row's own class is drawn, and for many rows only every few
-    rows; see `MAX_CLASSES_WITH_ALL_VALUES` and `MAX_DRAWN_ROWS`. Labels for the legend are added.
+    For more than `MAX_CLASSES_WITH_ALL_VALUES` classes only the fitted value of a row's own class is drawn.
+    For `2 * MAX_DRAWN_ROWS` rows or more only every j-th row is drawn, j = n // `MAX_DRAWN_ROWS`. Labels for
+    the legend are added.
 
     Parameters
     ----------
