@@ -799,7 +799,10 @@ class KernelLDASpec(ModelSpec[Any]):
         return kernel_lda_sections, kernel_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "scores", "territory", "path" and "importance".
+        """
         from discrim.models.kernels.plots import KERNEL_LDA_PLOTS
 
         return KERNEL_LDA_PLOTS

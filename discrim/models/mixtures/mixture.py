@@ -908,7 +908,10 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         return mixture_sections, mixture_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "components" and "path".
+        """
         from discrim.models.mixtures.plots import MIXTURE_PLOTS
 
         return MIXTURE_PLOTS

@@ -1118,7 +1118,10 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         return naive_bayes_sections, naive_bayes_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "table", "ellipses" and "density".
+        """
         from discrim.models.naive_bayes.plots import NAIVE_BAYES_PLOTS
 
         return NAIVE_BAYES_PLOTS

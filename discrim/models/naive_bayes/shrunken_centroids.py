@@ -456,7 +456,10 @@ class ShrunkenCentroidsSpec(ModelSpec[ShrunkenFit]):
         return shrunken_centroids_sections, shrunken_centroids_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "centroids" and "path".
+        """
         from discrim.models.naive_bayes.plots import SHRUNKEN_CENTROIDS_PLOTS
 
         return SHRUNKEN_CENTROIDS_PLOTS

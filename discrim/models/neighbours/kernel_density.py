@@ -556,7 +556,10 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return kernel_density_sections, kernel_density_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        They are `shared.WITH_POSTERIORS` and "path".
+        """
         from discrim.models.neighbours.plots import KERNEL_DENSITY_PLOTS
 
         return KERNEL_DENSITY_PLOTS

@@ -542,7 +542,10 @@ class KNNSpec(ModelSpec[KNNFit]):
         return knn_sections, knn_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        They are `shared.WITH_POSTERIORS` and "path".
+        """
         from discrim.models.neighbours.plots import KNN_PLOTS
 
         return KNN_PLOTS

@@ -892,7 +892,10 @@ class PLSSpec(ModelSpec[PLSFit]):
         return pls_sections, pls_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "scores", "vip", "loadings", "s_plot", "stability" and "path".
+        """
         from discrim.models.projections.plots import PLS_PLOTS
 
         return PLS_PLOTS

@@ -798,7 +798,10 @@ class SparseLDASpec(ModelSpec[SparseFit]):
         return sparse_lda_sections, sparse_lda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "scores", "choice", "path" and "territory".
+        """
         from discrim.models.projections.plots import SPARSE_LDA_PLOTS
 
         return SPARSE_LDA_PLOTS

@@ -507,7 +507,10 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return fda_sections, fda_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "scores" and "territory".
+        """
         from discrim.models.regression.plots import FDA_PLOTS
 
         return FDA_PLOTS

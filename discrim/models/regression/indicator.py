@@ -285,7 +285,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
         -------
         DataFrame by (class, term)
             coef, se, t, p, low, high, like R's `lm`; the first term of each class is "constant". se and the
-            columns after it are missing without residual degrees of freedom. They assume normal errors of
+            columns after it are NaN without residual degrees of freedom. They assume normal errors of
             equal variance, which indicators do not have. For two classes the t of a column is still exact
             under normal classes with one covariance.
         """
@@ -429,7 +429,10 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return indicator_sections, indicator_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        They are "fitted", "regions", "partition", "pairs", "distances", "confusion" and "roc".
+        """
         from discrim.models.regression.plots import INDICATOR_PLOTS
 
         return INDICATOR_PLOTS

@@ -617,7 +617,10 @@ class LogisticSpec(ModelSpec[Any]):
         return logistic_sections, logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "forest" and "odds_ratios".
+        """
         from discrim.models.regression.plots import LOGISTIC_PLOTS
 
         return LOGISTIC_PLOTS

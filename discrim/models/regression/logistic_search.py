@@ -358,7 +358,10 @@ def to_statsmodels(fit: FittedModel[LogisticFit]) -> Any:
 
 
 def _design_matrix(fit: FittedModel[LogisticFit], design_rows: DesignRows) -> tuple[pd.DataFrame, Codes]:
-    """Return the design matrix (n, p + 1) of the n used rows, the constant first, and class codes (n,)."""
+    """Return the design matrix (n, p + 1) of the n used rows, and their class codes (n,).
+
+    The matrix has the index of the table and the columns "constant" and terms.
+    """
     rows = gather_used_rows(design_rows)
     values = np.column_stack([np.ones(len(rows.x)), rows.x])
     index = design_rows.table.index[rows.positions]
@@ -499,7 +502,7 @@ def _recheck_with_scaled_outliers(proof: Separation, rows: GatheredRows, n_class
     Returns
     -------
     Separation
-        `proof`, or a proof of overlap by the scaled rows.
+        A proof of overlap if the scaled rows overlap; otherwise, and without outliers, `proof` unchanged.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         even = scale_rows(rows.x) if np.isfinite(np.ptp(rows.x, axis=0)).all() else None

@@ -808,7 +808,9 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     Parameters
     ----------
     fit : FittedModel
+        The fitted model.
     test_type : {1, 2, 3}
+        Type of the tests, as the module docstring defines it.
 
     Returns
     -------
@@ -862,7 +864,9 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     Parameters
     ----------
     fit : FittedModel
+        The fitted model.
     test_type : {1, 2, 3}
+        Type of the tests, as the module docstring defines it.
 
     Returns
     -------

@@ -799,7 +799,10 @@ class PenalizedLogisticSpec(LogisticSpec):
         return penalized_logistic_sections, penalized_logistic_brief
 
     def plots(self) -> tuple[Any, ...]:
-        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default."""
+        """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
+
+        In addition to `shared.WITH_POSTERIORS`, they are "choice" and "path".
+        """
         from discrim.models.regression.plots import PENALIZED_LOGISTIC_PLOTS
 
         return PENALIZED_LOGISTIC_PLOTS
