@@ -324,7 +324,8 @@ def _refit_from_new_starts(
     Returns
     -------
     Rule or None
-        None if a class has no observed value in some column, or a component degenerates from every start.
+        None if a class has no observed value in some column, or from every start a component becomes
+        singular, too narrow or empty.
     """
     n_classes = len(fit.classes)
     if not core.has_all_means(*gather_weighted_rows(design_rows)[:2], n_classes):

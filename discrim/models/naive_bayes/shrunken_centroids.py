@@ -80,7 +80,8 @@ def _choose_threshold(
     DataError
         A class has one row, there are no test rows, or the candidates are not valid.
     CollinearError
-        The model cannot be fitted without some fold.
+        In a training set a class is empty, the total weight is at most the number of classes, or s_0 is zero
+        and a column does not vary within classes.
     """
     k = fit.moments.n_classes
     raise_if_single_row_classes(fit.moments, design_rows.design.levels, "threshold=")

@@ -894,7 +894,8 @@ class PLSSpec(ModelSpec[PLSFit]):
     def plots(self) -> tuple[Any, ...]:
         """Return the `Plot` objects of the method `plot`; the first that suits a fit is its default.
 
-        In addition to `shared.WITH_POSTERIORS`, they are "scores", "vip", "loadings", "s_plot", "stability" and "path".
+        In addition to `shared.WITH_POSTERIORS`, they are "scores", "vip", "loadings", "s_plot", "stability"
+        and "path".
         """
         from discrim.models.projections.plots import PLS_PLOTS
 

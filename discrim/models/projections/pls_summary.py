@@ -61,8 +61,8 @@ def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
 def _header_section(results: PLSResults, fit: FittedModel[PLSFit]) -> Pairs:
     """Return the header of the summary: rows, components, rule, algorithm, scales, prior and errors.
 
-    The prior is left out unless the rule is "lda", and the leave-one-out error if it takes too long; see
-    `MAX_LEAVE_ONE_OUT_SIZE`.
+    The prior is left out unless the rule is "lda". The leave-one-out error is left out if the number of rows
+    times the number of (predictive) components is above `MAX_LEAVE_ONE_OUT_SIZE`.
     """
     estimates = fit.estimates
     units = "divided by SD, 1/(N-1)" if estimates.scale else "original"

@@ -355,6 +355,7 @@ def _hypothesis_from_table(matrix: pd.DataFrame, index: pd.MultiIndex) -> Hypoth
     Returns
     -------
     contrasts : (r, q (p + 1)) float64
+        In the order of `cov_params`.
     values : (r,) float64
         Right sides, which are zero.
 
@@ -822,7 +823,8 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     DataError
         The fit without some term has not converged.
     NotSupportedError
-        The fit has no rows or no finite estimates, or the type is III and columns were dropped.
+        The fit has no rows or no finite estimates; or the type is III, columns were dropped, and a term
+        contains another one.
     """
     design_rows = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
     key = f"likelihood ratios by term, type {test_type}"
@@ -876,8 +878,8 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     Raises
     ------
     NotSupportedError
-        The fit has no finite estimates, the covariance matrix of a term is singular, or the type is III and
-        columns were dropped.
+        The fit has no finite estimates, the covariance matrix of a term is singular, or the type is III,
+        columns were dropped, and a term contains another one.
     """
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
     estimates = fit.estimates
