@@ -125,10 +125,10 @@ def factor_columns(design_rows: DesignRows) -> list[list[int]]:
 
 
 def check_features(features: KernelFeatures, search: SearchSpace) -> None:
-    """Raise an error if the kernel does not support the features, or if they need too much memory.
+    """Raise DataError if the kernel does not support the features, or if they need too much memory.
 
     Random features require the kernel "gaussian", "laplace", "arccos" or "auto" and, except for "arccos", an
-    even number (DataError). Landmarks are possible for any kernel.
+    even number. Landmarks are possible for any kernel.
     """
     if isinstance(features, RandomFeatures):
         if search.kernels[0] != "auto":

@@ -314,7 +314,7 @@ def _literal_values(literal: Any) -> tuple[str, ...]:
 def _raise_if_too_many_rows(design_rows: DesignRows) -> None:
     """Raise NotSupportedError if the table has more than `MAX_ROWS` rows, also counting incomplete ones.
 
-    `check_memory` raises an error if the memory does not suffice for their kernel matrix.
+    DataError is raised if three kernel matrices of these rows need too much memory; see `check_memory`.
     """
     n = design_rows.table.nrows
     hint = "Pass components=1000, or take a sample of the rows, as in data.sample(5000, random_state=0)."
