@@ -131,8 +131,9 @@ def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDI
 def reduce_moments(moments: ClassMoments, required_moments: ScatterType) -> ClassMoments:
     """Reduce moments with class scatters to the second moments that a model requires.
 
-    These are "pooled" (roots are kept) or "diagonal" (without roots). For "class" the moments are returned
-    unchanged.
+    For "pooled", the scatters and the roots, if any, are pooled over the classes. For "diagonal", the
+    result has sums of squares and no roots. For "class", and if `moments` are diagonal already, they are
+    returned unchanged.
     """
     if required_moments == "pooled":
         return moments.pool_classes()
@@ -156,11 +157,14 @@ def extend_to_classes(
     n_classes : int
         Number of the new classes.
     by_class : bool
-        Whether there is a scatter for each class, which a single class does not show. A pooled one is kept.
+        Whether `moments` have a scatter for each class, which their shape does not show if K is 1. Otherwise
+        the pooled scatter and its root are kept unchanged.
 
     Returns
     -------
     ClassMoments
+        Moments of `n_classes` classes. Counts, numbers of rows, means, and with `by_class` scatters and
+        roots, are zero for the new classes.
     """
 
     def extend(values: NDArray[Any]) -> NDArray[Any]:
@@ -260,6 +264,7 @@ def _equate_dependent_columns(roots: Floats) -> Floats:
     Returns
     -------
     (K, p, p) float
+        The array `roots`. A column that has no variance, or is independent of earlier columns, is unchanged.
     """
     pooled = (np.swapaxes(roots, 1, 2) @ roots).sum(axis=0)
     common = root_of_scatter(pooled, MAX_ROUNDING_SHARE)
@@ -318,6 +323,8 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
     Returns
     -------
     Remainder
+        With `full` itself if the sum of the removed weights is zero. Its `moments` are None, and `fault` and
+        `position` say why and where, if the remaining moments cannot be computed.
 
     Examples
     --------
@@ -558,7 +565,10 @@ def median_column(squares: Floats, scale: Floats) -> int:
 
 
 def _limit_scales(moments: ClassMoments, reference: float) -> ClassMoments:
-    """Limit the scales to 2^`MAX_LOG2_SCALE_RATIO` times a reference scale, a power of two."""
+    """Limit the scales to 2^`MAX_LOG2_SCALE_RATIO` times a reference scale, a power of two.
+
+    The moments are returned unchanged if no scale is larger, or if the limit is above 2^1000.
+    """
     exponent = int(np.log2(reference)) + MAX_LOG2_SCALE_RATIO
     if exponent > 1000:
         return moments
@@ -579,7 +589,11 @@ def within_sd(moments: ClassMoments) -> Floats:
 
 
 def constant_within_classes(moments: ClassMoments) -> Mask:
-    """Return which columns (p,) are constant within each class, up to rounding."""
+    """Return which columns (p,) are constant within each class, up to rounding.
+
+    Their standard deviation within classes is at most EPS sqrt(N) times `ClassMoments.magnitude`, with N the
+    sum of weights.
+    """
     df = max(moments.total - moments.n_classes, 1.0)
     within = np.sqrt(moments.squares.sum(axis=0) / df)
     return np.asarray(within <= EPS * np.sqrt(moments.total) * moments.magnitude)
@@ -607,12 +621,14 @@ def standardized_leave_one_out(
     moments : ClassMoments
         Moments of the columns in the units of the data.
     make_scorer : callable
-        Maps moments of the divided columns to the leave-one-out scores of divided rows.
+        Maps moments of the divided columns to a function of divided rows, their codes and their weights that
+        returns the leave-one-out scores.
 
     Returns
     -------
     LeaveOneOutScorer
-        Takes rows in the units of the data.
+        Function of rows x (m, p) in the units of the data, codes (m,), and weights (m,) or None. It divides x
+        by the standard deviations and returns the result of the function from `make_scorer`.
     """
     unit = within_sd(moments)
     scores = make_scorer(divide_columns(moments, unit))

@@ -58,7 +58,7 @@ class LevelCounts:
         """
 
         def less(a: Floats, b: Floats) -> Floats:
-            """Return the difference; values as small as rounding errors become zero."""
+            """Return a - b, with zero for differences of at most `ROUNDING_TOLERANCE` times a."""
             remaining = a - b
             return np.asarray(np.where(np.abs(remaining) <= ROUNDING_TOLERANCE * a, 0.0, remaining))
 
@@ -117,7 +117,7 @@ class CountedBlocks:
     n_levels : tuple of int
         Number of levels of each of these columns.
     counts : LevelCounts
-        Counts of the last complete pass.
+        Counts of the last complete pass; zeros before the first one.
     """
 
     blocks: Iterable[Any]
@@ -226,7 +226,8 @@ def level_position_moments(tables: tuple[Floats, ...], counts: Floats) -> tuple[
 def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     """Return the sums by class of columns that contain counts, such as words per document.
 
-    A sum within rounding error of an integer is rounded to it.
+    A sum is rounded to an integer that differs by at most `ROUNDING_TOLERANCE` times the sum of the column
+    over all classes.
 
     Parameters
     ----------

@@ -181,7 +181,7 @@ class ClassMoments:
     def as_one_class(self) -> ClassMoments:
         """Return the moments of all rows as one class, whose scatter is the total scatter.
 
-        Diagonal moments are not supported.
+        The scatters of `self` have to be pooled, by class or thin, not diagonal; this is not checked.
         """
         proportions = self.counts / self.total
         means = self.means
@@ -347,6 +347,8 @@ class ClassMoments:
         Returns
         -------
         ClassMoments
+            Result of `gather` for this one block. Unless `required_moments` is "diagonal", it has roots if
+            `requires_roots`, and always if they are thin.
 
         Examples
         --------
@@ -600,6 +602,8 @@ def _compute_roots(
     Returns
     -------
     list of ClassMoments
+        One for each part, with roots (thin ones if required), means corrected for rounding, and scatters
+        computed from the roots.
     """
     by_class = required_moments in ("class", "thin class")
     task = partial(row_sums.centred_roots, centres=[part.centres for part in gathered], by_class=by_class)
@@ -653,6 +657,10 @@ def _add_roots(moments: ClassMoments, centred_roots: CentredRoots, has_thin_root
 
 def is_ill_conditioned(moments: ClassMoments) -> bool:
     """Return whether roots are needed: a scatter is ill-conditioned, or has at most as many rows as columns.
+
+    The number of rows, regardless of weights, is the smallest number of a class for scatters by class (zero
+    for an empty class), and the number of all rows for a pooled scatter. For the condition, see
+    `row_sums.is_scatter_ill_conditioned`.
 
     Columns that are constant over all rows are ignored, because they are found without a root.
     """
@@ -718,6 +726,11 @@ def too_little_weight_error(total: float, n_classes: int, n_columns: int) -> Not
         Sum of the weights.
     n_classes, n_columns : int
         Numbers of classes and of columns.
+
+    Returns
+    -------
+    NotSupportedError
+        The caller compares the weights and raises it.
     """
     return CoreNotSupportedError("too_little_weight", total=total, required=n_classes + n_columns)
 
@@ -739,6 +752,7 @@ def standardize_columns(x: Floats, origin: Floats, scale: Floats, order: Literal
     Returns
     -------
     (p, m) float
+        A new array, except with "K" if the origin is zero and the scale one.
     """
     unscaled = bool((scale == 1).all())
     if order == "K" and unscaled and not origin.any():

@@ -150,7 +150,7 @@ class RowSums:
         Raises
         ------
         DataError
-            If the sums exceed the memory.
+            If the sums would take over half of the memory; see `raise_if_sums_exceed_memory`.
         """
         raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
         self.required_moments = required_moments
@@ -369,7 +369,9 @@ class RowSums:
 def raise_if_sums_exceed_memory(
     n_classes: int, n_columns: int, required_moments: ScatterType, n_parts: int = 1
 ) -> None:
-    """Raise DataError if the sums of a pass, and their copies, exceed the memory.
+    """Raise DataError if the sums of a pass and their `N_COPIES` copies would take over half of the memory.
+
+    It is never raised for up to `MIN_CHECKED_ELEMENTS` values.
 
     Parameters
     ----------
@@ -530,12 +532,15 @@ def trapezoidal_root(rows: Floats) -> Floats:
 
 
 def stable_order(codes: Codes, n_codes: int) -> Codes:
-    """Return the positions that sort codes in a stable way; 16-bit codes are sorted by radix."""
+    """Return the positions (m,) that sort codes (m,); equal codes keep their order.
+
+    Codes are 0, ..., n_codes - 1. With fewer than 2^15 of them, a faster radix sort of 16-bit codes is used.
+    """
     return np.argsort(codes.astype(np.int16) if n_codes < 2**15 else codes, kind="stable")
 
 
 def _iterate_classes(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield the classes that occur, with the positions of their rows."""
+    """Yield (k, positions) for each class k that occurs, with the positions of its rows in increasing order."""
     order = stable_order(codes, n_classes)
     start = 0
     for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
@@ -694,11 +699,13 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
     blocks : iterable of (x, codes, weights)
         Rows x (m, p), codes, which are not used, and weights (m,) or None.
     shifted : (p,) bool
-        Columns from which their mean in the first block is subtracted; all false for models without constant.
+        Columns from which their unweighted mean in the first block that has rows is subtracted; all false for
+        models without constant.
 
     Returns
     -------
     LeastSquaresRoot
+        Without any row, its triangle is (0, 1 + p), and its origin, total and number of rows are zero.
 
     Examples
     --------
@@ -710,7 +717,11 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
 
 
 def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
-    """Compute the triangular root of the rows of some blocks; see `gather_root`."""
+    """Compute the triangular root of the rows of some blocks in this process; blocks without rows are skipped.
+
+    The arguments are those of `gather_root`. Without any row, the triangle is (0, 1 + p), and the origin, the
+    total and the number of rows are zero.
+    """
     p = len(shifted)
     triangle = np.zeros((0, 1 + p))
     origin = np.zeros(p)

@@ -128,7 +128,7 @@ def gather_sparse(
     Parameters
     ----------
     blocks : iterable of (rows, codes, weights)
-        Blocks of sparse rows with their classes and weights.
+        One or more blocks of sparse rows, codes (m,) of their classes, and weights (m,) or None for ones.
     n_classes, n_columns : int
         Numbers of classes and of columns.
     required_moments : {"diagonal", "pooled"}
@@ -137,13 +137,13 @@ def gather_sparse(
     Returns
     -------
     ClassMoments or None
-        None if a sum overflows, or the products of a pooled scatter lose digits. The caller then has to use
-        dense rows.
+        Without roots. None if a sum overflows, or if the pooled scatter of a block would lose digits; see
+        `_pooled_scatter`. The caller then has to use dense rows.
 
     Raises
     ------
     DataError
-        If the sums exceed the memory.
+        If the sums would take over half of the memory.
     """
     raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
     moments_of_blocks: list[ClassMoments] = []
@@ -177,7 +177,7 @@ def _moments_of_block(
     Returns
     -------
     ClassMoments or None
-        None if a sum overflows, or if the pooled scatter would lose digits.
+        None if a sum overflows, or if `_pooled_scatter` returns None.
     """
     if weights is not None and not (weights > 0).all():
         present = weights > 0
@@ -292,7 +292,8 @@ def _pooled_scatter(
     Returns
     -------
     (p, p) float or None
-        None if subtracting the class means would lose digits.
+        None if subtracting the class means would lose digits: the sum of squares within classes of a column
+        is below `MIN_WITHIN_SHARE` of the sum of its squared steps.
     """
     steps = rows.steps
     if weights is not None:

@@ -86,7 +86,8 @@ def svd(matrix: Floats, **options: Any) -> Any:
 
     Returns
     -------
-    result of `numpy.linalg.svd`
+    SVDResult or array
+        (U, S, Vh) as of `numpy.linalg.svd`; with compute_uv=False only the singular values S.
 
     Examples
     --------
@@ -112,7 +113,10 @@ def available_memory() -> float:
 
 
 def _memory_limits() -> Iterator[float]:
-    """Yield the memory limits in bytes of the machine, the container and the process."""
+    """Yield the memory limits in bytes of the machine, the container and the process, those that are known.
+
+    If the system does not report the memory of the machine, as Windows, it is `DEFAULT_MEMORY_BYTES`.
+    """
     try:
         yield float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

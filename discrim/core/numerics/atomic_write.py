@@ -78,7 +78,8 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     DataError
         `path` is not a path or has another extension.
     UnwritableFileError
-        The path ends in a separator, or as in `resolve_target`.
+        The path ends in a separator, its folder is missing, its name is too long, or it is an existing
+        folder, device, pipe, socket or read-only file.
     """
     output_path = validate_path(path, content)
     text = os.fsdecode(path)
@@ -96,8 +97,8 @@ def resolve_target(path: Path) -> Path:
 
     The file need not exist.
 
-    An UnwritableFileError is raised if its folder is missing, its name is too long, or it is a folder, a
-    device, a pipe or read-only.
+    An UnwritableFileError is raised if its folder is missing (MissingFolderError), its name is too long, or it
+    is a folder (FolderGivenError), a device, a pipe, a socket or read-only (ReadOnlyError).
     """
     try:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -135,7 +136,8 @@ def resolve_target(path: Path) -> Path:
 def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
     """Open a temporary folder next to `target`, and delete it at the end of the block.
 
-    An OSError within the block becomes an UnwritableFileError about `path`, the path that the user passed.
+    An OSError within the block becomes an UnwritableFileError about `path`, the path that the user passed. A
+    DataError, and an OSError without `errno`, are raised unchanged.
     """
     try:
         with TemporaryDirectory(prefix=".discrim-", dir=target.parent) as folder:

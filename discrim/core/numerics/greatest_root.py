@@ -59,7 +59,7 @@ def greatest_root_sf(root: float, p: int, q: float, v: float) -> float:
     Returns
     -------
     float
-        NaN if v is below p or the root is NaN.
+        NaN if v is below p or the root is NaN; 1 for a root of zero or less, 0 for an infinite one.
 
     Examples
     --------

@@ -95,7 +95,21 @@ class Progress:
 
 
 class _Display:
-    """The running tasks of a process, in the order of their start, and the bar of the first."""
+    """The running tasks of a process, in the order of their start, and the bar of the first.
+
+    Attributes
+    ----------
+    lock : RLock
+        Protects the other attributes.
+    tasks : list of Progress
+        Running tasks, in the order of their start.
+    bar : tqdm or None
+        Bar of the first task; None if it has not been drawn.
+    last_update, next_update : float
+        Time of `monotonic` of the last drawing, and from which the next one is due; infinite if none is.
+    is_forked : bool
+        Whether this is a forked process, which draws no bar.
+    """
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -106,14 +120,20 @@ class _Display:
         self.is_forked = False
 
     def start(self, tasks: list[Progress]) -> None:
-        """Add tasks to the running ones; the first tasks determine when the bar appears."""
+        """Add tasks to the running ones.
+
+        If no task was running, the bar is due `DELAY` seconds after the start of the first of `tasks`, and
+        not before `INTERVAL` seconds after the last update.
+        """
         with self.lock:
             if tasks and not self.tasks:
                 self.next_update = max(tasks[0].start_time + DELAY, self.last_update + INTERVAL)
             self.tasks += tasks
 
     def stop(self, task: Progress) -> list[Progress]:
-        """Remove a task, and the later tasks that its thread started and left in a suspended generator.
+        """Remove a task, and the later tasks of its thread, which may remain in a suspended generator.
+
+        The bar is closed if no task remains.
 
         Returns
         -------
@@ -132,7 +152,9 @@ class _Display:
         return stopped
 
     def update(self, now: float) -> None:
-        """Draw the bar of the first task with the name of the last one, if there is a terminal or a notebook.
+        """Draw the bar of the first task with the name of the last one.
+
+        Nothing is drawn if no task is running, in a forked process, or if `open_bar` returns None.
 
         Parameters
         ----------
@@ -185,7 +207,14 @@ def refresh_progress() -> None:
 
 
 def open_bar() -> Any:
-    """Return a tqdm bar on the terminal or in the notebook, or None if there is neither."""
+    """Return a tqdm bar on the terminal or in the notebook.
+
+    Returns
+    -------
+    tqdm or None
+        None if the environment variable TQDM_DISABLE is set to a value other than "", "0" and "false", or if
+        standard error is not a terminal and the process is not a Jupyter or Spyder console.
+    """
     if os.environ.get("TQDM_DISABLE", "").lower() not in ("", "0", "false"):
         return None
     ipython: Any = sys.modules.get("IPython")

@@ -113,7 +113,10 @@ def chi2_isf(probability: Any, df: Any) -> Any:
 
 
 def f_sf(statistic: Any, df1: Any, df2: Any) -> Any:
-    """Return P(X > statistic) for F with df1 and df2 degrees of freedom; NaN unless both are positive."""
+    """Return P(X > statistic) for F with df1 and df2 degrees of freedom; NaN unless both are positive.
+
+    It is 1 for a negative statistic.
+    """
     is_valid = (np.asarray(df1) > 0) & (np.asarray(df2) > 0)
     return np.where(is_valid, scipy.special.fdtrc(df1, df2, np.maximum(statistic, 0.0)), np.nan)
 

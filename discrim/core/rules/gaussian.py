@@ -268,6 +268,8 @@ def _group_close_classes(
 ) -> Iterator[tuple[Codes, Codes]]:
     """Yield groups of classes that are close together, each with the classes that it covers.
 
+    Nothing is yielded if fewer than three classes can be predicted.
+
     Parameters
     ----------
     whitened : (r, k) float
@@ -295,7 +297,10 @@ def _group_close_classes(
     step = max(MAX_STORED_DISTANCES // len(predictable), 1)
 
     def squared_distances_of(class_slice: slice) -> Floats:
-        """Return squared distances (c, q) from c to all q predictable classes, over the squared radius."""
+        """Return squared distances (c, q), divided by the squared radius, between predictable classes.
+
+        They are the distances from the c classes at a slice of `predictable` to all q of them.
+        """
         squared_distances = points[:, class_slice].T @ points
         squared_distances *= -2
         squared_distances += squares
@@ -760,7 +765,8 @@ def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     Returns
     -------
     PooledNormal or None
-        None if the covariance is singular or the moments are diagonal or thin.
+        None if the sum of weights is at most the number of columns, if a column is constant or a linear
+        combination of others, or if the moments are diagonal or thin.
 
     Examples
     --------
@@ -795,7 +801,8 @@ def missingness_patterns(is_missing: NDArray[np.bool_]) -> list[tuple[Codes, Cod
     Returns
     -------
     list of (columns, rows)
-        Positions of the observed (not missing) columns, and of the rows with this pattern.
+        For each pattern the positions of the observed (not missing) columns, which may be empty, and of the
+        rows with this pattern. Without rows, the list is empty.
 
     Examples
     --------
@@ -825,7 +832,7 @@ class MarginalRule:
     log_prior : (K,) float
         Scores of a row without observed values.
     rule_of_columns : callable
-        Returns the rule for rows that consist of the columns at positions (q,) only.
+        Maps positions (q,), with q at least 1, to the rule for rows (m, q) of these columns only.
     """
 
     rule: Rule
@@ -849,7 +856,10 @@ class MarginalRule:
         return scores
 
     def _rule_for_columns(self, columns: Codes) -> Rule:
-        """Return the rule for some columns from the cache, or build it."""
+        """Return the rule for the columns at positions (q,) from the cache, or build and store it.
+
+        The cache is cleared first if its rules would have more than `MAX_PATTERN_ELEMENTS` values.
+        """
         key = columns.tobytes()
         if key not in self._rules:
             if len(self._rules) * len(self.log_prior) * len(columns) ** 2 > MAX_PATTERN_ELEMENTS:

@@ -634,7 +634,11 @@ def min_losses(joint: Floats, costs: Floats) -> Floats:
 
 
 def accepts_sparse_rows(rule: Rule) -> bool:
-    """Return whether `sparse_scores` can compute the scores of a rule from stored values of sparse rows."""
+    """Return whether `sparse_scores` can compute the scores of a rule from stored values of sparse rows.
+
+    It can for a LinearRule without close groups, for an IndependentRule without normal columns whose other
+    columns all have a true attribute `reads_sparse_rows`, and for a ColumnSubsetRule of such a rule.
+    """
     if isinstance(rule, ColumnSubsetRule):
         return accepts_sparse_rows(rule.rule)
     if isinstance(rule, IndependentRule):
@@ -661,7 +665,8 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     Raises
     ------
     TypeError
-        The rule does not accept sparse rows.
+        The rule is not a LinearRule, an IndependentRule or a ColumnSubsetRule of one of these. The other
+        conditions of `accepts_sparse_rows` are not checked.
     """
     if isinstance(rule, ColumnSubsetRule):
         return sparse_scores(rule.rule, rows.select_columns(rule.positions))
