@@ -113,6 +113,8 @@ def mean_over_points(
     Returns
     -------
     BoundedValue
+        With `is_sampled` true and the method "quasi-Monte Carlo" if all densities are normal or t, otherwise
+        "Monte Carlo".
 
     Raises
     ------
@@ -307,8 +309,8 @@ class DensityDistribution:
     def enumerate_values(self) -> MassDistribution | None:
         """Return the table of probabilities if x is univariate and discrete; otherwise None.
 
-        None also if the values that can be listed (`MAX_LISTED_VALUES`) omit a probability above
-        `MAX_UNLISTED_MASS` in a class.
+        None also if no value can be listed, or if the values that can be listed (`MAX_LISTED_VALUES` over all
+        classes) omit a probability above `MAX_UNLISTED_MASS` in a class.
         """
         densities = [each for each in self.densities if isinstance(each, ScipyDensity)]
         if not self.is_discrete or len(densities) < self.n_classes:
@@ -378,6 +380,9 @@ def bayes_risk(
     Returns
     -------
     BoundedValue
+        With method "exact" for one possible class, two normal classes of equal covariance and complete tables;
+        "sum" for tables with unlisted mass, "quadrature" for other densities on a line, and otherwise the
+        method of `mean_over_points`.
 
     Raises
     ------
@@ -702,6 +707,8 @@ def excess_risk(
     Returns
     -------
     BoundedValue
+        With method "exact" for complete tables and "sum" for tables with unlisted mass; "quadrature" for
+        other densities on a line, and otherwise the method of `mean_over_points`.
 
     Raises
     ------
@@ -956,13 +963,17 @@ def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
     Returns
     -------
     affinity : callable
+        Maps s in [0, 1] to the log of the affinity plus its error bound; minus infinity if both are zero.
     log_lower : float
-        Log of a lower bound of the affinity at s = 1/2.
+        Log of the affinity at s = 1/2 minus its error bound; minus infinity if that is not positive.
     """
     breaks = integration_breaks(pair)
 
     def integral(function: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
-        """Integrate a function of the log densities (m, 2); return the integrals and their error bounds."""
+        """Integrate a function over the line; return the integrals (q,) and their error bounds (q,).
+
+        `function` maps the log densities (m, 2) of points to values (m, q).
+        """
 
         def values_at(x: Floats) -> Floats:
             """Return the values of the function at points (m,)."""

@@ -30,7 +30,7 @@ from discrim.errors import DiscrimError
 
 
 def raise_if_negative(values: Floats, x: Floats) -> None:
-    """Raise DataError with the first point of x (m,) at which a density (m,) is negative or NaN."""
+    """Raise DataError with the first finite point of x (m,) at which a density (m,) is negative or NaN."""
     is_bad = ~(values >= 0) & np.isfinite(x)
     if is_bad.any():
         raise CoreDataError("negative_density", value=values[is_bad][0], x=x[is_bad][0])
@@ -70,7 +70,8 @@ def call_density(
     Raises
     ------
     CoreDataError
-        If the function raises an error, or returns values that are not numeric or of another number.
+        If the function raises an error, or if its values are not numeric or cannot be broadcast to the shape.
+        A DiscrimError of the function is raised unchanged.
     """
     try:
         result = function(*arguments, **options)
@@ -178,7 +179,11 @@ class NormalSubspace:
 
 
 def subspace_of(cov: Floats) -> NormalSubspace:
-    """Return the subspace of a covariance (p, p), the whole space if it has full rank."""
+    """Return the subspace of a covariance (p, p), the whole space if it has full rank.
+
+    Its axes are the eigenvectors of the correlation matrix with an eigenvalue above `MIN_VARIANCE_RATIO` times
+    the largest one.
+    """
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(cov / unit / unit[:, None])
@@ -191,7 +196,7 @@ def subspace_of(cov: Floats) -> NormalSubspace:
 
 
 def covariance_rank(cov: Floats) -> int:
-    """Return the rank of a covariance (p, p), up to rounding."""
+    """Return the rank of a covariance (p, p), the dimension of its subspace by `subspace_of`."""
     return len(subspace_of(cov).sd)
 
 
@@ -496,7 +501,10 @@ class ScipyDensity:
 
     @cached_property
     def _parameters(self) -> StudentTParameters | None:
-        """Parameters of a normal or t distribution of scipy; None for other distributions."""
+        """Parameters of a normal or t distribution of scipy.
+
+        None for other distributions, and if a parameter is not finite or the scale is not positive.
+        """
         # The overhead of a scipy call is many times the cost of the density itself.
         dist = getattr(self.frozen, "dist", None)
         name = getattr(dist, "name", None)
@@ -577,7 +585,10 @@ class ScipyDensity:
 
     @property
     def normal(self) -> Normal | None:
-        """Mean and covariance if the distribution is normal; otherwise None."""
+        """Mean (1,) and covariance (1, 1) if the distribution is a normal distribution of scipy.
+
+        None for other distributions, and if the variance is not finite or at most `MIN_POSITIVE`.
+        """
         name = getattr(getattr(self.frozen, "dist", None), "name", type(self.frozen).__name__)
         if name not in ("norm", "Normal") or not is_defined_by_scipy(self.frozen):
             return None
@@ -729,12 +740,20 @@ def to_density(distribution: Any) -> Density:
     """Convert a distribution or a density function of the user to a `Density`.
 
     A distribution is a frozen distribution of scipy.stats, of the old or the new interface; a function maps
-    points (m,) to densities (m,). Densities that are not defined by scipy are checked by quadrature.
+    points (m,) to densities (m,). Univariate continuous densities that are not defined by scipy are checked by
+    quadrature.
+
+    Returns
+    -------
+    ScipyDensity, RowDensity or FunctionDensity
+        For a univariate distribution (or a multivariate normal of one dimension), a multivariate distribution
+        and a function.
 
     Raises
     ------
     CoreDataError
-        If the object is not a distribution, does not integrate to one, or is negative at some point.
+        If the object is not a distribution or a function, has missing, array or invalid parameters or a
+        variance of zero, does not integrate to one, or is negative at some point.
     CoreNotSupportedError
         If the distribution is not frozen, or its values are matrices or rows on a surface.
     """
@@ -804,7 +823,11 @@ def _density_from_scipy(distribution: Any) -> Density:
 
 
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
-    """Raise CoreDataError if a univariate density is negative or does not integrate to one."""
+    """Raise CoreDataError if a univariate density is negative or does not integrate to one.
+
+    The integral may differ from one by `INTEGRAL_TOLERANCE` plus its error bound. It counts as infinite if the
+    bound exceeds `MAX_INTEGRAL_ERROR` times the larger of one and the integral.
+    """
     low, high = density.support
     breaks = np.concatenate([[low], EVALUATION_GRID, [high]])
     breaks = np.unique(breaks[(breaks >= low) & (breaks <= high)])

@@ -139,7 +139,7 @@ def _add_to_corral(corral: _Corral, key: Hashable, point: Floats) -> tuple[_Corr
     Returns
     -------
     corral : _Corral
-        Unchanged if the new point does not reduce the distance.
+        New corral, or `corral` itself if the new point does not reduce the distance.
     nearest : (p,) float
         Nearest point of its hull.
     """
@@ -264,7 +264,11 @@ class OptimalPlane:
     residual: float
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the attributes, read from a file, contradict each other."""
+        """Raise InvalidStateError if the attributes, read from a file, are not those of a fitted plane.
+
+        There have to be as many multipliers as support points, at least one, at ascending positions; no
+        multiplier may be negative, nor the residual; `coef` must be finite and not all zero.
+        """
         if len(self.support) != len(self.multipliers) or not len(self.support):
             raise InvalidStateError("its multipliers do not match its support points")
         if self.support[0] < 0 or not (np.diff(self.support) > 0).all():
@@ -309,7 +313,9 @@ class HyperplaneFit:
         return plane_rule(self.origin, self.plane.coef[:, None], np.array([self.plane.intercept]))
 
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
-        """Return a copy with the plane of other rows x (n, p) of classes 0 and 1; None if the hulls touch.
+        """Return a copy with the plane of other rows x (n, p) of classes codes (n,), which are 0 or 1.
+
+        None if `optimal_plane` finds a common point of the hulls.
 
         Moments and prior are not recomputed.
         """
@@ -354,7 +360,7 @@ def fit_hyperplane(
     Returns
     -------
     HyperplaneFit or CommonPoint
-        A common point if the hulls of the classes touch.
+        A common point if the hulls of the classes touch or overlap; see `optimal_plane`.
     """
     origin = x.mean(axis=0)
     plane = optimal_plane(x - origin, codes == 1)
@@ -374,7 +380,8 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     Returns
     -------
     OptimalPlane or CommonPoint
-        A common point if the hulls touch.
+        A common point if the hulls overlap, or their distance is at most `TOUCHING_TOLERANCE` times the
+        length of the longest row.
     """
     # Scaling by a power of two is exact and prevents underflow and overflow of squares.
     largest = float(np.abs(x).max())
@@ -397,7 +404,10 @@ def _optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
     upper, lower = (np.ascontiguousarray(x[row_index]) for row_index in rows)
 
     def lowest(w: Floats) -> tuple[tuple[int, int], Floats]:
-        """Return the pair of rows whose difference is lowest along w, and the difference."""
+        """Return the pair whose difference is lowest along w (p,), and the difference (p,).
+
+        The pair (i, j) contains positions in `upper` and `lower`.
+        """
         i = int(np.argmin(upper @ w))
         j = int(np.argmax(lower @ w))
         return (i, j), upper[i] - lower[j]
@@ -466,6 +476,7 @@ def _plane_with_residual(
     Returns
     -------
     OptimalPlane
+        With the given attributes, and the violation as `residual`.
     """
     values = y * (x @ coef + intercept)
     slack = values[support] - 1

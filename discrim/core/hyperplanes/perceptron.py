@@ -69,7 +69,7 @@ def left_out_planes(
     -------
     (n, p + 1) float
         Coefficients without each row, in units of the step and of `signed`: those of the last pass if it had
-        no update, otherwise those of the pocket.
+        no update, otherwise those of the pocket (zeros if it is empty).
 
     Examples
     --------
@@ -103,6 +103,17 @@ class _LeftOutRuns:
         Coefficients at the start.
     counts_all_errors : bool
         Whether the pocket counts the errors of all coefficients.
+
+    Attributes
+    ----------
+    step : int
+        Number of rows that each run has visited.
+    left_out_rows : (m,) int
+        Position of the row that each run leaves out, ascending.
+    coef, pocket : (m, p + 1) float
+        Current coefficients, and those with the fewest errors so far; zeros in an empty pocket.
+    min_errors, longest_run : (m,) int
+        Number of errors of the pocket (n - 1 if it is empty), and length of its run of correct rows.
     """
 
     def __init__(self, signed: Floats, start: Floats, counts_all_errors: bool) -> None:
@@ -139,7 +150,7 @@ class _LeftOutRuns:
         return had_no_update
 
     def keep_runs(self, which: Mask) -> None:
-        """Continue with a subset of the runs (m,)."""
+        """Keep the runs at which the mask `which` (m,) is true, and remove the others."""
         for name in ("left_out_rows", "coef", "pocket", "min_errors", "longest_run", "run_start"):
             setattr(self, name, getattr(self, name)[which])
 
@@ -519,7 +530,12 @@ class PerceptronFit:
     estimated_prior = True
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the attributes, read from a file, contradict each other."""
+        """Raise InvalidStateError if the attributes, read from a file, contradict each other.
+
+        Flags have to be 0 or 1, and numbers of passes, updates and errors integers; each plane has a limit of
+        at least one pass and a bound that is not negative; `history` has the number of passes of each plane,
+        and `losses` as many values, none negative; `start` is finite in units of the step.
+        """
         planes = self.planes
         history = self.history
         are_counts = are_flags(planes[:, :2]) and are_integers(planes[:, 2:5]) and are_integers(history)
@@ -628,7 +644,8 @@ def fit_perceptron(
     step : float
         Factor of the updates.
     passes : int or None
-        Maximum number of passes of every plane; None for `DEFAULT_MAX_PASSES`, by whether it can separate.
+        Maximum number of passes of every plane; None for `DEFAULT_MAX_PASSES` of each plane, by whether its
+        two sides are completely separable.
     seed : int or None
         Seed of the order of the rows; None for the order of the table.
     start : (p + 1, P) float, optional
@@ -637,6 +654,7 @@ def fit_perceptron(
     Returns
     -------
     PerceptronFit
+        Also if a plane did not converge; column 1 of its `planes` is then 0.
     """
     columns = standardize_rows(x).columns
     k = moments.n_classes

@@ -439,6 +439,8 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         bool
+            With `strictly`, whether all increase by more than `DIFFERENCE_TOLERANCE`. Otherwise whether one
+            increases by more than 1e3 times this, and none decreases by more than it.
         """
         level_differences = self.own_minus_others(direction)[is_level]
         return bool(
@@ -463,7 +465,7 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         (p + 1, K) float or None
-            None if only zero coefficients leave them level.
+            None if only zero coefficients leave them level, up to rounding.
         """
         size = len(gram_matrix)
         ridge = 1e-9 * float(np.trace(gram_matrix)) / size or 1.0
@@ -496,7 +498,9 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         (p + 1, K) float or None
-            None if the sum does not increase a level difference by enough.
+            With a largest absolute entry of one, except that `direction` itself is returned if `recession` is
+            zero. None unless, along the sum, a level difference and all earlier increases are above
+            `DIFFERENCE_TOLERANCE`, and no difference decreases by more than it.
         """
         if not recession.any():
             return direction
@@ -842,7 +846,7 @@ class _SeparationProgram(Differences):
         is_level : (K, n) bool
             Differences that are zero.
         weights : (n, K) float or None
-            Weights under which the differences cancel, if all are zero.
+            Weights under which the differences cancel, if no difference can be positive; otherwise None.
         """
         is_level = self.other_class_mask.copy()
         total_coef = np.zeros((len(self.columns), self.n_classes))

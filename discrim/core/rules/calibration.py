@@ -114,7 +114,7 @@ class Calibrator:
 
     @property
     def mixes_classes(self) -> bool:
-        """Whether the map has a mixing matrix."""
+        """Whether the kind is "multinomial" or "dirichlet", whose `mixing` is used."""
         return self.kind in MIXING_KINDS
 
     def of_classes(self, keep: Codes) -> Calibrator:
@@ -177,14 +177,15 @@ def fit_calibrator(
     Returns
     -------
     Calibrator
+        Its `kind` is that of the map, never "auto".
 
     Raises
     ------
     CoreDataError
         All rows are ignored, or a score is plus infinity.
     CoreNotSupportedError
-        The map has too many parameters, or the unpenalized likelihood does not have a maximum, for example
-        because every row is classified correctly.
+        The map of a given `kind` has more than `MAX_PARAMETERS` parameters, or the unpenalized likelihood does
+        not have a maximum, for example because every row is classified correctly.
 
     Examples
     --------
@@ -374,7 +375,10 @@ def _fit_slope(
     prior = np.exp(base - base.max())
 
     def score(log_slope: float) -> float:
-        """Return the derivative of the (penalized) log-likelihood with respect to the slope, not its log."""
+        """Return the derivative of the (penalized) log-likelihood with respect to the slope, not its log.
+
+        If `penalized` and the information underflows to zero, return -1, which means a smaller slope.
+        """
         # The largest lead of a row is zero.
         posteriors = np.exp(leads * np.exp(log_slope)) * prior
         posteriors /= posteriors.sum(axis=1, keepdims=True)
@@ -645,7 +649,19 @@ class _Family(NamedTuple):
         return value, gradient, (inverse + inverse.T) / 2
 
     def _maximize_likelihood(self, rows: _Rows) -> tuple[Floats, Floats]:
-        """Maximize the likelihood without penalties, by Newton's method with step halving; see `maximize`."""
+        """Maximize the likelihood without penalties, by Newton's method with step halving.
+
+        Returns
+        -------
+        params : (P,) float
+        inverse : (P, P) float
+            Pseudo-inverse of the information, computed one step before `params`.
+
+        Raises
+        ------
+        CoreNotSupportedError
+            It does not converge in `MAX_STEPS` steps.
+        """
         params = self.centre.copy()
         value = -np.inf
         step: Floats = np.zeros(len(params))
@@ -721,6 +737,8 @@ def _make_family(kind: Kind, intercepts: Floats) -> _Family:
     Returns
     -------
     _Family
+        Its parameters are a slope and K intercepts for "vector"; otherwise the (K, K) mixing matrix with
+        features in rows, followed by K intercepts. Its `centre` gives the same map as the temperature.
     """
     k = len(intercepts)
 

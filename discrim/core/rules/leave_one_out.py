@@ -94,6 +94,7 @@ def leave_one_out_distances(
         Zero in the own class of a row that is alone in it; not valid if `removal.determinant_ratio` is not
         positive.
     removal : Removal
+        Effect of leaving out each of the m rows on its class.
     """
     (covariance,) = distances.covariances
     means = covariance.whiten(distances.means.T).T
@@ -167,6 +168,7 @@ def leave_one_out_class_distances(
     d2 : (K, m) float
         Not valid in the own class of a row whose `removal.determinant_ratio` is not positive.
     removal : Removal
+        Effect of leaving out each of the m rows on its class.
     """
     d2 = distances.squared(x)
     rows = np.arange(len(codes))
@@ -268,7 +270,7 @@ class Removal:
     class_weight : (m,) float
         Weight n_g of the class in the full fit.
     is_alone : (m,) bool
-        Whether the row is alone in its class.
+        Whether the row is alone in its class: without it, at most `EPS` times the weight of the class remains.
     divisor_ratio : (m,) float
         Divisor of the covariance without the row, divided by the divisor of the full fit.
     determinant_ratio : (m,) float
@@ -463,7 +465,8 @@ class FullLeaveOneOut:
     def is_singular(self, codes: Codes, weights: Floats | None) -> NDArray[np.bool_]:
         """Return whether the covariance without each of some rows is singular because too few rows remain.
 
-        False for rows with a weight above one, which remain in part.
+        The degrees of freedom without the row are the number of other rows less the number of classes for a
+        common covariance, and the number of other rows of the class less one otherwise.
 
         Parameters
         ----------
@@ -475,6 +478,8 @@ class FullLeaveOneOut:
         Returns
         -------
         (m,) bool
+            Whether these degrees of freedom are fewer than the number of columns; false for a row with a
+            weight above one, which remains in part.
         """
         p = self.distances.means.shape[1]
         weight = np.ones(len(codes)) if weights is None else weights
@@ -511,6 +516,7 @@ class FullLeaveOneOut:
         Returns
         -------
         (s,) float
+            Not negative; zero up to rounding if the covariance without the row is singular.
         """
         reciprocal_counts = 1 / self.counts
         selected_weights = np.ones(len(selected)) if weights is None else weights
@@ -596,7 +602,7 @@ def squared_distances_between_means(means: Floats) -> Floats:
     Raises
     ------
     DataError
-        The matrix does not fit into memory.
+        The matrix would take over half of the memory.
     """
     k = len(means)
     check_memory(
@@ -653,7 +659,10 @@ class MomentsFit(Protocol):
         """
 
     def refit(self, moments: ClassMoments) -> Self | None:
-        """Fit the same model to other moments with the same prior; return None if the fit does not exist."""
+        """Fit the same model to other moments of K classes, with the same prior.
+
+        Return None if the model cannot be fitted to them, for example because a covariance is singular.
+        """
 
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return the function that computes leave-one-out scores of rows under a log prior (K,)."""
@@ -715,12 +724,13 @@ def refit_each_row(n_rows: int, n_classes: int, work: str) -> LeaveOneOutScorer:
 
     Returns
     -------
-    LeaveOneOutScorer
+    RefitEachRow
+        Returns scores (m, `n_classes`) of NaN for m rows.
 
     Raises
     ------
     CoreNotSupportedError
-        More than `MAX_REFITS` rows.
+        `n_rows` is above `MAX_REFITS`.
     """
     if n_rows > MAX_REFITS:
         raise CoreNotSupportedError("many_refits", takes=work, n_rows=n_rows, limit=MAX_REFITS)
