@@ -380,9 +380,9 @@ def bayes_risk(
     Returns
     -------
     BoundedValue
-        With method "exact" for one possible class, two normal classes of equal covariance and complete tables;
-        "sum" for tables with unlisted mass, "quadrature" for other densities on a line, and otherwise the
-        method of `mean_over_points`.
+        With method "exact" for one possible class, two normal classes of equal covariance, and complete
+        tables; "sum" for tables with unlisted mass; "quadrature" for other densities on a line; and otherwise
+        the method of `mean_over_points`.
 
     Raises
     ------

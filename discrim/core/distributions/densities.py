@@ -181,8 +181,8 @@ class NormalSubspace:
 def subspace_of(cov: Floats) -> NormalSubspace:
     """Return the subspace of a covariance (p, p), the whole space if it has full rank.
 
-    Its axes are the eigenvectors of the correlation matrix with an eigenvalue above `MIN_VARIANCE_RATIO` times
-    the largest one.
+    Its axes are the eigenvectors of the correlation matrix with an eigenvalue above `MIN_VARIANCE_RATIO`
+    times the largest one.
     """
     sd = np.sqrt(np.diagonal(cov))
     unit = np.where(sd > 0, sd, 1.0)
@@ -740,8 +740,8 @@ def to_density(distribution: Any) -> Density:
     """Convert a distribution or a density function of the user to a `Density`.
 
     A distribution is a frozen distribution of scipy.stats, of the old or the new interface; a function maps
-    points (m,) to densities (m,). Univariate continuous densities that are not defined by scipy are checked by
-    quadrature.
+    points (m,) to densities (m,). Univariate continuous densities that are not defined by scipy are checked
+    by quadrature.
 
     Returns
     -------
@@ -825,8 +825,8 @@ def _density_from_scipy(distribution: Any) -> Density:
 def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
     """Raise CoreDataError if a univariate density is negative or does not integrate to one.
 
-    The integral may differ from one by `INTEGRAL_TOLERANCE` plus its error bound. It counts as infinite if the
-    bound exceeds `MAX_INTEGRAL_ERROR` times the larger of one and the integral.
+    The integral may differ from one by `INTEGRAL_TOLERANCE` plus its error bound. It counts as infinite if
+    the bound exceeds `MAX_INTEGRAL_ERROR` times the larger of one and the integral.
     """
     low, high = density.support
     breaks = np.concatenate([[low], EVALUATION_GRID, [high]])

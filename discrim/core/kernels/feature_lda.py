@@ -173,7 +173,7 @@ def fit_feature_ridge(sums: FeatureSums, ridge: float) -> FeatureRidge:
     Raises
     ------
     CoreDataError
-        The ridge is too small for the precision of float64.
+        The scatter plus the ridge is not positive definite in float64, because the ridge is too small.
 
     Examples
     --------
@@ -237,6 +237,7 @@ def choose_feature_ridge(
     Returns
     -------
     fit : FeatureRidge
+        Regression with the ridge of the smallest loss that the search found.
     candidates : list of RidgeCandidate
         All candidates, in increasing order of the ridge.
 
@@ -274,7 +275,10 @@ def choose_feature_ridge(
 
 
 def raise_if_many_features(count: int) -> None:
-    """Raise a DataError if the cross-products of so many features would exceed the memory."""
+    """Raise a DataError if the cross-products of `count` features would take over half of the memory.
+
+    They are `N_MATRICES` matrices of `count` rows and columns.
+    """
     check_memory(
         1.0 * N_MATRICES * count**2,
         f"The products of {count:,} features with each other",
@@ -393,6 +397,9 @@ class FeatureLDAFit(ScoredIndicators):
         Returns
         -------
         LeaveOneOutScorer
+            Function of rows x (m, p) of the fit, codes (m,), and weights (m,) or None that returns scores
+            (m, K): calibrated log posteriors if there is a calibrator, otherwise scores of normal classes.
+            Rows that are alone in their class, or whose leverage is one up to rounding, have NaN.
         """
         shift = self.log_prior_shift(log_prior)
 
@@ -459,11 +466,14 @@ def restore_kernel_lda(
     Returns
     -------
     KernelLDAFit or FeatureLDAFit
+        KernelLDAFit if `features` is None. A FeatureLDAFit has a regression whose `mean` and `root` are empty
+        and whose `loss` and `df` are NaN, which predictions do not use.
 
     Raises
     ------
     InvalidStateError
-        The arguments contradict each other.
+        The kind of features is unknown, landmarks are linearly dependent, the coefficients do not match the
+        features or the products the classes, or as in `KernelState.restore_rows` and `restore_expansion`.
     """
     if features is None:
         return restore_expansion(moments, prior, state, estimated_prior=estimated_prior, ncomp=ncomp)

@@ -193,7 +193,7 @@ def make_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     CoreDataError
         The kernel of the landmarks is not finite, or its diagonal has a negative value or is zero.
     DataError
-        The kernel of the landmarks exceeds the memory.
+        The kernel matrix of the landmarks and two copies would take over half of the memory.
 
     Examples
     --------
@@ -230,6 +230,7 @@ def independent_landmarks(kernel: Kernel, points: Floats) -> Landmarks:
     Returns
     -------
     Landmarks
+        With all points in the given order, and `n_omitted` zero.
 
     Raises
     ------
@@ -266,7 +267,7 @@ def draw_landmarks(kernel: Kernel, x: Floats, n_landmarks: int, seed: int = 0) -
     Raises
     ------
     DataError
-        The kernel of the rows with the landmarks exceeds the memory.
+        The kernel matrix of the rows with the landmarks would take over half of the memory.
     """
     n = len(x)
     n_drawn = 0
@@ -317,6 +318,7 @@ def _accept_proposals(residual_kernel: Floats, thresholds: Floats, min_residual:
     Returns
     -------
     list of int
+        Ascending; possibly empty.
     """
     accepted = []
     for i, threshold in enumerate(thresholds):
@@ -473,7 +475,11 @@ class FeatureRows:
         return is_local(self.rows)
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to the features of all rows, or of each part of them, and merge the results."""
+        """Apply a task to the features of all rows, or on workers to those of each chunk; merge the results.
+
+        `task` receives an iterable of blocks (features, codes, weights). `merge` combines two results of it,
+        and is not called for rows in this process.
+        """
         return map_reduce(self.rows, partial(_apply_to_chunk, self.features, task), merge)
 
 

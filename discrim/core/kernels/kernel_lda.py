@@ -468,7 +468,8 @@ def fit_kernel_lda(
     ncomp : int or None
         Number of axes to retain.
     calibrate : bool
-        Whether posteriors come from calibrated leave-one-out fitted values, or from normal classes.
+        Whether posteriors come from the "vector" calibration of leave-one-out fitted values. Otherwise they
+        are those of normal classes, and the `calibrator` of the fit is None.
     estimated_prior : bool, default True
         Whether the prior is the class proportions.
 
@@ -616,7 +617,24 @@ class KernelState:
         return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)
 
     def restore_rows(self, n_classes: int, n_columns: int) -> KernelRows:
-        """Return the stored rows; raise InvalidStateError if stored values contradict each other."""
+        """Return the stored rows with the indicators of their classes, after checking the stored values.
+
+        Parameters
+        ----------
+        n_classes, n_columns : int
+            Numbers of classes, and of columns of the design matrix.
+
+        Returns
+        -------
+        KernelRows
+
+        Raises
+        ------
+        InvalidStateError
+            The kernel or the scale is unknown; the width, the ridge, a weight or the ceiling of the
+            calibrator is not positive, or its slope is negative; the degree is not from 1 to `MAX_DEGREE`; a
+            code is not a class; a factor refers to an unknown column; or an array has a wrong shape.
+        """
         kernel = self.kernel
         if kernel.name not in KERNEL_NAMES or self.scale not in get_args(ScaleName):
             raise InvalidStateError(f"its kernel is {kernel.name!r} on the scale {self.scale!r}")
@@ -673,7 +691,8 @@ def restore_expansion(
     Raises
     ------
     InvalidStateError
-        The arguments contradict each other.
+        There is not one coefficient for each row, the rows do not have the class counts of `moments`, the
+        coefficients do not solve the regression on the rows, or as in `KernelState.restore_rows`.
     """
     sample = state.restore_rows(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):
@@ -701,8 +720,9 @@ def restore_expansion(
 def _check_fitted_values(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
     """Raise InvalidStateError unless stored coefficients are those of a regression on the stored rows.
 
-    The residuals implied by the coefficients must not exceed the indicators, and must agree with the fitted
-    values of a sample of the rows.
+    The mean squared length of the residuals that the coefficients imply must not exceed one, the value for
+    the indicators; and indicators less residuals must agree with the fitted values of about `N_CHECKED_ROWS`
+    rows. Both are checked up to `MAX_FITTED_DIFFERENCE`.
 
     Parameters
     ----------

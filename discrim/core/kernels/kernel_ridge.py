@@ -212,7 +212,7 @@ def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: floa
     Raises
     ------
     CoreDataError
-        The ridge is too small, or the kernel is not positive semidefinite.
+        The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
     s = root_weights(len(kernel), weights)
     u = s / np.linalg.norm(s)
@@ -470,6 +470,7 @@ def landmark_spectrum(
     Returns
     -------
     Spectrum
+        Without eigenvalues of at most 1e-13 times the largest one, so m can be below the number of landmarks.
     """
     jitter = 1e-10 * float(np.trace(landmark_kernels)) / len(landmark_kernels)
     root = None
@@ -820,8 +821,8 @@ def choose_kernel(
     Raises
     ------
     CoreDataError
-        A fixed ridge is too small, all rows are equal, a kernel is constant, or a user-defined kernel is
-        invalid.
+        A fixed ridge is below `min_ridge`, all rows are equal, a kernel is constant, or a user-defined kernel
+        fails, is not symmetric or is not positive semidefinite.
     """
     state = _KernelSearch(sample, search, progress or (lambda done: None))
     if search.function is not None:
@@ -873,7 +874,10 @@ class _KernelSearch:
         return self._points[key]
 
     def check_function(self) -> None:
-        """Raise a DataError if the user-defined kernel is not positive semidefinite on the rows."""
+        """Raise a CoreDataError if the user-defined kernel fails or its matrix of the rows is invalid.
+
+        The matrix is invalid if it is not finite, symmetric and positive semidefinite.
+        """
         z = self.points(self._search.scales[0], self._search.kernels[0])
         check_semidefinite(self._search.kernel(self._search.kernels[0], None).matrix(z, z))
 
@@ -966,7 +970,10 @@ class _KernelSearch:
         return find_smoothest(candidates[::-1])
 
     def run(self) -> ChosenKernel:
-        """Search over all kernels, scales, widths and ridges, and return the best fit."""
+        """Search over all kernels, scales, widths and ridges, and return the best fit to all rows.
+
+        Its `candidates` are all that were evaluated, in the order of evaluation.
+        """
         search = self._search
         best_by_kernel = [
             self.choose_width(scale, name) for scale in search.scales for name in search.kernels
@@ -1030,7 +1037,7 @@ class _KernelSearch:
     def _record_exact_fit(
         self, scale: str, kernel: Kernel, ridge: float
     ) -> tuple[KernelCandidate, ChosenKernel]:
-        """Fit and evaluate a candidate by `fit_exactly`, and append it to the evaluated candidates."""
+        """Call `fit_exactly`, record its candidate, report progress, and return the candidate and the fit."""
         evaluation = self.fit_exactly(scale, kernel, ridge)
         self._candidates.append(evaluation[0])
         self._progress(1)
@@ -1038,7 +1045,11 @@ class _KernelSearch:
 
 
 def check_semidefinite(kernel: Floats) -> None:
-    """Raise a CoreDataError if a kernel matrix (n, n) is not symmetric or not positive semidefinite."""
+    """Raise a CoreDataError if a kernel matrix (n, n) is not symmetric or not positive semidefinite.
+
+    Asymmetry and negative eigenvalues up to `SEMIDEFINITE_TOLERANCE`, relative to the largest entry or
+    eigenvalue, are accepted.
+    """
     size = float(np.abs(kernel).max())
     if float(np.abs(kernel - kernel.T).max()) > SEMIDEFINITE_TOLERANCE * size:
         raise CoreDataError("kernel_not_symmetric")

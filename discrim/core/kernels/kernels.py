@@ -122,6 +122,11 @@ class Kernel:
         Returns
         -------
         (m, r) float
+
+        Raises
+        ------
+        CoreDataError
+            A user-defined kernel fails; see `_evaluate_function`.
         """
         step = max(MAX_BLOCK_VALUES // len(b), 1)
         out = np.empty((len(a), coef.shape[1]))

@@ -123,6 +123,7 @@ def sample_rows(blocks: RowBlocks, max_rows: int, n_columns: int) -> RowSample:
     Returns
     -------
     RowSample
+        All distinct rows of positive weight if there are at most `max_rows`.
     """
     return map_reduce(
         blocks, partial(_sample_blocks, max_rows=max_rows, n_columns=n_columns), RowSample.merge
@@ -144,6 +145,7 @@ def _sample_blocks(blocks: RowBlocks, *, max_rows: int, n_columns: int) -> RowSa
     Returns
     -------
     RowSample
+        Without rows if no row has a positive weight.
     """
     empty = np.zeros(0)
     sample = RowSample(

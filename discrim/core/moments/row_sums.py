@@ -540,7 +540,7 @@ def stable_order(codes: Codes, n_codes: int) -> Codes:
 
 
 def _iterate_classes(codes: Codes, n_classes: int) -> Iterator[tuple[int, NDArray[np.intp]]]:
-    """Yield (k, positions) for each class k that occurs, with the positions of its rows in increasing order."""
+    """Yield (k, positions) for each class k that occurs, with the ascending positions of its rows."""
     order = stable_order(codes, n_classes)
     start = 0
     for k, count in enumerate(np.bincount(codes, minlength=n_classes).tolist()):
@@ -717,7 +717,7 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
 
 
 def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
-    """Compute the triangular root of the rows of some blocks in this process; blocks without rows are skipped.
+    """Compute the triangular root of the rows of some blocks in this process.
 
     The arguments are those of `gather_root`. Without any row, the triangle is (0, 1 + p), and the origin, the
     total and the number of rows are zero.

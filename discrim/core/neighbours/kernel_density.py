@@ -671,6 +671,9 @@ def left_out_kernel_scores(
 def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelSeries | None]:
     """Return the series of the kernels of each class, or None if direct sums are faster.
 
+    A series requires normal kernels with at least `MIN_SERIES_RADII` radii, which are equal in all classes,
+    at least `MIN_SERIES_PAIRS` pairs of rows, and at least `MIN_SERIES_ROWS` rows in the class.
+
     Parameters
     ----------
     fit : KernelDensityFit
@@ -893,7 +896,8 @@ class KernelDensityFit(NoLikelihood):
     def typical_deviation(self) -> float:
         """Return the root mean square of the within-class standard deviations, by which radii are scaled.
 
-        In the metric "euclidean" it is in the units of the data; in the others it is one.
+        In the metric "euclidean" it is in the units of the data, and one if all columns are constant within
+        classes; in the other metrics it is one.
         """
         if self.metric != "euclidean":
             return 1.0
@@ -919,7 +923,8 @@ class KernelDensityFit(NoLikelihood):
         Returns
         -------
         KernelDensityFit or None
-            None if a class is empty or the metric is singular.
+            None if a class has no row of positive weight, or a metric is singular; see
+            `find_singular_metrics`.
         """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, required_moments="diagonal")
@@ -965,7 +970,12 @@ class KernelDensityFit(NoLikelihood):
         return np.array([class_points.resolution for class_points in self.points_by_class])
 
     def validate(self) -> None:
-        """Raise InvalidStateError if parts of a stored fit contradict each other."""
+        """Raise InvalidStateError if parts of a stored fit contradict each other.
+
+        There has to be one bandwidth and one ClassPoints, with at least one row, for each class; its arrays
+        have to match in length and its covariance the metric; weights, scales and units are positive; and no
+        bandwidth is below `min_radii`.
+        """
         if len(self.points_by_class) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows or its bandwidths do not match its classes")
         p = self.moments.n_columns
@@ -1060,6 +1070,7 @@ def fit_kernel_density(
     Returns
     -------
     KernelDensityFit
+        With the `radius_rule` "normal".
     """
     k = moments.n_classes
     p = moments.n_columns

@@ -589,6 +589,8 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         (K,) or (m, K) float
+            Prior of each class, by row if class proportions omit the row or each row has its own
+            `tally.present_classes`.
         """
         if not self.estimated_prior:
             return tally.select_classes(prior)
@@ -737,7 +739,8 @@ def fit_knn(
     Raises
     ------
     CoreCollinearError
-        A column that would be scaled is constant, or the covariance within classes is singular.
+        A column that would be scaled is constant; or, with `within`, the covariance within classes is
+        singular or has fewer degrees of freedom than columns.
     """
     # Metrics of x - y do not depend on the origin.
     origin = moments.origin if metric in NORM_ORDERS or metric == "hamming" else np.zeros(x.shape[1])
@@ -802,7 +805,9 @@ def restore_knn(
     Raises
     ------
     InvalidStateError
-        The arguments contradict each other.
+        The codes do not match the points or the class counts, the metric is unknown or does not match the
+        covariance, k is not from 1 to n, a unit or the slack is out of range, or the points are out of range
+        or do not have the class means of `moments`.
     """
     if len(points) != len(codes) or not ((codes >= 0) & (codes < moments.n_classes)).all():
         raise InvalidStateError("the classes of its rows are invalid")
@@ -821,6 +826,9 @@ def restore_knn(
 
 def _check_points(points: Floats, codes: Codes, space: Space, moments: ClassMoments) -> None:
     """Raise InvalidStateError unless stored coordinates are in range and agree with the class means.
+
+    Coordinates may be up to `MAX_COORDINATE`, and means may differ by `MEANS_TOLERANCE` times the largest
+    coordinate plus the slack of the space.
 
     Parameters
     ----------

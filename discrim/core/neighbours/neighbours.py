@@ -100,6 +100,7 @@ def split_ranges(lengths: Codes, max_length: int) -> list[slice]:
     Returns
     -------
     list of slice
+        Slices of the r ranges that form each block; empty without ranges.
     """
     ends = np.cumsum(lengths)
     start = 0
@@ -268,7 +269,7 @@ class ProductFilter:
 
     @staticmethod
     def from_points(points: Floats) -> ProductFilter | None:
-        """Create the filter of rows (n, p); return None if there are too few to benefit from it."""
+        """Create the filter of rows (n, p); return None for fewer than `MIN_PRODUCT_ROWS` rows."""
         n, p = points.shape
         if n < MIN_PRODUCT_ROWS:
             return None
@@ -303,7 +304,10 @@ class ProductFilter:
         return min(max(1 << steps, 4), MAX_GROUP_SIZE)
 
     def can_skip_groups(self, k: int) -> bool:
-        """Return whether there are enough groups of rows for a search of k neighbours to skip most."""
+        """Return whether a search of k neighbours can skip groups of rows.
+
+        There have to be more than 4 (k + `N_SPARE_GROUPS`) groups, the largest number that is examined.
+        """
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
     def buffer(self) -> SingleFloats:
@@ -766,7 +770,8 @@ class NeighbourIndex:
         Returns
         -------
         (s,) int
-            Queries that have to be compared with all rows.
+            Positions of the queries that have to be compared with all rows, because the tree would have to
+            return too many of them; always empty if there are `point_rows`.
         """
         points = self.points if self.point_rows is None else self.point_rows.points
         unresolved = np.arange(len(z))

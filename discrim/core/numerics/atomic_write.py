@@ -97,8 +97,8 @@ def resolve_target(path: Path) -> Path:
 
     The file need not exist.
 
-    An UnwritableFileError is raised if its folder is missing (MissingFolderError), its name is too long, or it
-    is a folder (FolderGivenError), a device, a pipe, a socket or read-only (ReadOnlyError).
+    An UnwritableFileError is raised if its folder is missing (MissingFolderError), its name is too long, or
+    it is a folder (FolderGivenError), a device, a pipe, a socket or read-only (ReadOnlyError).
     """
     try:
         with suppress(FileNotFoundError, NotADirectoryError):

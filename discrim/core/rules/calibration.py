@@ -184,8 +184,8 @@ def fit_calibrator(
     CoreDataError
         All rows are ignored, or a score is plus infinity.
     CoreNotSupportedError
-        The map of a given `kind` has more than `MAX_PARAMETERS` parameters, or the unpenalized likelihood does
-        not have a maximum, for example because every row is classified correctly.
+        The map of a given `kind` has more than `MAX_PARAMETERS` parameters, or the unpenalized likelihood
+        does not have a maximum, for example because every row is classified correctly.
 
     Examples
     --------

@@ -270,7 +270,7 @@ class Removal:
     class_weight : (m,) float
         Weight n_g of the class in the full fit.
     is_alone : (m,) bool
-        Whether the row is alone in its class: without it, at most `EPS` times the weight of the class remains.
+        Whether the row is alone in its class: at most `EPS` times the weight of the class remains without it.
     divisor_ratio : (m,) float
         Divisor of the covariance without the row, divided by the divisor of the full fit.
     determinant_ratio : (m,) float
