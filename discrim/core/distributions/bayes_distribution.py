@@ -509,6 +509,7 @@ def _integrate_on_line(
     Returns
     -------
     BoundedValue
+        Integral of the first column, with method "quadrature".
     """
     positive = np.flatnonzero(prior > 0)
 
@@ -550,6 +551,7 @@ def decision_intervals(distribution: DensityDistribution, decide: Decide) -> Dec
     Returns
     -------
     DecisionIntervals
+        Two changes between adjacent grid points that cancel are missed.
     """
     chunk_size = max(MAX_BLOCK_VALUES // distribution.n_classes, 1)
     grid = _line_grid(distribution, 0)
@@ -754,6 +756,7 @@ def _excess_on_line(
     Returns
     -------
     BoundedValue
+        With method "quadrature". Its bound includes the difference between two grids for the decisions.
     """
 
     def decide_where_positive(x: Floats) -> Codes:
@@ -844,6 +847,7 @@ def pair_bound(
     Returns
     -------
     PairBound
+        With exponent 1/2 and bounds of zero if a prior is zero.
     """
     from scipy.optimize import minimize_scalar
 

@@ -227,6 +227,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Returns
     -------
     LinearRule
+        With two scores for one plane, and K scores for K planes.
     """
     if len(intercept) == 1:
         coef = np.column_stack([np.zeros(len(coef)), coef])

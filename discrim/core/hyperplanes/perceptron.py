@@ -279,6 +279,7 @@ def run_perceptron(
     Returns
     -------
     PerceptronResult
+        Not converged if each of `passes` passes had an update.
 
     Examples
     --------
@@ -401,6 +402,7 @@ def _signed_rows(x: Floats, positive: Mask) -> tuple[Floats, float]:
     signed : (n, p + 1) float
         With y = 1 for the positive rows and -1 for the others.
     unit : float
+        The largest power of two up to the largest absolute element of (1, x).
     """
     signed = np.column_stack([np.ones(len(x)), x])
     signed[~positive] *= -1
@@ -423,6 +425,17 @@ class _PerceptronRun:
         Scaled rows y (1, x).
     start : (p + 1,) float
         Coefficients at the start, in units of the step.
+
+    Attributes
+    ----------
+    coef, pocket : (p + 1,) float
+        Current coefficients, and those with the fewest errors so far.
+    min_errors : int
+        Number of errors of the pocket; n if nothing has been stored.
+    correct_run, longest_run : int
+        Number of rows classified correctly since the last update, and this number when the pocket was stored.
+    pass_number, best_pass : int
+        Number of the current pass, from 1, and of the pass in which the pocket was stored.
     """
 
     def __init__(self, signed: Floats, start: Floats) -> None:

@@ -249,6 +249,7 @@ class _DivergingLikelihood(Differences):
         llf : float
         score : (p + 1, K - 1) float
         information : ((K - 1)(p + 1), (K - 1)(p + 1)) float
+            Ordered by class, and within a class by column.
         """
         llf, probabilities, score = self._probabilities(coef, is_level)
         return llf, score, self._curvature(probabilities)
@@ -370,6 +371,7 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         bool
+            If false, the level differences may overlap or not.
         """
         excess = information - 2 * decrement**2 * self.gram(is_level)
         if not spans_all:
@@ -644,7 +646,8 @@ def decide_separation(
     Raises
     ------
     CoreNotSupportedError
-        If the program fails or exceeds its time limit.
+        If a program fails, or if the search for a recession leaves the question open and a program exceeds
+        `LAST_TIME_LIMIT`.
 
     Examples
     --------
@@ -908,6 +911,7 @@ def _solve_program(
     Returns
     -------
     b : (m,) float
+        Solution.
     multipliers : (r,) float
         Multipliers of the constraints, not negative.
 

@@ -333,7 +333,7 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
     Raises
     ------
     CoreDataError
-        As in `fit_ridge`.
+        The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
     inverse = _invert_penalized_kernel(kernel, weights, ridge)
     coef_changes = np.tril(inverse.lower)
@@ -652,6 +652,7 @@ class KernelRows:
         Returns
         -------
         KernelCandidate
+            With `is_exact` true; a caller that used landmarks has to change it.
         """
         losses = self.losses(select, residuals)
         mean = self.mean(losses)
@@ -817,6 +818,7 @@ def choose_kernel(
     Returns
     -------
     ChosenKernel
+        With all evaluated candidates; with none if `search` has no choice.
 
     Raises
     ------
@@ -1092,6 +1094,7 @@ def kernel_candidates(
     Returns
     -------
     kernels, scales : tuple of str
+        In the order of the search; one name each unless it is "auto".
     """
     names = ("gaussian", "laplace") if kernel == "auto" else (kernel,)
     if scale != "auto":

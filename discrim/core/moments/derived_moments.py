@@ -417,6 +417,7 @@ def _roots_to_subtract(
     Returns
     -------
     full_roots : (K, p, p) or (1, p, p) float
+        Stored roots, or roots of the scatters if none are stored.
     removed_roots : (K, m, p) or (1, m, p) float
         Roots of the removed rows with the mean differences as additional rows.
     """
@@ -558,6 +559,7 @@ def median_column(squares: Floats, scale: Floats) -> int:
     Returns
     -------
     int
+        From 0; columns without variance count as the smallest.
     """
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)

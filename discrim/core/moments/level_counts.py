@@ -189,6 +189,7 @@ def merge_results_and_counts(merge: Callable[[T, T], T], a: tuple[T, Any], b: tu
     Returns
     -------
     (result, counts)
+        The merged result and the merged counts.
     """
     return merge(a[0], b[0]), a[1].merge(b[1])
 
@@ -239,6 +240,7 @@ def count_sums(moments: ClassMoments, columns: Codes) -> Floats:
     Returns
     -------
     (K, J) float
+        Weighted sums of the counts.
     """
     column_moments = moments.select_columns(columns)
     # The scale is a power of two, so each product is rounded only once.

@@ -307,6 +307,7 @@ class ClassMoments:
         Returns
         -------
         ClassMoments
+            `self` if `scale` equals its scale.
         """
         if (scale == self.scale).all():
             return self
@@ -395,7 +396,7 @@ def gather(
     Raises
     ------
     DataError
-        If the sums exceed the memory.
+        If the sums and their copies would take over half of the memory.
     """
     sums = row_sums.accumulated_moments(required_moments)
     task = partial(
@@ -486,7 +487,7 @@ def gather_parts(
     Raises
     ------
     DataError
-        If the sums exceed the memory.
+        If the sums and their copies would take over half of the memory.
     """
     sums = row_sums.accumulated_moments(required_moments)
     row_sums.raise_if_sums_exceed_memory(n_classes, n_columns, sums, n_parts)

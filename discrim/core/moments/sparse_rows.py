@@ -110,6 +110,7 @@ def class_indicators(codes: Codes, weights: Floats | None, n_classes: int) -> sc
     Returns
     -------
     (K, m) sparse array
+        In column i the weight of row i at its class, and zero at the other classes.
     """
     values = np.ones(len(codes)) if weights is None else weights
     cells = codes, np.arange(len(codes))
@@ -240,6 +241,7 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
     Returns
     -------
     (K, p) float
+        Zero in cells without values.
     """
     return np.bincount(cell, values, shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
 

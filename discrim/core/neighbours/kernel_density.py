@@ -357,7 +357,8 @@ def log_mean_kernels(
     total : (m,) float
         Sum of the weights without rows that are left out.
     series : KernelSeries or None
-        For normal kernels, if all points have the same radii. It is used if it is accurate enough.
+        For normal kernels, if all points have the same radii. It is used if its `log_cutoff` is at least
+        the one that `_log_cutoff` requires for these weights, instead of direct sums.
 
     Returns
     -------
@@ -468,7 +469,8 @@ class KernelSeries:
         Returns
         -------
         KernelSeries or None
-            None if it would require too many terms or intervals.
+            None if it would require more than `MAX_SERIES_TERMS` terms, or intervals of squared distances up
+            to `MAX_INTERVAL_START` in units of the smallest squared radius.
         """
         rates = 0.5 * (radii.min() / radii) ** 2
         n_terms = ceil(log_cutoff / log(4 * INTERVALS_PER_OCTAVE))
@@ -686,6 +688,7 @@ def _choose_series(fit: KernelDensityFit, radii: Floats, n: int) -> list[KernelS
     Returns
     -------
     list of K KernelSeries or None
+        One entry for each class. All series are the same object.
     """
     series = None
     sizes = [class_points.points.shape[1] for class_points in fit.points_by_class]
@@ -795,6 +798,7 @@ def _remaining_weights(
     Returns
     -------
     weights : (n,) or (m, n) float
+        Weights of the rows of the class; by point if some weight of a point itself remains.
     total : (m,) float
         Sum of the remaining weights.
     """

@@ -221,8 +221,9 @@ def _renumber_classes(classes: Codes, tied_counts: Codes) -> tuple[Codes, Codes,
     Returns
     -------
     classes : (m, n) int
+        New numbers of the classes of the neighbours.
     tied_counts : (m, K) int
-        The same in the new numbers; K is the largest number of classes of a row.
+        Further tied rows by new number; K is the largest number of classes of a row.
     labels : (m, K) int
         The class of each number, in the order of the levels; rows with fewer classes are padded by class 0.
     """
@@ -263,6 +264,7 @@ def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
     Returns
     -------
     (n, p) float
+        Zero for a row that is alone in its class.
     """
     counts = np.bincount(codes, minlength=n_classes)
     means = np.zeros((n_classes, points.shape[1]))
@@ -409,7 +411,8 @@ class NeighbourRule:
         Returns
         -------
         (m, K) float
-            As in `VoteCounts.scores`; NaN for rows with missing values.
+            Zero for the winning class, negative for the others, minus infinity for classes without votes;
+            NaN for rows with missing values.
         """
         all_scores = np.full((len(x), len(self.weights)), np.nan)
         is_complete = ~np.isnan(x).any(axis=1)
@@ -638,7 +641,7 @@ class KNNFit(NoLikelihood):
         Returns
         -------
         (n, K) float
-            As in `VoteCounts.scores`.
+            Zero for the winning class, negative for the others, minus infinity for classes without votes.
 
         Raises
         ------

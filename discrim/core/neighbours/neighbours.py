@@ -177,9 +177,11 @@ class PointRows:
         Returns
         -------
         rows : (m, k) int
+            Positions of the k nearest rows, nearest first.
         distances : (m, k) float
+            Their distances.
         tied_counts : (m, n_classes) int
-            Fields of `Neighbours`; tied rows are those that are not among the k.
+            Numbers of rows by class that are tied with the k-th and not among the k.
         """
         m = len(nearest)
         sizes = self.sizes[nearest]
@@ -333,6 +335,8 @@ class ProductFilter:
         Returns
         -------
         Candidates
+            A query is unresolved if 4 (k + `N_SPARE_GROUPS`) groups may not contain all its nearest or tied
+            rows.
         """
         refresh_progress()
         m, p = z.shape
@@ -687,6 +691,7 @@ class NeighbourIndex:
         Returns
         -------
         Neighbours
+            `rows` are positions among the n indexed rows; a query that is indexed can be its own neighbour.
 
         Raises
         ------
@@ -701,7 +706,10 @@ class NeighbourIndex:
         return self._nearest(self.space.coordinates(x), k)
 
     def nearest_of_range(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest rows, including the row itself, of the indexed rows start, ..., stop - 1."""
+        """Find the k nearest rows, including the row itself, of the indexed rows start, ..., stop - 1.
+
+        Raises a CoreDataError if a distance is undefined for the metric.
+        """
         return self._nearest(self.points[start:stop], k)
 
     def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:

@@ -143,8 +143,10 @@ def _polynomials(angle: Floats, s: int, low: float, high: float, centre: float) 
         Angles whose squared sines are the points t.
     s : int
         Number of polynomials.
-    low, high, centre : float
-        As in `_integrate_interval`.
+    low, high : float
+        2m + 1 and 2n + 1.
+    centre : float
+        Angle of the maximum of the weight.
 
     Returns
     -------
@@ -188,6 +190,7 @@ def _add_border(square: Floats, border: Floats) -> Floats:
     Returns
     -------
     (s, s) or (s + 1, s + 1) float
+        `square` itself if s is even.
     """
     if len(square) % 2 == 0:
         return square

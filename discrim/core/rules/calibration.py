@@ -427,6 +427,7 @@ def _softmax(scores: Floats) -> tuple[Floats, Floats]:
     Returns
     -------
     posteriors : (m, K) float
+        Each row sums to one.
     logs : (m,) float
         Log of the sum of exponentials.
     """
@@ -637,6 +638,7 @@ class _Family(NamedTuple):
         gradient : (P,) float
             Gradient of `value`.
         inverse : (P, P) float
+            Inverse of the information plus the ridge; symmetric.
         """
         deviation = params - self.centre
         gradient, information = self.gradient_and_information(rows, params)
@@ -654,6 +656,7 @@ class _Family(NamedTuple):
         Returns
         -------
         params : (P,) float
+            Parameters of the map.
         inverse : (P, P) float
             Pseudo-inverse of the information, computed one step before `params`.
 
@@ -817,7 +820,8 @@ def _choose_calibrator(
     Returns
     -------
     Calibrator
-        The temperature if the other maps have too many parameters or require too much work.
+        The temperature if all other maps have more than `MAX_PARAMETERS` parameters, P, or n C P^2 above
+        `MAX_CHOICE_WORK`, with n the number of rows.
     """
     n, k = rows.leads.shape
     candidates: list[tuple[Calibrator, Floats]] = []

@@ -158,6 +158,7 @@ def nearest_mean_rule(means: Means, origin: Floats, constant: Floats, factor: fl
     Returns
     -------
     LinearRule
+        With a score for each of the K classes, and with `close_groups` if classes are close together.
     """
     every = np.arange(len(constant))
     return _rule_about_origin(means, origin, every, every, constant, factor, np.inf, [MAX_STORED_COEFS])
@@ -181,6 +182,7 @@ def rule_about_zero(rule: LinearRule, typical_deviations: Floats) -> LinearRule:
     Returns
     -------
     LinearRule
+        With the same scores up to rounding, or `rule` itself.
     """
     sizes = np.abs(rule.coef)
     if (
@@ -370,6 +372,7 @@ def linear_rule(
     Returns
     -------
     LinearRule
+        Its scores are log posteriors up to a constant of each row.
     """
     centre = weighted_centre(moments.means, moments.counts) if canonical is None else canonical.centre
     origin, _ = move_origin(moments, centre)
@@ -641,6 +644,7 @@ def log_likelihood(moments: ClassMoments, logdets: Floats, log_prior: Floats) ->
     Returns
     -------
     float
+        Sum over the rows of the weight times the log of prior times density.
     """
     n = moments.counts
     p = moments.n_columns
@@ -668,8 +672,11 @@ def quadratic_form(
     Returns
     -------
     A : (p, p) float
+        Half the inverse covariance of b minus half the inverse covariance of a.
     b : (p,) float
+        Coefficients of the columns.
     c : float
+        Constant, which includes the log ratio of the priors.
     """
     scale = moments.scale
     matrices = []

@@ -327,6 +327,7 @@ def compute_removal(
     Returns
     -------
     Removal
+        With m values of each attribute.
     """
     weight = np.ones(len(class_weights)) if weights is None else np.minimum(weights, 1.0)
     is_alone = class_weights - weight <= EPS * class_weights
@@ -633,7 +634,10 @@ class MomentsFit(Protocol):
 
     @property
     def has_distances(self) -> bool:
-        """Whether the model is normal with full covariances, so that `distances` and the like are defined."""
+        """Whether the model is normal with full covariances.
+
+        Only then `distances`, `unbiased_distances` and `left_out_distances` are defined.
+        """
 
     def llf(self) -> float:
         """Return the joint log-likelihood of classes and rows at maximum-likelihood estimates."""

@@ -116,6 +116,7 @@ class LinearRule:
         Returns
         -------
         (m, K) float
+            The array `scores`.
         """
         group_of_class = np.full(scores.shape[1], -1)
         for i, group in enumerate(self.close_groups):
@@ -661,6 +662,7 @@ def sparse_scores(rule: Rule, rows: SparseRows) -> Floats:
     Returns
     -------
     (m, K) float
+        Log posteriors up to a constant of each row.
 
     Raises
     ------
