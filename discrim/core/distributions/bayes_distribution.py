@@ -161,7 +161,10 @@ def mean_over_points(
 
 
 def allows_quasi_sampling(density: Density) -> bool:
-    """Return whether quasi-random points can be transformed to a sample of the density."""
+    """Return whether quasi-random points can be transformed to a sample: the density is normal or t.
+
+    Of the t distributions only multivariate ones count.
+    """
     return density.normal is not None or (isinstance(density, RowDensity) and density.student_t is not None)
 
 
@@ -514,7 +517,10 @@ def _integrate_on_line(
     positive = np.flatnonzero(prior > 0)
 
     def values(x: Floats) -> Floats:
-        """Return the joint densities of possible classes and the values of the function at points (m,)."""
+        """Return the columns (m, k + q) at points (m,): k joint densities, and q values of the function.
+
+        The k classes have a positive prior. Densities that are not finite are replaced by zero.
+        """
         joint = np.exp(rules.joint_scores(distribution.log_densities(x[:, None]), prior))
         # A pole is a single point without mass, and points above 1e308 cannot be represented.
         joint[~(np.isfinite(joint) & np.isfinite(x)[:, None])] = 0.0
@@ -980,7 +986,7 @@ def _line_affinity(pair: DensityDistribution) -> tuple[Affinity, float]:
         """
 
         def values_at(x: Floats) -> Floats:
-            """Return the values of the function at points (m,)."""
+            """Return the values (m, q) of the function at points (m,); infinite points have density zero."""
             logs = pair.log_densities(x[:, None])
             logs[~np.isfinite(x)] = -np.inf
             return function(logs)

@@ -657,7 +657,7 @@ class RowDensity:
 
     @property
     def normal(self) -> Normal | None:
-        """Mean and covariance if the distribution is normal; otherwise None."""
+        """Mean (p,) and covariance (p, p) if the distribution is multivariate normal; otherwise None."""
         if type(self.frozen).__name__ != "multivariate_normal_frozen":
             return None
         return Normal(np.atleast_1d(self.frozen.mean), np.atleast_2d(self.frozen.cov))
@@ -697,7 +697,11 @@ class FunctionDensity:
     normal: Normal | None = None
 
     def values(self, x: Floats) -> Floats:
-        """Return the densities (m,) at points (m,); raise DataError if the function returns invalid ones."""
+        """Return the densities (m,) at points (m,).
+
+        A CoreDataError is raised if the function fails or does not return a number for each point, or if a
+        density is negative or NaN at a finite point.
+        """
         values = call_density(self.function, self.function, x, points=len(x))
         raise_if_negative(values, x)
         return values
@@ -835,7 +839,7 @@ def _check_integral(density: FunctionDensity | ScipyDensity) -> None:
         breaks = np.linspace(low, high, 33)
 
     def values(x: Floats) -> Floats:
-        """Return the densities (m, 1) at points (m,), which must not be negative."""
+        """Return the densities (m, 1) at points (m,); raise CoreDataError if one is negative or NaN."""
         if isinstance(density, FunctionDensity):
             return density.values(x)[:, None]
         values = call_density(density.frozen, density.frozen.pdf, x, points=len(x))

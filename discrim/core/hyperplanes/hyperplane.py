@@ -400,7 +400,11 @@ def optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
 
 
 def _optimal_plane(x: Floats, positive: Mask) -> OptimalPlane | CommonPoint:
-    """Compute the optimal plane for rows of size about one with at most as many columns as rows."""
+    """Compute the optimal plane for rows of size about one with at most as many columns as rows.
+
+    It is the plane of the nearest points of the hulls, or the plane through their support points if that has
+    the smaller residual. The hulls have a common point if they overlap up to `TOUCHING_TOLERANCE`.
+    """
     rows = (np.flatnonzero(positive), np.flatnonzero(~positive))
     upper, lower = (np.ascontiguousarray(x[row_index]) for row_index in rows)
 

@@ -819,7 +819,10 @@ class _SeparationProgram(Differences):
         """
 
         def lowest_difference(direction: Floats) -> tuple[tuple[int, int], Floats]:
-            """Return the row and class of the smallest difference along a direction, and the difference."""
+            """Return the smallest difference along a direction ((K - 1)(p + 1),) with its name.
+
+            The name (i, k) is the row and the other class; the difference has the shape of the direction.
+            """
             leads = self.leads_over_others(self._coef_of_solution(direction))
             k, i = (int(index) for index in np.unravel_index(np.argmin(leads), leads.shape))
             difference = np.zeros((self.n_classes, len(self.columns)))

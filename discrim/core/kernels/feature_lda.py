@@ -575,7 +575,10 @@ def residuals_and_leverages(
 
 
 def direction_distribution(kernel: str) -> DirectionDistribution:
-    """Return the distribution of random directions of a kernel; raise a CoreDataError if there is none."""
+    """Return the distribution of random directions of a kernel, by its name.
+
+    A CoreDataError is raised for kernels that are not in `DISTRIBUTION_BY_KERNEL`.
+    """
     distribution = DISTRIBUTION_BY_KERNEL.get(kernel)
     if distribution is None:
         raise CoreDataError("no_random_features", kernels=", ".join(DISTRIBUTION_BY_KERNEL), kernel=kernel)

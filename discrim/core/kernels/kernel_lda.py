@@ -306,7 +306,8 @@ class KernelLDAFit(ScoredIndicators):
         """Return the fractions (r,) of the variance of the class scores that leave-one-out fits explain.
 
         There is one for each retained axis: one less the mean squared leave-one-out residual, which can be
-        negative. The scores of the classes, of variance one, are those of the fit to all rows.
+        negative. The scores of the classes, of variance one, are those of the fit to all rows. Raises a
+        CoreDataError for a fit that was loaded from a file.
         """
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)

@@ -951,7 +951,10 @@ class _KernelSearch:
         return best
 
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
-        """Return the candidate with the best width of a kernel on a scale, each width with its best ridge."""
+        """Return the candidate with the best width of a kernel on a scale, each width with its best ridge.
+
+        If the width is fixed or the kernel has none, only the ridge is searched.
+        """
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.evaluate(scale, search.kernel(name, search.width))
@@ -997,7 +1000,9 @@ class _KernelSearch:
     def _second_stage(self, finalists: list[KernelCandidate]) -> ChosenKernel:
         """Return the best fit to all rows, starting from the candidates that are best by landmarks.
 
-        Compare the finalists on all rows, then vary the width and the ridge of the best one.
+        The one or two finalists are compared on all rows, then the width and the ridge of the best one are
+        varied, unless they are fixed. At most as many candidates as `MAX_SECOND_STAGE_PRODUCTS` allows, and
+        at least `MIN_SECOND_STAGE_CANDIDATES`, are varied.
         """
         search = self._search
         n = len(self._sample.u)

@@ -143,7 +143,7 @@ class Kernel:
         return out
 
     def _fill_with(self, b: Floats) -> Callable[[Floats, Floats], None]:
-        """Return a function that writes the kernel matrix (m, n) of rows (m, q) with b (n, q) to an array."""
+        """Return a function of a (m, q) and out (m, n) that writes the kernels of a and b (n, q) to out."""
         if self.name == "gaussian":
             return partial(_fill_gaussian, self.width, *_gaussian_right_factor(b / self.width))
         return partial(self._fill, b)

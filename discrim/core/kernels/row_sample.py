@@ -61,7 +61,10 @@ class RowSample:
     has_weights: bool = False
 
     def merge(self, other: RowSample) -> RowSample:
-        """Return the sample, of at most `self.max_rows`, of all rows from the samples of two parts."""
+        """Return the sample, of at most `self.max_rows`, of all rows from the samples of two parts.
+
+        The weights of rows with equal keys are added.
+        """
         keys = np.concatenate([self.keys, other.keys])
         distinct_keys, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
         weights = np.bincount(inverse, np.concatenate([self.weights, other.weights])).astype(np.float64)
@@ -74,7 +77,7 @@ class RowSample:
         )
 
     def truncate(self, count: int) -> RowSample:
-        """Return the `count` rows with the smallest keys, the sample with this maximum size."""
+        """Return the sample with a maximum size of `count`, or of `max_rows` if that is smaller."""
         head = slice(min(count, self.max_rows))
         return replace(
             self, max_rows=min(count, self.max_rows), keys=self.keys[head], x=self.x[head],

@@ -536,12 +536,16 @@ def limit_scales(moments: ClassMoments) -> ClassMoments:
     """Limit the scales to 2^200 times the smallest one, which is the scale of the largest column.
 
     A spherical covariance of the largest columns can then be added to every column; see the module docstring.
+    Moments within the limit are returned unchanged.
     """
     return _limit_scales(moments, float(moments.scale.min()))
 
 
 def limit_scales_to_median(moments: ClassMoments) -> ClassMoments:
-    """Limit the scales to 2^200 times the scale of the column with the median variance within classes."""
+    """Limit the scales to 2^200 times the scale of the column with the median variance within classes.
+
+    The median is that of `median_column`. Moments within the limit are returned unchanged.
+    """
     median_position = median_column(moments.squares.sum(axis=0), moments.scale)
     return _limit_scales(moments, float(moments.scale[median_position]))
 

@@ -149,7 +149,10 @@ class ClassMoments:
 
     @property
     def magnitude(self) -> Floats:
-        """Typical absolute values (p,) of x * scale, to which rounding errors of the columns are relative."""
+        """Typical absolute values (p,) of x * scale, to which rounding errors of the columns are relative.
+
+        They are the largest absolute class mean plus the standard deviation within classes (divisor N).
+        """
         typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
 
@@ -165,7 +168,7 @@ class ClassMoments:
     def pool_classes(self) -> ClassMoments:
         """Return the moments with scatters (or thin roots) by class pooled over the classes.
 
-        Pooled and diagonal moments are returned unchanged.
+        Moments of the types "pooled", "thin" and "diagonal" are returned unchanged.
         """
         if self.scatter_type not in ("class", "thin class"):
             return self
@@ -209,7 +212,7 @@ class ClassMoments:
         )
 
     def select_columns(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the columns at positions (q,), with their roots recomputed."""
+        """Return the moments of the columns at positions (q,), with their roots, if any, recomputed."""
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
@@ -447,7 +450,7 @@ def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments
 
 
 def requires_roots(moments: ClassMoments, *, with_roots: bool = True) -> bool:
-    """Return whether `gather` computes roots of scatter matrices.
+    """Return whether `gather` computes roots of the scatter matrices of moments that are not diagonal or empty.
 
     It does if the rows are few (rows x columns^2 at most `ROOT_WORK`) or, with `with_roots`, if a scatter is
     ill-conditioned.
@@ -523,7 +526,7 @@ class _Gathered(NamedTuple):
 
 
 def _merge_gathered(one: list[_Gathered], other: list[_Gathered]) -> list[_Gathered]:
-    """Merge the moments of each part over two sets of rows."""
+    """Merge the moments of each part over two sets of rows; `centres` become the merged means."""
     merged_moments = [merge_rescaled(a.moments, b.moments) for a, b in zip(one, other, strict=True)]
     return [
         _Gathered(moments, ClassCentres(moments.centres.T, moments.rests.T, moments.scale))

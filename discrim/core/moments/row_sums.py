@@ -65,12 +65,12 @@ MAX_UNSCALED_DEVIATION = 1e75
 
 
 def is_thin(required_moments: ScatterType) -> bool:
-    """Return whether roots with fewer rows than columns are stored, and no scatter matrix."""
+    """Return whether these are "thin" or "thin class": roots with fewer rows than columns, no scatter."""
     return required_moments in ("thin", "thin class")
 
 
 def accumulated_moments(required_moments: ScatterType) -> ScatterType:
-    """Return the second moments that the first pass accumulates: "diagonal" for thin roots."""
+    """Return the second moments that the first pass accumulates: "diagonal" for thin roots, else the same."""
     return "diagonal" if is_thin(required_moments) else required_moments
 
 

@@ -970,7 +970,7 @@ class KernelDensityFit(NoLikelihood):
         return all_scores
 
     def min_radii(self) -> Floats:
-        """Return the bandwidths (K,) below which the rounding of distances matters."""
+        """Return the smallest supported bandwidths (K,), the `ClassPoints.resolution` of each class."""
         return np.array([class_points.resolution for class_points in self.points_by_class])
 
     def validate(self) -> None:

@@ -977,8 +977,10 @@ class NeighbourIndex:
 def _suits_tree(points: Floats, norm: float) -> bool:
     """Return whether a tree of points (n, p) is faster than matrix products, for a p-norm of order `norm`.
 
-    With more than a few columns this requires a low effective dimension, (sum of l)^2 / (sum of l^2) with l
-    the eigenvalues of the covariance. Only Euclidean distances have matrix products.
+    It is for up to `MAX_TREE_COLUMNS` columns, and not for more than `MAX_LOW_DIMENSIONAL_TREE_COLUMNS`. In
+    between it is if the order is not 2, because only Euclidean distances have matrix products, or if the
+    effective dimension, (sum of l)^2 / (sum of l^2) with l the eigenvalues of the covariance, is at most
+    `MAX_TREE_DIMENSION`.
     """
     p = int(points.shape[1])
     if p <= MAX_TREE_COLUMNS or p > MAX_LOW_DIMENSIONAL_TREE_COLUMNS:

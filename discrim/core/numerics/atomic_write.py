@@ -153,7 +153,8 @@ def temporary_folder(target: Path, path: Path) -> Iterator[Path]:
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Open a temporary binary file, and rename it to `path` if the block ends without an error.
 
-    After an error, `path` is unchanged. An UnwritableFileError is raised if it cannot be written.
+    After an error, `path` is unchanged. An UnwritableFileError is raised at the start if `resolve_target`
+    refuses the path, and if an OSError occurs in the block or when the file is renamed.
     """
     target = resolve_target(path)
     with temporary_folder(target, path) as folder:

@@ -137,7 +137,7 @@ class DeferredRule:
     build: Callable[[list[int]], LinearRule]
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, k) of rows x (m, p)."""
+        """Return the scores (m, k) of rows x (m, p) for the k members of the group, by a newly built rule."""
         return self.build([MAX_STORED_COEFS]).scores(x)
 
 

@@ -76,7 +76,10 @@ class LinearRule:
     close_groups: tuple[CloseClasses, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p), up to a constant of each row; NaN if a value is missing.
+
+        Rows whose best class is close to others are scored again by `close_groups`.
+        """
         scores = self._products(x)
         scores += self.intercept
         return self._rescore_close_classes(x, scores) if self.close_groups else scores
@@ -272,7 +275,10 @@ class StudentRule:
     dispersion: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the log predictive densities plus log priors (m, K) of rows x (m, p), up to a constant.
+
+        NaN if a value is missing.
+        """
         scores = self.distances.squared(x)
         scores /= self.dispersion[:, None]
         np.log1p(scores, out=scores)
@@ -322,7 +328,10 @@ class IndependentRule:
     other_columns: tuple[MarginalColumns, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p): log prior plus log densities of the observed columns.
+
+        Missing values are NaN. The score is minus infinity if the row is impossible in the class.
+        """
         if self.normal is None:
             scores = np.repeat(self.log_prior[:, None], len(x), axis=1)
         else:
@@ -370,7 +379,7 @@ class ColumnSubsetRule:
     positions: NDArray[np.intp]
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) that `rule` gives to the columns at `positions` of rows x (m, p)."""
         return self.rule.scores(np.take(x.T, self.positions, axis=0).T)
 
 
@@ -393,7 +402,10 @@ class RuleOfClasses:
     n_classes: int
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p), in the order of all K classes.
+
+        They are the scores of `rule`, or zero if it is None, and minus infinity for the other classes.
+        """
         out = np.full((len(x), self.n_classes), -np.inf)
         out[:, self.class_positions] = 0.0 if self.rule is None else self.rule.scores(x)
         return out
@@ -403,7 +415,7 @@ class OtherRule(Protocol):
     """Protocol of decision rules; rules that are defined in other modules have this type."""
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p): log posteriors up to a constant of each row."""
 
 
 Rule = (
