@@ -88,7 +88,8 @@ def mean_over_points(
     The mean is the sum over the classes of the prior times the mean within the class. The error bound is half
     the width of the 99 % interval of the mean.
 
-    If few points dominate the mean, its variation is not reliable. An event of probability q is missed by n
+    If few points dominate the mean, so that their effective number, the squared sum over the sum of squares,
+    is at most `MIN_EFFECTIVE_POINTS`, its variation is not reliable. An event of probability q is missed by n
     points with probability (1 - q)^n, which is at least 1 - 0.99 for q up to ln(100)/n; the bound is then at
     least `max_value` times this q.
 
@@ -440,7 +441,8 @@ def bayes_risk(
 def _risk_of_two_normals(distribution: DensityDistribution, prior: Floats, costs: Floats) -> float | None:
     """Return the Bayes risk of two normal classes with equal covariance; None for any other distribution.
 
-    None also if an error does not cost more than the correct decision.
+    None also unless, for both classes, the prior is positive and an error costs more than the correct
+    decision.
 
     With a_k the prior times the cost of an error on class k and D the Mahalanobis distance of the means, it
     is a_0 Phi(-D/2 + ln(a_1/a_0)/D) + a_1 Phi(-D/2 - ln(a_1/a_0)/D), plus the costs of correct decisions.
@@ -652,7 +654,7 @@ def _bayes_intervals(distribution: DensityDistribution, prior: Floats, costs: Fl
     """Return the decision intervals of the Bayes rule for a prior (K,) and costs (K, K)."""
 
     def best(x: Floats) -> Codes:
-        """Return the decisions of the Bayes rule at points (m,)."""
+        """Return the class codes (m,) of the Bayes rule at points (m,); -1 if all densities are zero."""
         return rules.least_cost_codes(
             rules.joint_scores(distribution.log_densities(x[:, None]), prior), costs
         )
@@ -736,7 +738,7 @@ def excess_risk(
         return _excess_on_line(distribution, prior, costs, decide)
 
     def excess_at(x: Floats) -> Floats:
-        """Return the excess posterior costs (m,) of the rule at rows (m, p)."""
+        """Return the excess posterior costs (m,) of the rule at rows (m, p); NaN without density."""
         return _excess_losses(_posteriors(distribution, x, prior) @ costs, decide(x))
 
     max_excess = float((costs.max(axis=1) - costs.min(axis=1)).max())

@@ -692,7 +692,7 @@ def decide_separation(
 def _decide_by_programs(program: _SeparationProgram) -> Separation:
     """Decide between complete separation, quasi-separation and overlap by linear programs.
 
-    Raises _TimeLimitExceeded if one of them takes too long.
+    Raises _TimeLimitExceeded if one of them takes longer than `program.time_limit`.
     """
     complete = program.maximize_margin()
     if complete is None:
@@ -921,9 +921,9 @@ def _solve_program(
     Raises
     ------
     _TimeLimitExceeded
-        The program takes too long.
+        The program takes longer than `time_limit`.
     CoreNotSupportedError
-        The program fails.
+        The solver returns no solution for another reason.
     """
     zeros = np.zeros(len(rows))
     options = {"time_limit": time_limit}

@@ -246,9 +246,9 @@ class ClassMoments:
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Return the moments of both sets of rows.
 
-        The operation is associative and commutative up to rounding. Moments without rows are the identity.
-        The result has the scale of `self`, and roots if both have them. Raises a DataError if the numbers of
-        classes or columns, or the kinds of second moments, differ.
+        The operation is associative and commutative up to rounding. If one of them has no weight, the other
+        is returned unchanged. Otherwise the result has the scale of `self`, and roots if both have them.
+        Raises a DataError if the numbers of classes or columns, or the `scatter_type`, differ.
         """
         if (self.n_classes, self.n_columns, self.scatter_type) != (
             other.n_classes,
@@ -450,7 +450,7 @@ def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments
 
 
 def requires_roots(moments: ClassMoments, *, with_roots: bool = True) -> bool:
-    """Return whether `gather` computes roots of the scatter matrices of moments that are not diagonal or empty.
+    """Return whether `gather` computes roots of the scatter matrices; callers exclude moments without rows.
 
     It does if the rows are few (rows x columns^2 at most `ROOT_WORK`) or, with `with_roots`, if a scatter is
     ill-conditioned.

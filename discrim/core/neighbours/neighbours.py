@@ -313,7 +313,7 @@ class ProductFilter:
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
     def buffer(self) -> SingleFloats:
-        """Allocate the array (queries, N) for the products of a block of queries."""
+        """Return an array (`queries_per_block`, N) float32, not set, for the products of a block."""
         return np.empty((self.queries_per_block, self.columns.shape[1]), dtype=np.float32)
 
     def candidates(

@@ -217,11 +217,13 @@ def _rule_about_origin(
         Positions of the classes.
     best : (b,) int
         Positions among `classes` of those that may be the best class of a row.
-    constant, factor
-        As in `nearest_mean_rule`; `constant` (K,) is of all classes.
+    constant : (K,) float
+        Constants of the scores of all classes.
+    factor : float
+        Factor of the squared distances.
     enclosing_distance : float
-        Largest distance of the enclosing set of classes. Groups are built only if the distances here are
-        below half of it; otherwise only rounding errors separate the means.
+        Largest distance of the enclosing set of classes. Groups are built only if the largest distance here
+        is above `MIN_RADIUS` and below half of it; otherwise only rounding errors separate the means.
     n_remaining_coefs : list of int
         One number: the coefficients that groups may still store; reduced in place.
 
