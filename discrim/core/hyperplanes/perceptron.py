@@ -785,6 +785,7 @@ def _inverse_root_update_bound(x: Floats, positive: Mask, start: Floats | None) 
     Returns
     -------
     float
+        From 0 to 1; zero if `largest_margin` is zero.
     """
     signed = np.column_stack([np.ones(len(x)), x])
     unit = float(np.abs(signed).max())

@@ -280,7 +280,8 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         (K, n) float
-            Zero for the own class, and for differences that are not level.
+            Probabilities of the other classes, after `N_POLISHING_STEPS` Newton steps; zero for the own
+            class, and for differences that are not level.
         """
         for _ in range(N_POLISHING_STEPS):
             probabilities, score = self._probabilities(coef, is_level)[1:]

@@ -457,7 +457,7 @@ def restore_kernel_lda(
     estimated_prior : bool
         Whether the prior is the class proportions.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
     state : KernelState
         Stored arrays and options.
     features : FeatureState or None
@@ -625,7 +625,7 @@ def fit_feature_lda(
     sample : KernelRows
         Sample of the rows that determined coordinates, features and posteriors.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
     calibrator : Calibrator or None
         Map from fitted indicators to log posteriors; None for normal classes.
     estimated_prior : bool, default True
@@ -634,6 +634,7 @@ def fit_feature_lda(
     Returns
     -------
     FeatureLDAFit
+        With the regression of `indicators`, which is not fitted again, and its products and axes.
     """
     counts = sums.counts
     regression = indicators.regression

@@ -111,7 +111,7 @@ class Landmarks:
         return len(self.points)
 
     def features(self, x: Floats) -> Floats:
-        """Return the features (m, L) of rows x (m, p)."""
+        """Return the features (m, L) of rows x (m, p), their kernels with the points times R^-1."""
         columns = np.asarray(self.kernel(x, self.points), dtype=np.float64).T
         return np.asarray(blas.dtrsm(1.0, self.root, columns, trans_a=1, overwrite_b=1).T)
 

@@ -412,7 +412,7 @@ def _normal_scores(products: Floats, counts: Floats, fitted: Floats, ncomp: int 
     fitted : (m, K) float
         Fitted indicators.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
 
     Returns
     -------
@@ -467,7 +467,7 @@ def fit_kernel_lda(
     prior : (K,) float
         Prior probabilities of the classes.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
     calibrate : bool
         Whether posteriors come from the "vector" calibration of leave-one-out fitted values. Otherwise they
         are those of normal classes, and the `calibrator` of the fit is None.
@@ -517,7 +517,7 @@ def optimal_scoring(
     prior : (K,) float
         Prior probabilities of the classes.
     ncomp : int or None
-        Number of axes to retain.
+        Number of axes to retain; None for all.
     estimated_prior : bool
         Whether the prior is the class proportions.
 
@@ -613,6 +613,7 @@ class KernelState:
         Returns
         -------
         KernelState
+            With the kernel, scale, ridge and calibrator of the fit, and the given rows and coefficients.
         """
         rows = sample.standard, sample.u, sample.codes, sample.weights, sample.factors
         return cls(fit.kernel, fit.scale, fit.ridge, *rows, coef, intercept, fit.calibrator)

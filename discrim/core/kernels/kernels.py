@@ -401,11 +401,12 @@ def fit_coordinates(
     factors : sequence of sequences of int
         Positions of the columns of each factor; all other columns are numeric.
     unit : (p,) float or None
-        Inverse standard deviations, for the scale "none".
+        Inverse standard deviations, for the scale "none"; None leaves numeric columns standardized.
 
     Returns
     -------
     Coordinates
+        With numeric columns of at most `MAX_CATEGORY_VALUES` values as categories for the scale "categories".
     """
     w = np.ones(len(u)) if weights is None else weights
     w = w / w.sum()

@@ -239,7 +239,8 @@ def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: F
     Returns
     -------
     (p, p) float or None
-        Root of R'R - B'B; None if a column of it would be inaccurate.
+        Root of R'R - B'B. None if R is singular up to rounding, a column has no remaining sum of squares, or
+        at most `MIN_REMAINING_SHARE` of its residual on earlier columns remains.
     """
     sizes = np.sqrt((full_root**2).sum(axis=0))
     if (np.abs(np.diagonal(full_root)) <= EPS * len(full_root) * sizes).any() or not np.diagonal(

@@ -380,7 +380,10 @@ def log_mean_kernels(
 
 
 def _log_cutoff(n: int, weights: Floats) -> float:
-    """Return how far below the nearest row's log kernel the log kernels of n rows are negligible."""
+    """Return how far below the nearest row's log kernel the log kernels of n rows are negligible.
+
+    It is `NEGLIGIBLE_LOG_RATIO` plus the log of n times the largest over the smallest positive weight.
+    """
     min_weight = weights.min(where=weights > 0, initial=np.inf)
     return NEGLIGIBLE_LOG_RATIO + float(np.log(n * weights.max(initial=0.0) / min_weight))
 
@@ -736,7 +739,8 @@ def _left_out_log_density(
     Returns
     -------
     (L, m) float
-        NaN if the metric without the row is singular up to rounding.
+        NaN if the metric without the row is singular up to rounding; minus infinity if no row of the class
+        remains or no kernel reaches the point.
     """
     p = len(z)
     logdet = np.full(z.shape[1], class_points.logdet)

@@ -608,8 +608,8 @@ class KNNFit(NoLikelihood):
         tally : VoteCounts
             Votes of the neighbours of m rows.
         prior : (K,) float
-            If the class proportions estimate it, they are computed from the other rows, and each vote has
-            weight one. Otherwise it is fixed.
+            If it is estimated and equals the class proportions, these are computed from the other rows, and
+            each vote has weight one. Otherwise it is fixed.
         rows : slice
             Positions of the m rows.
 

@@ -552,6 +552,8 @@ class Space:
         Returns
         -------
         Space
+            With a `slack` of 4 eps times the norm of the coordinates of `max_values` for metrics in
+            `NORM_ORDERS`, and 16 eps for others.
         """
         norm = NORM_ORDERS.get(metric)
         if norm is None:

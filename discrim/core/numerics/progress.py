@@ -200,7 +200,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def refresh_progress() -> None:
-    """Redraw the bar of the running tasks if `INTERVAL` has passed since the last update."""
+    """Redraw the bar of the running tasks if it is due; do nothing if no task is running."""
     now = monotonic()
     if now >= _display.next_update:
         _display.update(now)

@@ -13,7 +13,7 @@ _is_limited = Lock()
 
 @cache
 def _controller() -> Any:
-    """Return the controller of the loaded libraries, cached because finding them is slow."""
+    """Return the threadpoolctl controller of the loaded libraries, cached because finding them is slow."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

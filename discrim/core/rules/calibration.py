@@ -245,13 +245,17 @@ def _select_usable_rows(scores: Floats, codes: Codes, weights: Floats | None) ->
 
     Returns
     -------
-    scores, codes, weights
-        For the selected rows; scores of minus infinity are possible.
+    scores : (m, K) float
+        Scores of the m selected rows; possibly minus infinity, but not NaN.
+    codes : (m,) int
+        Their classes.
+    weights : (m,) float
+        Their weights.
 
     Raises
     ------
     CoreDataError
-        No row is selected, or a score is plus infinity.
+        No row is selected, or a score of a row with a class and a weight is plus infinity.
     """
     weights = np.ones(len(codes)) if weights is None else weights
     with np.errstate(invalid="ignore"):
@@ -820,8 +824,8 @@ def _choose_calibrator(
     Returns
     -------
     Calibrator
-        The temperature if all other maps have more than `MAX_PARAMETERS` parameters, P, or n C P^2 above
-        `MAX_CHOICE_WORK`, with n the number of rows.
+        The temperature if all other maps are excluded: those with more than `MAX_PARAMETERS` parameters P or
+        with n C P^2 above `MAX_CHOICE_WORK`, n the number of rows, and "multinomial" for two classes.
     """
     n, k = rows.leads.shape
     candidates: list[tuple[Calibrator, Floats]] = []

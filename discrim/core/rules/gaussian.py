@@ -454,6 +454,7 @@ def class_plugin_rule(
     Returns
     -------
     GaussianRule
+        Its scores (m, K) are these log posteriors, up to a constant of each row.
     """
     constant = log_prior - 0.5 * _logdets(covariances)
     return GaussianRule(distances_to_means(moments, covariances), constant, np.ones(len(constant)))
@@ -491,6 +492,7 @@ def pooled_predictive_rule(
     Returns
     -------
     StudentRule
+        Its scores (m, K) are these log posteriors, up to a constant of each row.
     """
     n = moments.counts
     constant = log_prior - 0.5 * moments.n_columns * np.log1p(1 / n)
@@ -533,6 +535,7 @@ def class_predictive_rule(
     Returns
     -------
     StudentRule
+        Its scores (m, K) are these log posteriors, up to a constant of each row.
     """
     n = moments.counts
     p = moments.n_columns
@@ -577,6 +580,7 @@ def pooled_debiased_rule(
     Returns
     -------
     LinearRule
+        Its scores (m, K) are these log posteriors, up to a constant of each row.
     """
     p = moments.n_columns
     n = moments.counts
@@ -615,6 +619,7 @@ def class_debiased_rule(
     Returns
     -------
     GaussianRule
+        Its scores (m, K) are these log posteriors, up to a constant of each row.
     """
     n = moments.counts
     p = moments.n_columns

@@ -215,7 +215,9 @@ def leave_one_out_diagonal_scores(
     Returns
     -------
     (m, K) float
-        NaN for rows that require a refit; minus infinity in the class of a row that is alone in it.
+        Minus infinity in the class of a row that is alone in it. NaN for rows that require a refit: a
+        variance without the row, before division by its divisor, is at most `MIN_DETERMINANT_RATIO` times
+        that of all rows or NaN, or the divisor without the row is not positive.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added_variances is None else added_variances
