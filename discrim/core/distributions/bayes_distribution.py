@@ -806,7 +806,7 @@ def _excess_on_line(
 
 
 def _excess_losses(losses: Floats, codes: Codes) -> Floats:
-    """Return the losses (m, K) at the decisions `codes` (m,) minus the smallest loss of each row."""
+    """Return the loss (m,) at the decision `codes` (m,) minus the smallest loss, of losses (m, K) by row."""
     return np.asarray(losses[np.arange(len(losses)), codes] - losses.min(axis=1))
 
 

@@ -552,9 +552,9 @@ class ScipyDensity:
         """Return possible values (v,) of a discrete distribution, with steps of one unless scipy lists them.
 
         They are the values around the median, at most about `max_values` (at least 129 within the support);
-        the range is extended until the remaining probability is negligible. Empty if there is no median or
-        whole numbers near it are not distinct in float64. If the distribution lists its values (`xk`), all of
-        these are returned.
+        the range is extended until the remaining probability is at most `NEGLIGIBLE_PROBABILITY`. Empty if
+        there is no median or its absolute value is 2^52 or more. If the distribution lists its values (`xk`),
+        all of these are returned.
         """
         listed_values = getattr(getattr(self.frozen, "dist", None), "xk", None)
         if listed_values is not None:

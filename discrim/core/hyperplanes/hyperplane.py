@@ -531,6 +531,7 @@ def largest_margin(signed: Floats) -> float:
     Returns
     -------
     float
+        Zero if no plane has all rows on its positive side.
 
     Examples
     --------

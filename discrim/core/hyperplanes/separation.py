@@ -255,7 +255,10 @@ class _DivergingLikelihood(Differences):
         return llf, score, self._curvature(probabilities)
 
     def _probabilities(self, coef: Floats, is_level: Mask) -> tuple[float, Floats, Floats]:
-        """Return log-likelihood of the level differences, probabilities (K, n) and score (p + 1, K - 1)."""
+        """Return the log-likelihood of the level differences, probabilities (K, n) and score (p + 1, K - 1).
+
+        The probability of a class is zero if its difference is not level; the score omits the first class.
+        """
         log_ratios = np.where(is_level, -self.own_minus_others(coef), -np.inf)
         log_ratios[self.own_class_index] = 0.0
         peak = log_ratios.max(axis=0)
@@ -301,6 +304,7 @@ class _DivergingLikelihood(Differences):
         Returns
         -------
         ((K - 1)(p + 1), (K - 1)(p + 1)) float
+            Ordered by class, and within a class by column.
         """
         p1 = len(self.columns)
         q = self.n_classes - 1

@@ -76,7 +76,7 @@ def validate_output_path(path: Any, content: str = FIT_FILE, *suffixes: str) -> 
     Raises
     ------
     DataError
-        `path` is not a path or has another extension.
+        `path` is not a string, bytes or a path object, is empty, or does not have one of the `suffixes`.
     UnwritableFileError
         The path ends in a separator, its folder is missing, its name is too long, or it is an existing
         folder, device, pipe, socket or read-only file.

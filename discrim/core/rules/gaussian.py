@@ -855,7 +855,10 @@ class MarginalRule:
     _rules: dict[bytes, Rule] = field(default_factory=dict, repr=False, compare=False)
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p), whose missing values are NaN."""
+        """Return the scores (m, K) of rows x (m, p), whose missing values are NaN.
+
+        They are the scores of the observed columns, and `log_prior` if no column is observed.
+        """
         scores = np.asarray(self.rule.scores(x))
         is_missing = np.isnan(x)
         rows = np.flatnonzero(is_missing.any(axis=1))
