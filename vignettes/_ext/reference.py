@@ -360,7 +360,8 @@ def second_class_section(name: str, kind: type, first_kind: type) -> str:
     own = [n for n in own_members(kind) if getattr(kind, n, None) is not getattr(first_kind, n, None)]
     refused = [n for n in own if is_refused(kind, first_kind, n)]
     text = heading(SECOND_CLASS_TITLES[name], "-") + class_section(name, kind)
-    text += block("container:: answers", plain_row("Not available", ", ".join(f"``{n}``" for n in sorted(refused))))
+    unavailable = ", ".join(f"``{n}``" for n in sorted(refused))
+    text += block("container:: answers", plain_row("Not available", unavailable))
     return text + sections_by_purpose(name, kind, [n for n in own if n not in refused], [], "~")
 
 
