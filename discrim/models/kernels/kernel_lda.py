@@ -393,9 +393,9 @@ def _fitted_feature_model(
     Returns
     -------
     FittedModel
-        Its `path` has a row for each candidate kernel, none of which is marked as chosen, and then one for
-        each candidate ridge, of which the one with the smallest loss is (see `KernelLDAResults.path`). None
-        if neither kernel nor ridge was chosen.
+        Its `path` has a row for each candidate kernel and then one for each candidate ridge. The ridge with
+        the smallest loss is marked as chosen, or the kernel if the ridge was an option (see
+        `KernelLDAResults.path`). None if neither kernel nor ridge was chosen.
     """
     estimates, chosen, ridges = feature_fit
     feature_lda.warn_of_fewer_landmarks(estimates, plan.features.n)
@@ -404,7 +404,11 @@ def _fitted_feature_model(
     lines = (
         []
         if chosen is None
-        else [_candidate_row(candidate, chosen) | {"chosen": False} for candidate in chosen.candidates]
+        else [
+            # With candidate ridges, the chosen row is one of theirs.
+            _candidate_row(candidate, chosen) | ({"chosen": False} if ridges else {})
+            for candidate in chosen.candidates
+        ]
     )
     for line in lines:
         line["by"] = "sample" if line["by"] == "all rows" else line["by"]
@@ -697,7 +701,7 @@ class KernelLDAResults(VariateResults):
         (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
         loss. With `components=` it is "sample" or "landmarks" for the candidates of the kernel, and "GCV" for
         candidates of the ridge, whose loss is generalized cross-validation without a standard error (NaN);
-        only one of the latter is marked as chosen, and none if `ridge=` was passed.
+        one of the latter is marked as chosen, or the kernel if `ridge=` was passed.
 
         Raises
         ------

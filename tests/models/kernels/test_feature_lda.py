@@ -127,6 +127,15 @@ def test_invalid_feature_options_are_refused(options, message):
         discrim.kernel_lda("species ~ .", IRIS, **options)
 
 
+def test_path_marks_the_chosen_kernel_if_the_ridge_is_an_option():
+    fit = discrim.kernel_lda("species ~ .", IRIS, components=20, ridge=0.1)
+    chosen = fit.path[fit.path["chosen"]]
+    kernel = fit._fit.estimates.kernel
+    assert chosen[["kernel", "width", "by"]].values.tolist() == [[kernel.name, kernel.width, "sample"]]
+    assert chosen["loss"].item() == fit.path["loss"].min()
+    assert fit.plot("path").lines
+
+
 def test_summary_describes_the_features():
     fit = discrim.kernel_lda("species ~ .", IRIS, components=30, kernel="gaussian", scale="sd")
     text = str(fit.summary())
