@@ -127,10 +127,21 @@ FOURTHS_ROUNDING = 16 * EPS
 
 
 def unit_trace_factors(moments: ClassMoments, *, by_class: bool) -> Floats:
-    """Return factors that scale z so that scatters have trace one.
+    """Return the factors by which coordinates z are multiplied for scatters of trace one.
 
-    They are (K, p), for the scatter of each class, if `by_class`, else (1, p), for the pooled scatter. The
-    scaled columns have the units of the data up to one factor for all columns.
+    The scaled columns have the units of the data up to one factor for all columns.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the rows, which define their coordinates z.
+    by_class : bool
+        Whether the scatter of each class has trace one; otherwise the pooled scatter has.
+
+    Returns
+    -------
+    (K, p) or (1, p) float
+        Factors of the columns for each class, or for all classes.
     """
     ratio = moments.common_unit
     squares = moments.squares if by_class else moments.squares.sum(axis=0, keepdims=True)

@@ -623,7 +623,8 @@ class RowSets(NamedTuple):
     sizes : (G,) float
         Numbers of rows of the sets.
     means : (G, r) float
-        Means of the coordinates of each set on the axes on which classes differ.
+        Means of the coordinates of each set on the axes on which classes differ. On each axis the overall
+        mean is zero and the variance within classes is one.
     """
 
     sizes: Floats
@@ -659,7 +660,7 @@ def paired_log_ratios(between: Floats, first: RowSets, second: RowSets) -> Float
     Parameters
     ----------
     between : (r,) float
-        Variances between classes on the axes.
+        Variances between classes on the axes, relative to the variance within classes.
     first, second : RowSets
         G sets each; sets at the same position are compared.
 
@@ -686,7 +687,7 @@ def all_log_ratios_matrix(between: Floats, first: RowSets, second: RowSets) -> F
     Parameters
     ----------
     between : (r,) float
-        Variances between classes on the axes.
+        Variances between classes on the axes, relative to the variance within classes.
     first : RowSets
         G sets.
     second : RowSets
@@ -722,7 +723,7 @@ def _conditional_distributions(
     Parameters
     ----------
     between : (r,) float
-        Variances between classes on the axes.
+        Variances between classes on the axes, relative to the variance within classes.
     n, m : float or (G, 1) float
         Numbers of rows.
 

@@ -488,7 +488,10 @@ class _PerceptronRun:
         return errors
 
     def loss(self) -> float:
-        """Return the perceptron criterion: the sum of -y z'b over the rows on the wrong side."""
+        """Return the perceptron criterion: the sum of -y (1, x)'b over the rows on the wrong side.
+
+        Rows y (1, x) are scaled as in `signed`, and b is `coef`, the current coefficients.
+        """
         return float(np.maximum(-(self.signed @ self.coef), 0.0).sum())
 
 

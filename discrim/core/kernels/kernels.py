@@ -143,13 +143,16 @@ class Kernel:
         return out
 
     def _fill_with(self, b: Floats) -> Callable[[Floats, Floats], None]:
-        """Return a function of a (m, q) and out (m, n) that writes the kernels of a and b (n, q) to out."""
+        """Return a function of a (m, q) and out (m, n) that writes the kernels of a and b (n, q) to out.
+
+        The kernel must not be a user-defined function.
+        """
         if self.name == "gaussian":
             return partial(_fill_gaussian, self.width, *_gaussian_right_factor(b / self.width))
         return partial(self._fill, b)
 
     def _fill(self, b: Floats, a: Floats, out: Floats) -> None:
-        """Write the kernel matrix of rows a with rows b to an array, for a kernel other than the Gaussian.
+        """Write the matrix of a built-in kernel, except the Gaussian, of rows a with rows b to an array.
 
         Parameters
         ----------

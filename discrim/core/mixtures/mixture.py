@@ -486,7 +486,8 @@ def class_hierarchies(
 ) -> list[Hierarchies]:
     """Cluster the rows of each class hierarchically, after missing values are replaced by draws.
 
-    Columns are scaled as by `common_scale` with an empty sequence of forms.
+    Before the replacement, each column is multiplied by a power of two that brings its deviations from the
+    class means near one. The clustering itself standardizes the columns in each class.
 
     Parameters
     ----------

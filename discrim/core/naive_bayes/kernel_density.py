@@ -1010,7 +1010,8 @@ class KernelColumns:
         Returns
         -------
         (K, m) float
-            NaN in the row's own class if a density does not have a bandwidth without the row.
+            Zero if all q columns are missing. NaN if a density of an observed column has no bandwidth or,
+            in the row's own class, has no bandwidth or no remaining row without the row.
         """
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):

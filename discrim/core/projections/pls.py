@@ -1262,7 +1262,8 @@ def r2_by_labelling(
 ) -> Floats:
     """Compute R2, the explained proportion of the sum of squares of the indicators, for each of P labellings.
 
-    Each labelling is fitted to all rows and evaluated on the same rows.
+    Each labelling is fitted to all rows and evaluated on the same rows. With `options.scaled_indicators`, the
+    sums of squares are of the scaled indicators, so that all classes have the same weight.
 
     Parameters
     ----------

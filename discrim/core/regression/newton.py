@@ -452,11 +452,12 @@ class NewtonFrame:
         return out
 
     def from_deviations(self) -> Floats | None:
-        """Return the matrix (p + 1, p + 1) from deviations to columns of the frame, or None.
+        """Return the matrix M (p + 1, p + 1) that maps deviations to coordinates in the frame, or None.
 
-        With the matrix, sums over rows of deviations can be transformed afterwards, which saves most of the
-        work per row. This is accurate only if the frame neither rotates the columns nor rescales them by
-        powers of two; otherwise the result is None.
+        `transform(x)` is the product of M and `deviations(x)`, (p + 1, m). With the matrix, sums over rows of
+        deviations can be transformed afterwards, which saves most of the work per row. This is accurate only
+        if the frame neither rotates the columns nor rescales them by powers of two; otherwise the result is
+        None.
         """
         if not self.covariance.is_diagonal or (self.scale != 1).any():
             return None
