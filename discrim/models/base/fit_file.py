@@ -875,16 +875,20 @@ def _check_variation(path: Any, tensors: Mapping[str, Floats], *, singular: bool
 
 
 def _is_scatter_of_root(scatter: Floats, root: Floats, min_norm: float) -> bool:
-    """Return whether a scatter matrix is R'R, apart from columns that underflow.
+    """Return whether a scatter matrix is R'R within `SCATTER_TOLERANCE`.
+
+    Errors are relative to the product of the norms of the two columns of R.
 
     Parameters
     ----------
     scatter : (p, p) or (p,) float
-        Scatter matrix or its diagonal; the diagonal is compared alone if only it is stored.
+        Scatter matrix, or only its diagonal, for which the off-diagonal elements of R'R are not compared.
     root : (m, p) float
         R.
     min_norm : float
-        Norm of columns of R below which products are not compared.
+        Norm of columns of R at which squares underflow: off-diagonal elements of columns with this norm or
+        a smaller one are not compared, and `min_norm` is also the absolute tolerance for the roots of
+        diagonal elements. Zero compares all columns that are not zero.
     """
     largest = np.abs(root).max(axis=0, initial=0.0)
     unit = np.where(largest > 0, largest, 1.0)

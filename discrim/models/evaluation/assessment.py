@@ -570,7 +570,11 @@ def _cross_validated_scores(fit: FittedModel[Any], options: EvaluationOptions) -
 
 
 def _score_rows_of_chunk(rule: Rule, design_rows: DesignRows) -> Floats:
-    """Return the scores (m, K) of a chunk of m rows under a rule, NaN for rows with a missing value."""
+    """Return the scores (m, K) of a chunk of m rows under a rule.
+
+    They are NaN for a row with a missing value, unless the rule integrates missing columns out
+    (`FittedModel.integrate_missing`).
+    """
     out = np.empty((design_rows.table.nrows, len(design_rows.design.levels)), order="F")
     for row_slice, scores in score_chunks(design_rows, rule, out.shape[1]):
         out[row_slice] = scores
@@ -587,7 +591,10 @@ class _BlockScorer:
         self._fit, self._rule, self._k, self._rows = fit, fit.rule(), len(fit.classes), 0
 
     def __call__(self, design_rows: DesignRows) -> Floats:
-        """Return the scores (m, K) of a chunk of m rows, NaN for rows with a missing value."""
+        """Return the scores (m, K) of a chunk of m rows under the rule of the fit.
+
+        They are NaN for a row with a missing value, unless missing columns are integrated out.
+        """
         rows = design_rows.table.nrows
         self._rows += rows
         validation.raise_if_many_scores(self._rows, self._k, "An evaluation of posteriors")

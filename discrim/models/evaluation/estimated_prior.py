@@ -258,6 +258,8 @@ def _score_batch(
 ) -> Iterator[tuple[Floats, Floats | None]]:
     """Iterate over the scores and weights of the rows of a table or source, chunk by chunk.
 
+    A progress bar counts the scored rows.
+
     Parameters
     ----------
     fit : FittedModel
@@ -272,7 +274,8 @@ def _score_batch(
     Yields
     ------
     scores : (m, K) float
-        Log densities up to a constant of each row, NaN for rows with a missing value.
+        Log densities up to a constant of each row. NaN for a row with a missing value, unless
+        `missing_policy` integrates missing columns out.
     weights : (m,) float or None
         Frequency weights, NaN if missing.
     """

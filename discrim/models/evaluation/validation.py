@@ -227,6 +227,12 @@ def _score_left_out_chunk(left_out: LeaveOneOutScorer, counts: Floats | None, ch
     counts : (K,) float or None
         Class counts, if `left_out_score_shift` has to be added to the scores.
     chunk : DesignRows
+
+    Returns
+    -------
+    (m, K) float
+        NaN for rows that the fit does not use (see `used_rows`), such as rows without a class, and for rows
+        whose scores require a refit. Minus infinity in every class for impossible rows.
     """
     out = np.full((len(chunk.design.levels), chunk.table.nrows), np.nan)
     for rows, x, codes, weights in used_rows(chunk):
@@ -745,6 +751,11 @@ def _score_chunk(rules: Sequence[Rule], n_classes: int, chunk: DesignRows) -> Fl
     n_classes : int
     chunk : DesignRows
         Rows whose `codes` are their folds instead of their classes.
+
+    Returns
+    -------
+    (m, K) float
+        NaN for rows that the fit does not use (see `used_rows`).
     """
     out = np.full((n_classes, chunk.table.nrows), np.nan)
     _score_folds(rules, chunk, chunk.codes, out, lambda n_folds: None)

@@ -602,7 +602,7 @@ class Moments:
     __rmul__ = __mul__
 
     def __sub__(self, other: Any) -> Moments:
-        """Moments without the rows of other moments, which have been added before, such as one day.
+        """Moments without the rows of other moments, which were added before, for example of one day.
 
         The absolute error of a remaining sum of squares is about 4e-15 W (1 + sqrt(n_2/n_1)), for a total sum
         of squares W, n_2 removed rows and n_1 remaining rows. Classes without remaining rows are dropped,

@@ -596,6 +596,7 @@ def draw_section(
 def _draw_plane(section: PlaneSection, names: tuple[str, str], **style_options: Any) -> Axes:
     """Draw the regions and rows in the plane of two columns with matplotlib, without outlines.
 
+    Rows are faint if a column that is not drawn has a fixed value (`PlaneSection.is_off_plane`).
     `style_options` are the keyword arguments `ax`, `signs`, `title` and `is_panel` of `draw_plane`. Returns
     the axes.
     """
@@ -612,7 +613,9 @@ def _interactive_plane(
 ) -> Figure:
     """Draw the regions and rows in the plane of two columns with plotly.
 
-    Tooltips show the posteriors at the position of the pointer, if the model has posteriors.
+    Tooltips show the posteriors at the position of the pointer, if the model has posteriors. Rows are faint
+    if a column that is not drawn has a fixed value, from which the rows may differ
+    (`PlaneSection.is_off_plane`).
 
     Parameters
     ----------
@@ -628,7 +631,6 @@ def _interactive_plane(
     Returns
     -------
     plotly.graph_objects.Figure
-        Rows that may lie outside the plane are faint.
     """
     fit = section.fit
     evaluate_posteriors = (
@@ -688,8 +690,9 @@ def _outlines(
 
     For models with densities the outlines are ellipses of the classes or their components, or contours that
     contain a share of each density (`outline_coverage`). For models of the posteriors only, they are lines of
-    equal probability. Other models have none, nor have planes off which other columns are fixed or regressed:
-    the function then does nothing, and the description is empty.
+    equal probability. Other models have no outlines. Planes for which other columns are fixed or regressed
+    have none either, except lines of equal probability. Without outlines the function does nothing, and the
+    description is empty.
 
     Parameters
     ----------

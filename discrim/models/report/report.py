@@ -540,9 +540,17 @@ def report_text(page: Page, results: Any, title: str | None, load: str | None, g
 
 
 def _chapter_or_reason(page: Page, noun: str, make: Callable[[], str]) -> str:
-    """Return the formatted content of `make`, or a paragraph with the reason if it raises DiscrimError.
+    """Return the text of a chapter, or a paragraph on why it is not available.
 
-    `noun` is the subject of the reason, such as "The summary"; plain text.
+    Parameters
+    ----------
+    page : Page
+        Writer of the format, which formats the paragraph.
+    noun : str
+        Subject of the sentence "... is not available", such as "The summary"; plain text.
+    make : callable
+        Function without arguments that returns the chapter in this format. If it raises DiscrimError, its
+        message follows the sentence; other errors are not caught.
     """
     try:
         return make()
