@@ -74,7 +74,8 @@ def location(
         the categories are ignored. By default the largest L of smallest leave-one-out error is chosen from
         `grid`.
     grid : sequence of float, optional
-        Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1.
+        Smoothings to choose from; by default 0.001, 0.01, 0.02, 0.05, 0.1, 0.2, ..., 1. Cannot be combined
+        with `smoothing`.
     prior : None, "equal", "proportional", dict or Series by class, or sequence in the order of the classes
         Prior probabilities of the classes; by default the class proportions.
     weights : column name or (n,) array, optional
@@ -96,7 +97,7 @@ def location(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, or no row or only one class is left. Also if no column is
-        numeric, or a smoothing is not above 0 and at most 1.
+        numeric, a smoothing is not above 0 and at most 1, or both `smoothing` and `grid` are passed.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError

@@ -868,6 +868,7 @@ def equal_covariance_tests(
     Parameters
     ----------
     fit : FittedModel
+        Fit with rows and class moments.
     wrap : callable, optional
         Function of the blocks of rows that returns an iterable of the same blocks, and passes them to another
         computation to save a pass. Not called if the tests are cached.
@@ -875,7 +876,14 @@ def equal_covariance_tests(
     Returns
     -------
     (TestResult, TestResult) or str
-        The likelihood ratio test and Box's M test, or the message of the error if they cannot be computed.
+        The likelihood ratio test and Box's M test, or the message of the CollinearError or NotSupportedError
+        if the covariance of a class is singular, the weights of a class are too small, or the class scatters
+        do not fit memory.
+
+    Raises
+    ------
+    NotSupportedError
+        The fit lacks its rows, even if the tests are cached.
     """
     fit.require_rows("A test of covariances")
     if TESTS_CACHE_KEY not in fit.cache:

@@ -74,7 +74,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 
     By default it is the column with the largest proportion of variance explained by the covariates, against
     the first covariate. `options.columns` names a column and a covariate, in any order; others raise
-    DataError.
+    DataError. NotSupportedError is raised if the fit lacks rows and `data=` was not passed.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def slopes(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `data` has the rows to draw; by default the rows of the fit.
 
     Returns
     -------

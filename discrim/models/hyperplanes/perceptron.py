@@ -208,11 +208,13 @@ def _read_start(start: Any, design_rows: DesignRows, step: float) -> Floats | No
     Parameters
     ----------
     start : object
-        Coefficients of one plane, or of a plane for each class; None for zeros.
+        None for zeros. For two classes the p + 1 coefficients of the plane: a sequence, the constant first,
+        or a Series or mapping by name ("constant" and the terms). For more classes one such plane for each: a
+        sequence in the order of the classes, a mapping by class, or a DataFrame with a column for each class.
     design_rows : DesignRows
-        The rows, for names.
+        The rows, for the names of classes and terms.
     step : float
-        Step of the updates; the start may be at most `MAX_ABSOLUTE_VALUE` steps long.
+        Step of the updates; no coefficient may be larger than `MAX_ABSOLUTE_VALUE` steps in absolute value.
 
     Returns
     -------

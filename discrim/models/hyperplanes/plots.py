@@ -29,7 +29,8 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
     """Plot the signed distances of the rows of two classes to the plane between them.
 
     Distances are in the units of the columns, positive on the side of the second class. Raises
-    NotSupportedError for more than two classes.
+    NotSupportedError for more than two classes, or if the fit lacks rows and `data=` was not passed;
+    DataError if all classes of the rows are missing.
 
     Parameters
     ----------
@@ -38,7 +39,8 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `data` has the rows to draw, with their classes; by default the rows of
+        the fit.
     margin : float, optional
         Margin to draw on both sides of the plane, as a distance; None for no margin.
 
@@ -64,14 +66,17 @@ def distances(results: Any, fit: FittedModel[Any], options: PlotOptions, margin:
 def margin_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the signed distances of the rows to the optimal plane, with its margin on both sides.
 
+    Raises the errors of `distances`.
+
     Parameters
     ----------
     results : FittedResults
-        Results of the fit.
+        Results of the fit, with `margin`.
     fit : FittedModel
         The fitted model.
     options : PlotOptions
-        Options of the method `plot`, such as the axes to draw into.
+        Options of the method `plot`. `data` has the rows to draw, with their classes; by default the rows of
+        the fit.
 
     Returns
     -------

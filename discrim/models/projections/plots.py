@@ -282,8 +282,10 @@ def s_plot(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def stability(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot how often columns are selected as bars, the most frequent first, with a marker per component.
 
-    `PLSResults.stability` refits the model for this with its default arguments. At most `MAX_BARS` columns
-    are drawn. NotSupportedError is raised if the components use all columns or the fit lacks its rows.
+    A bar is the share of the refits without a fold in which any component uses the column, and a marker the
+    share in which one component does; markers at zero are not drawn. `PLSResults.stability`
+    refits the model for this with its default arguments. At most `MAX_BARS` columns are drawn.
+    NotSupportedError is raised if the components use all columns or the fit lacks its rows.
 
     Parameters
     ----------
