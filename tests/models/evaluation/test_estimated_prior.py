@@ -192,7 +192,7 @@ def test_impossible_rows_are_counted():
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"tol": 0}, "tol=0 is not valid. Give"),
+        ({"tol": 0}, "tol=0 is not valid. Pass"),
         ({"tol": "x"}, "tol='x'"),
         ({"maxiter": 0}, "maxiter=0"),
         ({"maxiter": True}, "maxiter=True"),
