@@ -209,22 +209,17 @@ def model_rows(
     ]
     factor = next((name for expr in categories for name in expr.columns), None)
     if factor is None:
-        start = left_node.origin.start
-        end = left_node.origin.end
         raise source.error(
             "The left side has no factor; numeric columns there are covariates. Factors belong on the left "
             "and responses on the right, or in cbind() on the left like in R.",
-            start,
-            end,
+            left_node.origin.start,
+            left_node.origin.end,
             hint="Swap the sides of the formula, or write C(column) for a factor whose levels are numbers.",
         )
     left_columns = dict.fromkeys(name for expr in expressions.values() for name in expr.columns)
 
     def parse_design(text: str, table: Table, functions: Functions, exclude: Sequence[str]) -> ParsedFormula:
-        """Parse the formula as a design of the terms of the left side and the responses.
-
-        It has the signature of a `FormulaParser`. The response of the result is the first categorical column.
-        """
+        """Parse the terms and the responses, as a `FormulaParser` whose response is the first factor."""
         source = scan(text)
         _, right_node = parse_sides(source)
         left_expression = Expression(quote(factor), Column(factor), tuple(left_columns))
