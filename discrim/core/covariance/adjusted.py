@@ -76,17 +76,17 @@ class ConditionalCovariance(Covariance):
 
     @property
     def inverse(self) -> Floats:
-        """Matrix T (q + p, p): T'z are the whitened residuals of a row z of all columns."""
+        """Matrix T (q + p, p): T'z are the p whitened residuals of a vector z of all q + p columns."""
         return self.joint_covariance.inverse[:, self.covariates :]
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the conditional covariance."""
+        """Log-determinant of the conditional covariance (p, p), in z."""
         return float(2.0 * np.log(np.abs(np.diagonal(self.root)[self.covariates :])).sum())
 
     @property
     def sd(self) -> Floats:
-        """Standard deviations (q + p,) of covariates within classes, and of residuals of other columns."""
+        """Standard deviations (q + p,), in z, of covariates within classes and residuals of other columns."""
         q = self.covariates
         residual_sd = np.sqrt((self.root[q:, q:] ** 2).sum(axis=0))
         return np.concatenate([np.sqrt((self.root[:q, :q] ** 2).sum(axis=0)), residual_sd])
@@ -354,8 +354,8 @@ def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
 def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
     """Return the differences (K, q) of class means of the covariates from the mean of all rows, whitened.
 
-    They are whitened by the pooled scatter of the covariates within classes, with divisor one. The first q
-    columns of the moments are the covariates.
+    They are whitened by the pooled scatter of the covariates within classes, which is not divided, and
+    have one class in each row. The first q columns of the moments are the covariates.
     """
     root = pooled_covariance(moments.select_columns(np.arange(q)), 1.0).root
     mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]
@@ -377,7 +377,8 @@ def adjusted_axes(moments: ClassMoments, covariance: ConditionalCovariance, divi
     Returns
     -------
     CanonicalAxes
-        With coefficients of all q + p columns, and only axes whose singular values exceed rounding errors.
+        With coefficients (q + p, r) of all columns of z, and only axes whose singular values exceed rounding
+        errors. Scores have variance one under `covariance`.
         Squared singular values are the eigenvalues of the scatter of the adjusted means against the scatter
         of the residuals (not divided).
     """

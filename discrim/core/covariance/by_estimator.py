@@ -173,7 +173,7 @@ def _fit_estimator(estimator: Any, name: str, x: Floats, scale: Floats, k: int |
     name : str
         Name of the estimator in messages.
     x : (n, p) float
-        Rows less the means of their classes, in the units of the data.
+        Rows less the means of their classes, in the units of the data; not scaled.
     scale : (p,) float
         Factors by which columns are multiplied to obtain z.
     k : int or None

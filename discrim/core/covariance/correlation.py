@@ -745,7 +745,7 @@ class DenseCorrelations:
         def solve(columns: Floats) -> Floats:
             """Return P^-1 times columns (p, K, m), both in the coordinates of the eigenvectors.
 
-            P is the matrix of each row without the term in diag(h^2); see the module docstring.
+            P is (1 - g) (R - c h h') + g I for each row, with its shrinkage g and downdate factor c.
             """
             correction = (along[:, None, :] * columns).sum(axis=0) * (b / determinant_ratios)
             return np.asarray(columns / variances[:, None, :] + along[:, None, :] * correction)

@@ -177,7 +177,8 @@ def pooled_covariance(moments: ClassMoments, divisor: float, *, diagonal: bool =
     Parameters
     ----------
     moments : ClassMoments
-        Moments without linearly dependent columns (see `dependencies`).
+        Moments without linearly dependent columns; with `diagonal`, without columns that are constant within
+        classes.
     divisor : float
         Divisor of the scatter, for example N - K.
     diagonal : bool
@@ -300,7 +301,7 @@ def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> boo
     """Return whether a column of a triangular root is a linear combination of earlier columns.
 
     This is the case if its residual on the earlier columns is at most `min_residual` times its length, or at
-    most the rounding error of the QR of the rows; see `dependencies`.
+    most the rounding error of the QR of the rows, `qr_rounding`,.
 
     Parameters
     ----------
@@ -521,8 +522,8 @@ def _separation_test(moments: ClassMoments) -> Callable[[int, Sequence[int], Flo
         Returns
         -------
         bool
-            True if the residual mean of a class differs from that of the first class with rows by more than
-            `MIN_SEPARATION_ROUNDING_ERRORS` rounding errors.
+            True if the residual mean of a class differs from the residual mean of the first class with
+            rows by more than `MIN_SEPARATION_ROUNDING_ERRORS` rounding errors.
         """
         residual_differences = mean_differences[:, j] - mean_differences[:, predictors] @ slopes
         terms = np.abs(mean_differences[:, j]) + np.abs(mean_differences[:, predictors]) @ np.abs(slopes)
@@ -560,7 +561,7 @@ def _clearly_independent(root: Floats, rounding: Floats, qr_error: float) -> boo
 
 
 def residual_tolerance(slopes: Floats, rounding: float, predictor_rounding: Floats, qr_error: float) -> float:
-    """Return the largest residual of a column that may be rounding error; see `dependencies`.
+    """Return the length up to which the residual of a column on earlier columns may be rounding error.
 
     All columns have length one.
 

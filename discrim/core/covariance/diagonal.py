@@ -133,7 +133,7 @@ class ShrunkDiagonalCovariance(SingleShrinkageModel):
         Returns
         -------
         (int, int) or None
-            Position of the column and of the column with the median variance; None if there is none.
+            Positions of the column and of the column with the median variance; None without overflow.
         """
         g = self.shrinkage.for_class(k)
         if g is None:
@@ -236,9 +236,9 @@ def median_shrunk_covariance(squares: Floats, scale: Floats, divisor: float, g: 
     Parameters
     ----------
     squares : (p,) float
-        Sums of squares in z.
+        Sums of squares about the class means, in z.
     scale : (p,) float
-        Scale of z.
+        Factors by which the data are multiplied to obtain z.
     divisor : float
         Divisor of the sums of squares.
     g : float
@@ -268,16 +268,17 @@ def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, 
     Parameters
     ----------
     squares : (p,) float
-        Sums of squares in z.
+        Sums of squares about the class means, in z.
     scale : (p,) float
-        Scale of z.
+        Factors by which the data are multiplied to obtain z.
     g : float
         Shrinkage of the variances.
 
     Returns
     -------
     (int, int) or None
-        Positions of the column and of the column with the median variance; None if nothing overflows.
+        Positions of the column and of the column with the median variance; None if nothing overflows,
+        which includes g below one.
     """
     if g < 1 or not squares.any():
         return None
@@ -294,7 +295,7 @@ def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, 
 class SquaresWithoutRow:
     """Sums of squares about class means without each of m rows.
 
-    Columns are in units in which the pooled scatter has trace one; see `shrinkage.unit_trace_factors`.
+    Columns are in the units of the data times one factor, with which the pooled scatter has trace one.
 
     Attributes
     ----------
@@ -446,8 +447,9 @@ def leave_one_out_scores(
 ) -> Floats:
     """Compute the scores of rows under the rule with shrunk variances that is fitted without each of them.
 
-    If each class has its own variances, only those of the row's own class change. A score is the log prior
-    minus half the squared distance, and minus half the log-determinant if each class has its own variances.
+    If each class has its own variances, only the variances of the row's own class change. A score is the log
+    prior minus half the squared distance, and minus half the log-determinant if each class has its own
+    variances.
 
     Parameters
     ----------
@@ -533,7 +535,7 @@ def strimmer_shrinkage(moments: ClassMoments, fourths: Floats, k: int | None = N
     moments : ClassMoments
         Counts, means and scatters of the classes.
     fourths : (K, p) float
-        Sums of fourth powers about the class means; see `shrinkage.column_power_sums`.
+        Sums of fourth powers about the class means, of columns scaled to a pooled scatter of trace one.
     k : int, optional
         Position of the class; by default the pooled variances.
 
@@ -558,7 +560,7 @@ def diagonal_candidate_scores(
     Parameters
     ----------
     moments : ClassMoments
-        Moments on scales comparable to the median; see `limit_scales_to_median`.
+        Moments on scales comparable to the median, the result of `limit_scales_to_median`.
     divisors : (1,) or (K,) float
         Divisors of the scatters, one for a pooled covariance or one for each class.
     log_prior : (K,) float

@@ -211,7 +211,7 @@ def _first_values(x: Floats) -> Floats:
 
 
 def _power_of_two_scale(deviations: Floats) -> Floats:
-    """Return powers of two (p,) that scale deviations (n, p), some NaN, so that their squares are finite."""
+    """Return powers of two (p,) that multiply deviations (n, p), some NaN, so that squares are finite."""
     return column_scale(np.fmax.reduce(np.abs(deviations), axis=0))
 
 
@@ -273,7 +273,7 @@ def _pattern_group(
     patterns_of_size : list of (columns, rows)
         Positions of the observed columns and of the rows of each pattern.
     z : (n, p) float
-        Rows about the class centres, in units in which columns are near one.
+        Rows less the class centres, times `unit` of `ObservedStatistics`; NaN for missing values.
     codes : (n,) int
         Class of each row.
     w : (n,) float
@@ -445,7 +445,7 @@ def _em_iteration(observed: ObservedStatistics, current: _Estimates) -> tuple[_E
 
 
 def _in_table_order(values: Floats, order: Codes) -> Floats:
-    """Move columns (B, m, p) from the order of each pattern to the order of the table."""
+    """Return columns (B, m, p) in the order of the table, from columns in the `order` (B, p) of patterns."""
     out = np.empty_like(values)
     np.put_along_axis(out, np.broadcast_to(order[:, None, :], values.shape), values, axis=2)
     return out

@@ -299,7 +299,7 @@ class FactorAnalyticCovariance(CovarianceModel):
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the joint log-likelihood of classes and rows, with the class counts as divisors.
 
-        The covariances are computed again from `factors`; those of `fitted` are not used.
+        The covariances are computed again from `factors`; the covariances of `fitted` are not used.
         """
         ml_covariances = () if self.factors is None else self.factors.covariances(fitted.moments.counts)
         logdets = np.array([covariance.logdet for covariance in ml_covariances])

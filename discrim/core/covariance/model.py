@@ -169,7 +169,7 @@ class StandardizedTargetUnits(TargetUnits):
     ) -> LeaveOneOutScorer:
         """Return a leave-one-out scorer for rows in data units, from a scorer of standardized rows.
 
-        `build_scorer` is called with `fitted` in which the moments are those of standardized columns. The
+        `build_scorer` is called with `fitted` in which the moments refer to standardized columns. The
         result divides all rows, including those left out, by the standard deviations of the whole fit.
         """
         return standardized_leave_one_out(
@@ -440,8 +440,8 @@ class CovarianceModel(ABC):
         Returns
         -------
         (int, int) or None
-            Positions of this column and of the column with the median variance; None if there is no overflow,
-            and always None for models that do not shrink towards the median.
+            Positions of this column and of the column with the median variance; None without overflow, and
+            always for models that do not shrink towards the median.
         """
         return None
 

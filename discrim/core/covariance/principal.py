@@ -120,7 +120,8 @@ def canonical_axes(means: Floats, covariance: Covariance, weights: Floats, facto
     Returns
     -------
     CanonicalAxes
-        Only the axes whose singular values exceed rounding errors.
+        Only the axes whose singular values exceed rounding errors. They are the columns of `axes` (p, r), and
+        their scores have variance one under `covariance`.
     """
     centre = weighted_centre(means, weights)
     whitened = covariance.whiten((means - centre).T).T
@@ -166,7 +167,7 @@ def svd_signs(means: Floats, covariance: Covariance, weights: Floats, axes: Floa
     covariance : Covariance
         Covariance within classes, not diagonal.
     weights : (K,) float
-        Weights of the classes.
+        Weights of the classes, up to a common factor.
     axes : (p, r) float
         Canonical axes in columns, as computed by `canonical_axes`.
 
@@ -367,7 +368,7 @@ class ThinCovariance(Covariance):
 
     @property
     def logdet(self) -> float:
-        """Log-determinant of the covariance; if the complement has no variance, of y on the axes only."""
+        """Log-determinant of the covariance of z; of y on the axes if the complement has no variance."""
         sds = np.sqrt(((self.root * self.unit) ** 2).sum(axis=1))
         on_axes = float(2.0 * np.log(sds).sum())
         if not self.complement_sd:
@@ -380,18 +381,18 @@ class ThinCovariance(Covariance):
 
     @property
     def sd(self) -> Floats:
-        """Standard deviations (p,)."""
+        """Standard deviations (p,) of z; without variance in the complement, of z on the axes."""
         complement_squares = np.maximum(1.0 - (self.axes**2).sum(axis=0), 0.0)
         return np.asarray(
             np.sqrt((self.root**2).sum(axis=0) + complement_squares * (self.complement_sd / self.unit) ** 2)
         )
 
     def matrix(self) -> Floats:
-        """Return the covariance matrix (p, p)."""
+        """Return the covariance matrix (p, p) of z."""
         return self.multiply(np.eye(len(self.unit)))
 
     def multiply(self, columns: Floats) -> Floats:
-        """Return the covariance matrix times columns (p, m)."""
+        """Return the covariance matrix of z times columns (p, m)."""
         on_axes = self.root.T @ (self.root @ columns)
         y = (columns.T / self.unit).T
         return np.asarray(
@@ -399,7 +400,10 @@ class ThinCovariance(Covariance):
         )
 
     def whiten(self, columns: Floats) -> Floats:
-        """Return whitened coordinates (r + p, m) of columns (p, m): r on the axes, and p of the residuals.
+        """Return whitened coordinates (r + p, m) of vectors z, the columns of (p, m).
+
+        The first r are coordinates on the axes; the other p are the components of y = z * unit in the
+        complement, divided by `complement_sd`. Squared lengths are squared distances.
 
         If the complement has no variance, only the r coordinates on the axes are returned.
         """
@@ -412,7 +416,8 @@ class ThinCovariance(Covariance):
     def unwhiten(self, columns: Floats) -> Floats:
         """Return coefficients (p, m) of z for coefficients (r + p, m) of whitened coordinates.
 
-        They are (r, m) if the complement has no variance; see `whiten` for their order.
+        The first r refer to the axes, the other p to the complement. If the complement has no variance, only
+        the first r are used, and the argument may be (r, m).
         """
         r = len(self.axes)
         coefficients = self.inverse @ columns[:r]
@@ -422,7 +427,7 @@ class ThinCovariance(Covariance):
         return np.asarray(coefficients + (residuals.T * self.unit).T / self.complement_sd)
 
     def precision(self) -> Floats:
-        """Return the matrix (p, p) of the quadratic form of squared distances.
+        """Return the matrix P (p, p) of squared distances z'P z.
 
         It is the inverse of the covariance if the complement has variance.
         """

@@ -99,13 +99,13 @@ SHARE_ROUNDING = 1e-12
 class ProjectedCovariance(ThinCovariance):
     """Covariance on principal axes that ignores the orthogonal complement of the axes.
 
-    The complement has no variance; see `ThinCovariance` for y and the other attributes.
+    The complement of the axes has no variance; y = z * unit. The other attributes are inherited.
 
     Attributes
     ----------
     logdet_constant : float
-        Constant that `logdet` adds to the log-determinant of the covariance of y on the axes, for the units;
-        see `AxisScores.logdet_constant`.
+        Constant that `logdet` adds to the log-determinant of the covariance of y on the axes, for the units
+        of z; the result of `AxisScores.logdet_constant`.
     """
 
     logdet_constant: float
@@ -198,7 +198,7 @@ class AxisScores:
         return AxisScores(spectrum, axes, moments.origin, moments.scale, moments_of_scores(moments, axes))
 
     def transform(self, x: Floats) -> Floats:
-        """Return the scores (m, q) of rows x (m, p), in the units of the data."""
+        """Return the scores (m, q), `axes` times z, of rows x (m, p) in the units of the data."""
         return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
     def covariance_of_columns(self, covariance: Covariance) -> ProjectedCovariance:
@@ -605,8 +605,8 @@ class SubspaceCovariance(CovarianceModel):
         Returns
         -------
         (m, K) float
-            Log prior plus log density, up to a constant, in the units of z. NaN for rows without which there
-            is no rule, or rounding errors are too large.
+            Log prior plus log density, up to a constant, in the units of z. NaN for rows without which the
+            covariances cannot be estimated, or rounding errors are too large.
         """
         model = self.for_refit()
         scores_of_rows = np.full((len(x), len(fitted.log_prior)), np.nan)

@@ -425,7 +425,7 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     x : (n, p) float
         More rows than columns.
     support_fraction : float
-        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
+        From 0.5 to 1: the size of the subset increases linearly from (n + p + 1)/2 to n rows.
 
     Returns
     -------
@@ -647,7 +647,7 @@ def class_mcd(
     full_moments : ClassMoments
         Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
-        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
+        From 0.5 to 1: the size of the subset increases linearly from (n + p + 1)/2 to n rows.
 
     Returns
     -------
@@ -689,7 +689,7 @@ def common_mcd(
     full_moments : ClassMoments
         Moments of all rows; only the counts and the numbers of rows, classes and columns are used.
     support_fraction : float
-        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
+        From 0.5 to 1: the size of the subset increases linearly from (n + p + 1)/2 to n rows.
 
     Returns
     -------
@@ -997,7 +997,7 @@ def fit_mcd(
     start : ClassMoments
         Moments of the rows, by class or pooled; the estimates have the same structure.
     support_fraction : float
-        Proportion of the rows that determines the size of the subset, from 0.5 to 1; see `subset_size`.
+        From 0.5 to 1: the size of the subset increases linearly from (n + p + 1)/2 to n rows.
 
     Returns
     -------

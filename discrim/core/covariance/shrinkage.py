@@ -44,7 +44,7 @@ DEFAULT_GRID = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, *(round(0.1 * i, 1) 
 """Default candidates of the shrinkage for the rule "loo", from zero to one."""
 
 ShrinkageRule = Literal["given", "oas", "ledoit-wolf", "loo", "strimmer"]
-"""Rules that determine a shrinkage; see `Shrinkage`."""
+"""Rules that determine a shrinkage, the values of `Shrinkage.rule`."""
 
 SHRINKAGE_RULES: tuple[ShrinkageRule, ...] = ("given", "oas", "ledoit-wolf", "loo", "strimmer")
 """All values of `ShrinkageRule`."""

@@ -274,7 +274,7 @@ def ledoit_wolf_shrinkage(moments: ClassMoments, fourth: float, k: int | None = 
     moments : ClassMoments
         Counts, means and scatters of the classes.
     fourth : float
-        Sum of fourth powers; see `shrinkage.fourth_power_sums`.
+        Sum of fourth powers |d|^4 of the deviations d from class means, scaled to a scatter of trace one.
     k : int, optional
         Position of the class; by default the pooled covariance.
 
@@ -498,7 +498,7 @@ def oas_without_rows(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
 def ledoit_wolf_without_rows(powers: PowerSums) -> IntensityFunction:
     """Return the function that computes Ledoit & Wolf's shrinkage without each row.
 
-    `powers` contains sums on the same principal axes; see `shrinkage.power_sums_on_axes`.
+    `powers` contains sums on the same principal axes, the result of `shrinkage.power_sums_on_axes`.
     """
 
     def intensities(spectrum: PrincipalAxes, rows: RemovedRows) -> Floats:
@@ -835,7 +835,8 @@ def common_candidate_scores(
     Returns
     -------
     CandidateScorer
-        Scores are NaN for rows that are too inaccurate even for a prediction.
+        Yields scores (K, m), log prior plus log density up to a constant, for each element of `grid` in this
+        order. NaN for rows that are too inaccurate even for a prediction.
     """
     spectrum = principal_axes(moments).extend_to(moments.means.T - moments.means[:1].T)
     centres = spectrum.project(moments.means.T)
@@ -890,7 +891,8 @@ def separate_candidate_scores(
     Returns
     -------
     CandidateScorer
-        Scores are NaN for rows that are too inaccurate even for a prediction.
+        Yields scores (K, m), log prior plus log density up to a constant, for each element of `grid` in this
+        order. NaN for rows that are too inaccurate even for a prediction.
     """
     axes = [principal_axes(moments, k) for k in range(moments.n_classes)]
 
@@ -956,7 +958,7 @@ def _complement_squares(spectrum: PrincipalAxes, z: Floats, e: Floats) -> Floats
     spectrum : PrincipalAxes
         Principal axes of the scatter.
     z : (p, m) float
-        Deviations of rows from a class mean.
+        Deviations of rows from a class mean, in columns.
     e : (r, m) float
         Coordinates of z on the axes.
 

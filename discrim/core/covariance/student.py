@@ -68,7 +68,7 @@ class StudentEstimates:
     ----------
     moments : ClassMoments
         Counts and rows of the data, and the estimated means. The scatters have the weights f u of the module
-        docstring and do not match the counts; see `scatters`.
+        docstring and do not match the counts; `scatters()` returns moments with matching scatters.
     covariances : tuple of one or K Covariance
         Scale matrices S (not covariances of the t distributions), in the coordinates of the moments.
     nu : float
@@ -98,7 +98,7 @@ class StudentEstimates:
     def scatters(self) -> ClassMoments:
         """Return the moments with scatters that, divided by the counts, are the scale matrices.
 
-        The counts are those of the classes, or for a common scale matrix the count of all rows.
+        These are the counts of the classes or, for a common scale matrix, the count of all rows.
         """
         counts = self.moments.counts if len(self.covariances) > 1 else self.moments.counts.sum(keepdims=True)
         roots = np.stack(
@@ -126,7 +126,7 @@ def squared_distances_to_own_means(
     Returns
     -------
     (m,) float
-        Distances d_i of the module docstring.
+        Squared Mahalanobis distances d_i.
     """
     z = deviations_from_class_means(moments, x, codes)
     if len(covariances) == 1:
@@ -264,7 +264,7 @@ def _whitened_search(
     Parameters
     ----------
     w : (p, m) float
-        Whitened rows.
+        Rows in columns, less the class means and whitened by the scale at the start of the search.
     indicators : (m, k) float
         Indicators of the classes that share the scale.
     f : (m,) float
@@ -441,9 +441,8 @@ def fit_student_and_nu(blocks: RowBlocks, start: ClassMoments) -> StudentEstimat
     -------
     StudentEstimates
         The fit of the highest local maximum, with the number of steps of all fits. The degrees of freedom are
-        an end of the range if the likelihood increases towards it. If there is no local maximum, because a
-        scale became singular, the fit with the most degrees of freedom for which this happened, with
-        `collapsed`.
+        an end of the range if the likelihood increases towards it. Without a local maximum, because a scale
+        became singular, the fit with the most degrees of freedom for which this happened, with `collapsed`.
     """
     fits: dict[float, StudentEstimates] = {}
 

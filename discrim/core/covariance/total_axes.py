@@ -41,7 +41,7 @@ class TotalAxes(PrincipalAxes):
     factor: float
 
     def comparable_moments(self, moments: ClassMoments) -> ClassMoments:
-        """Return the moments with the column scales of z to which `axes` and `unit` refer."""
+        """Return the moments with column scales limited to a comparable range, to which `unit` refers."""
         return limit_scales(moments)
 
     def loadings(self, scale: Floats) -> Floats:
@@ -54,7 +54,7 @@ class TotalAxes(PrincipalAxes):
     def tied_axes(self, count: int) -> tuple[int, int] | None:
         """Return first and last axis (from one) of a tie that keeping the first `count` axes separates.
 
-        None if there is no such tie.
+        Otherwise None: the number separates no axes of equal eigenvalues.
         """
         return tied_axes(self.eigenvalues, count)
 
@@ -81,7 +81,7 @@ class Indicators:
 
     @staticmethod
     def from_mask(is_indicator: tuple[bool, ...]) -> Indicators:
-        """Return the indicators of columns that are not shifted or scaled."""
+        """Return the indicators of columns that are not shifted or scaled: origin zero and factor one."""
         p = len(is_indicator)
         return Indicators(np.array(is_indicator), np.zeros(p), np.ones(p))
 
@@ -93,7 +93,7 @@ class Indicators:
         total : ClassMoments
             Moments of all rows as one class.
         default_units : (p,) float
-            Units of the columns that are not indicators.
+            Units of the columns that are not indicators, as divisors of y.
 
         Returns
         -------
@@ -119,7 +119,8 @@ def standard_units(total: ClassMoments, indicators: Indicators | None) -> Floats
     Returns
     -------
     (p,) float
-        Standard deviations over all rows with divisor N; one for constant columns.
+        Divisors of the columns in the units of the data: standard deviations over all rows with divisor N,
+        1 / scale of z for constant columns, and square roots of means for indicators.
     """
     sd = np.sqrt(total.squares[0] / total.total)
     unit = np.where(sd > EPS * total.magnitude, sd, 1.0) / total.scale

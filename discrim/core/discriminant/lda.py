@@ -138,7 +138,7 @@ class NormalFit(ABC):
     def distances(self) -> Distances:
         """Return the object that computes squared Mahalanobis distances (K, m) of rows to the class means.
 
-        They refer to `covariances`; see `unbiased_distances` for unbiased covariances.
+        Distances refer to `covariances`, with the divisors of the fit. Rows are in the units of the data.
         """
         return gaussian.distances_to_means(self.moments, self.covariances)
 
@@ -312,7 +312,7 @@ class LDAFit(NormalFit):
         return canonical_axes(moments.means, within, moments.counts / moments.total, factor)
 
     def canonical_eigenvalues(self) -> Floats:
-        """Return the nonzero eigenvalues of W^-1 B, in decreasing order; see `canonical`."""
+        """Return the nonzero eigenvalues (r,) of W^-1 B, in decreasing order."""
         return self.canonical().singular_values ** 2
 
     def reduced_axes(self) -> CanonicalAxes | None:
@@ -331,7 +331,7 @@ class LDAFit(NormalFit):
     def tied_axes(self) -> tuple[int, int] | None:
         """Return the first and last canonical axis (from one) of equal eigenvalues that `ncomp` separates.
 
-        None if there is no such tie.
+        Otherwise None.
         """
         return None if self.ncomp is None else tied_axes(self.axes().singular_values ** 2, self.ncomp)
 
@@ -428,7 +428,8 @@ class LDAFit(NormalFit):
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         rows : iterable of blocks, optional
-            All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
+            All rows of the fit, divided by the `column_units` of the covariance model, to estimate a
+            shrinkage again without each row; by default the shrinkage is kept.
 
         Returns
         -------
@@ -475,7 +476,7 @@ class LDAFit(NormalFit):
         return scores
 
     def check_leave_one_out(self) -> None:
-        """Raise CoreNotSupportedError if there are no leave-one-out scores.
+        """Raise CoreNotSupportedError if leave-one-out scores are not available.
 
         This is the case if `ncomp` restricts the axes, or for the reasons of the covariance model.
         """
@@ -680,7 +681,7 @@ def decorrelate(covariance: Covariance, columns: Floats) -> Floats:
     ------
     CoreNotSupportedError
         The covariance is a `ThinCovariance`, and R is singular or is not a multiple of the identity in the
-        complement of the axes; see `check_cat_scores`.
+        complement of the axes.
 
     Examples
     --------
@@ -735,13 +736,14 @@ def cat_scores(moments: ClassMoments, covariance: Covariance, proportions: Float
     Returns
     -------
     (p, K) float
-        Scores cat_k of the module docstring, in columns.
+        Column k is sqrt(N f_k / (1 - f_k)) R^(-1/2) D^(-1/2) (m_k - m), with f_k the proportions, m the
+        mean of the class means m_k with these weights, and D and R the variances and correlations.
 
     Raises
     ------
     CoreNotSupportedError
-        The inverse root of the correlations does not exist or cannot be computed from few axes; see
-        `check_cat_scores`.
+        The covariance is a `ThinCovariance`, and the correlations are singular, or are not a multiple of the
+        identity in the complement of the axes.
     """
     standardized_deviations = (moments.means - weighted_centre(moments.means, proportions)).T / covariance.sd[
         :, None

@@ -93,7 +93,10 @@ class RowSpan:
         return len(self.scale)
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, r) of rows x (m, p) of the fit; of other rows a component is lost."""
+        """Return the coordinates (m, r) of rows x (m, p) of the fit, in the units of the data.
+
+        A row that is not in the span of the rows of the fit is projected on the span.
+        """
         return np.asarray((self.axes @ standardize_columns(x, self.origin, self.scale)).T)
 
 
@@ -119,12 +122,17 @@ def regularized_mixture(
     variances: Floats,
     variance: float,
 ) -> tuple[Floats, Floats, Floats]:
-    """Compute the weights of the mixture of covariances.
+    """Compute the weights of the mixture o S_k + c S + r I of covariances, with a ridge r.
+
+    With s2 = tr(S)/p, "esl" has o = alpha, c = (1 - alpha) gamma and r = (1 - alpha)(1 - gamma) s2. "klar"
+    has o = (1 - gamma) alpha, c = (1 - gamma)(1 - alpha), and r is gamma times the average variance of
+    alpha S_k + (1 - alpha) S. "friedman" mixes scatters instead: alpha and 1 - alpha are first multiplied
+    by the divisors of S_k and S, and divided by the sum of both products.
 
     Parameters
     ----------
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     pair : Regularization
         Values of alpha and gamma.
     divisors : (..., K) float
@@ -137,7 +145,7 @@ def regularized_mixture(
     Returns
     -------
     class_weights, pooled_weights, ridge : (..., K) float
-        Weights of the covariance of the class, the pooled covariance, and the identity.
+        Weights o, c and r of the covariance of the class, the pooled covariance, and the identity.
 
     Examples
     --------
@@ -252,7 +260,7 @@ class MixingScatters:
 
     @property
     def traces(self) -> Floats:
-        """Traces (K,) of the scatters of the classes."""
+        """Traces (K,) of the scatters of the classes, of z * unit."""
         return np.asarray(np.trace(self.class_scatters, axis1=1, axis2=2))
 
     @property
@@ -287,7 +295,7 @@ def rda_leave_one_out_scorer(
     pair : Regularization
         Values of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
@@ -342,7 +350,7 @@ def leave_one_out_groups(
     pairs : sequence of Regularization
         Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
@@ -439,7 +447,7 @@ class _ScattersWithRoots:
         return _ScattersWithRoots(scatters, scatters.moments.means, roots, root)
 
     def decompose(self, k: int, a: float, b: float, ridge: float) -> tuple[Floats, Floats]:
-        """Return eigenvalues and eigenvectors of a W_k + b W.
+        """Return eigenvalues and eigenvectors of a W_k + b W, with scatters of z * `scatters.unit`.
 
         Parameters
         ----------
@@ -482,7 +490,7 @@ class _MixtureGroup:
     pairs : list of Regularization
         Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     """
 
     scatters_with_roots: _ScattersWithRoots

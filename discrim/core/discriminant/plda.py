@@ -110,7 +110,11 @@ class LengthNormalization:
         )
 
     def normalize(self, x: Floats) -> Floats:
-        """Return rows x (m, p) projected on the sphere of radius sqrt(p); a row at the centre stays there."""
+        """Return rows (m, p) on the sphere of radius sqrt(p) for rows x (m, p) in the units of the data.
+
+        Rows are centred, whitened by the covariance of all rows, and scaled to a length of sqrt(p). A row at
+        the centre becomes zero.
+        """
         z = standardize_columns(x, self.origin, self.scale) - self.centre[:, None]
         z = Covariance.from_root(self.root).whiten(z).T
         norms = np.sqrt((z**2).mean(axis=1, keepdims=True))
@@ -225,12 +229,12 @@ class PLDAFit:
             return between * unit[:, None] * unit, within * unit[:, None] * unit
 
     def between_shares(self) -> Floats:
-        """Return for each column (p,) the share of the variance between classes in its total variance."""
+        """Return the share B_jj / (B_jj + W_jj) of the variance between classes for each column j, (p,)."""
         between, within = (np.diagonal(covariance) for covariance in self._scaled_covariances())
         return np.asarray(between / (between + within))
 
     def _scaled_covariances(self) -> tuple[Floats, Floats]:
-        """Return B and W (p, p) in the units of the scaled columns, whose squares do not overflow."""
+        """Return B and W (p, p) of z = (x - origin) * scale, whose squares do not overflow."""
         inverse_axes = np.linalg.inv(self.axes)
         return (inverse_axes.T * self.between) @ inverse_axes, inverse_axes.T @ inverse_axes
 
@@ -245,7 +249,10 @@ class PLDAFit:
         return np.asarray(z.T @ self.axes[:, : self.n_axes])
 
     def class_distributions(self) -> tuple[Floats, Floats]:
-        """Return the means and variances (K, r) of y_k on the r = `n_axes` axes, given the training rows."""
+        """Return the means and variances (K, r) of y_k on the r = `n_axes` axes, given the training rows.
+
+        Units are the units of `coordinates`: the overall mean is zero and the variance within classes one.
+        """
         b = self.between[: self.n_axes]
         n = self.moments.counts[:, None]
         c = 1 / (1 + n * b)
@@ -325,7 +332,7 @@ class PLDARule:
     coordinate_rule: GaussianRule
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K), log prior plus log density up to a constant, of rows x (m, p)."""
+        """Return the scores (m, K), log prior plus log density up to a constant, of rows x (m, p) of data."""
         return self.coordinate_rule.scores(self.project(x))
 
 
@@ -383,16 +390,16 @@ class _SufficientStatistics(NamedTuple):
 
 
 class _PLDAEstimates(NamedTuple):
-    """Estimates of m, T and b, in z; see `PLDAFit`.
+    """Estimates of m, T and b, in z = (x - origin) * scale.
 
     Attributes
     ----------
     mean : (p,) float
         Overall mean m.
     axes : (p, p) float
-        T, whose columns are the axes.
+        T, whose columns are the axes: T'WT = I and T'BT = diag(between).
     between : (p,) float
-        Variances b between classes on the axes.
+        Variances b between classes on the axes, on which the variance within classes is one.
     """
 
     mean: Floats
@@ -504,7 +511,7 @@ def _estimates_of_balanced_classes(
     estimates : _PLDAEstimates
         With at most r positive variances between classes; exactly r if the classes are not balanced.
     singular_values : (min(p, K),) float
-        Singular values of the whitened class means about their mean.
+        Singular values of the class means about their mean, whitened by the covariance within classes.
     """
     n = statistics.counts
     k = len(statistics.counts)
@@ -637,7 +644,7 @@ def compute_row_sets(coordinates: Floats, codes: Codes, n_sets: int) -> RowSets:
     Parameters
     ----------
     coordinates : (m, r) float
-        Coordinates of the rows.
+        Coordinates of the rows on the axes, with an overall mean of zero and variance one within classes.
     codes : (m,) int
         Set of each row.
     n_sets : int

@@ -88,7 +88,8 @@ class QDAFit(NormalFit):
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
         rows : iterable of blocks, optional
-            All rows of the fit, if a shrinkage is to be estimated without each row; see `NormalClasses`.
+            All rows of the fit, divided by the `column_units` of the covariance model, to estimate a
+            shrinkage again without each row; by default the shrinkage is kept.
 
         Returns
         -------

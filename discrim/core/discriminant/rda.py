@@ -289,7 +289,7 @@ class RDAFit:
         """Return a function of rows that scores each row by the rule, under `log_prior` (K,), without it.
 
         Scores are NaN for rows that require a refit. Raises CoreNotSupportedError for a fit on principal axes
-        if computing the axes without each row would take too long; see `SubspaceCovariance`.
+        if computing the axes without each row would take too long.
         """
         if self.subspace_model is not None:
             divisors = divisors_by_class(self.moments.counts, self.method)
@@ -401,13 +401,13 @@ def fit_rda(
     alpha, gamma : float
         Regularization parameters.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows; only stored.
     cv, select
-        How alpha and gamma were chosen; only stored, see `RDAFit`.
+        Folds or method of cross-validation, and rule that selected alpha and gamma; only stored.
     standardize : bool
         Whether the ridge refers to columns divided by their standard deviations within classes. With
         `subspace_model`, which has its own option, it is only stored.
@@ -418,7 +418,7 @@ def fit_rda(
     Returns
     -------
     RDAFit
-        A covariance may be singular; see `RDAFit.find_singular_classes`.
+        A covariance may be singular: `RDAFit.find_singular_classes` returns such classes.
 
     Raises
     ------
@@ -660,7 +660,10 @@ class ClassPath:
     logdet: Floats
 
     def distances(self, y: Floats) -> Floats:
-        """Return the squared distances (F, B A, m) of deviations with coordinates y (F, p, m)."""
+        """Return the squared distances (F, B A, m) of m deviations with coordinates y (F, p, m).
+
+        Mixture a on the axes b is at position b A + a. The coordinates are `PathRule.basis` times z - m_k.
+        """
         scaled = y[:, None] * self.scale[..., None]
         if self.factor is not None:
             scaled = self.factor[:, None] @ scaled
@@ -703,7 +706,7 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Yield K arrays: the scores (F, G, m) of rows x (F, m, p) for each class in turn.
+        """Yield K arrays: the scores (F, G, m) of rows x (F, m, p), in data units, for each class in turn.
 
         Axes are training parts, pairs and rows. A score is the log prior plus the log density up to a
         constant; NaN if a pair has no rule in a part.
@@ -805,7 +808,7 @@ class _StackedScatters:
         Number of columns of the data, which exceeds p if the moments refer to coordinates on the span of few
         rows.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     log_prior : (K,) float
         Logarithms of the prior probabilities of the classes.
     """
@@ -830,7 +833,7 @@ class _StackedScatters:
         scatters : sequence of MixingScatters
             Scatters of each training part.
         parametrization : {"esl", "friedman", "klar"}
-            Definition of the mixture; see `discrim.core.discriminant.rda`.
+            Definition of the weights of the mixture in terms of alpha and gamma.
         log_prior : (K,) float
             Logarithms of the prior probabilities of the classes.
 
@@ -878,7 +881,7 @@ def path_rules(
     pairs : sequence of Regularization
         Pairs of alpha and gamma.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
@@ -949,7 +952,7 @@ def _rules_by_fits(
     pair_index : (g,) int
         Positions of the pairs to fit.
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see `discrim.core.discriminant.rda`.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     log_prior : (K,) float
@@ -1002,7 +1005,7 @@ def _rule_of_regular_pairs(
     stack : _StackedScatters
         Scatters of the training parts.
     basis : (F, p, p) float, optional
-        See `PathRule`.
+        Matrix that maps deviations z - m_k to the coordinates of the paths; by default the identity.
     paths : sequence of K ClassPath
         Distances from each class.
     positions : (g,) int
