@@ -187,7 +187,8 @@ class CovariateAdjustedCovariance(CovarianceModel):
             Returns
             -------
             (m, K) float
-                NaN for rows that require a refit.
+                Log prior plus log density given the covariates, up to a constant for each row. NaN for rows
+                that require a refit, and minus infinity for the class of a row that is alone in it.
             """
             scores = joint_scores(x, codes, weights)
             removed = covariate_scores(np.asfortranarray(x[:, : self.covariates]), codes, weights)

@@ -260,7 +260,7 @@ def _covariance_of_scatter(moments: ClassMoments, k: int, divisor: float) -> Cov
 
 
 def scaled_cholesky(matrix: Floats) -> Floats:
-    """Return the upper triangular root (p, p) of a covariance matrix, computed from its correlation matrix.
+    """Return the upper triangular R (p, p) with R'R a covariance matrix, from its correlation matrix.
 
     Raises LinAlgError if the matrix is not positive definite.
     """
@@ -455,7 +455,8 @@ def dependencies(moments: ClassMoments, k: int | None = None, *, diagonal: bool 
     def separates_classes(j: int, predictors: Sequence[int], slopes: Floats) -> bool:
         """Return whether class means differ in the residual of column j; False if k is a single class.
 
-        The arguments are the position of the column, the positions of the other columns, and their slopes.
+        The arguments are the position of the column, the positions of the other columns, and their slopes in
+        units of z.
         """
         return k is None and separation_test()(j, predictors, slopes)
 
@@ -621,7 +622,7 @@ class UpdatedRoot:
         self.pivots: list[int] = []
 
     def residuals(self, columns: Codes | list[int]) -> Floats:
-        """Return the residuals (r - m, c) of the columns at c positions on the pivots, up to a rotation."""
+        """Return residuals (r - m, c), up to a rotation, of the regression of c columns on the m pivots."""
         return self._root[len(self.pivots) :, columns]
 
     def squares(self) -> Floats:
@@ -630,7 +631,7 @@ class UpdatedRoot:
         return np.asarray(np.einsum("ij,ij->j", residual_rows, residual_rows))
 
     def leading_rows(self, columns: Codes | list[int]) -> Floats:
-        """Return the first m rows (m, c) of the root for the columns at c positions.
+        """Return the first m rows (m, c) of the updated root, for m pivots, of the columns at c positions.
 
         `solve` converts them to slopes on the pivots.
         """
@@ -641,7 +642,7 @@ class UpdatedRoot:
         return np.asfortranarray(self._root[: len(self.pivots), self.pivots])
 
     def solve(self, columns: Floats, *, transposed: bool = False) -> Floats:
-        """Return the solution (m, c) of the system with `triangle`, or its transpose, for columns (m, c).
+        """Return X (m, c) with triangle X = columns, or triangle' X = columns if `transposed`.
 
         Without pivots the result is zeros of the shape of `columns`.
         """

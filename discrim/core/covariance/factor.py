@@ -1278,7 +1278,8 @@ def factor_leave_one_out_scorer(fitted: NormalClasses, factors: Factors) -> Leav
         Returns
         -------
         (m, K) float
-            NaN for rows that require a refit.
+            Log prior plus log density up to a constant for each row; NaN for rows that require a refit, and
+            minus infinity for the class of a row that is alone in it.
         """
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])

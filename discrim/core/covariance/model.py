@@ -562,8 +562,8 @@ class CovarianceModel(ABC):
     def log_likelihood(self, fitted: NormalClasses) -> float:
         """Return the joint log-likelihood of classes and rows at the maximum-likelihood divisors.
 
-        These are the counts of the classes, or their sum for a common covariance. Raises
-        CoreNotSupportedError if the model does not maximize a likelihood.
+        The density is in the units of the data. The divisors are the counts of the classes, or their sum for
+        a common covariance. Raises CoreNotSupportedError if the model does not maximize a likelihood.
         """
         if not self.traits.is_maximum_likelihood:
             raise no_likelihood_error(self.name)

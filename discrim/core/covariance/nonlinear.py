@@ -316,7 +316,8 @@ def nonlinear_leave_one_out_scorer(fitted: NormalClasses) -> LeaveOneOutScorer:
         Returns
         -------
         (m, K) float
-            NaN for rows that require a refit.
+            Log prior plus log density up to a constant for each row; NaN for rows that require a refit, and
+            minus infinity for the class of a row that is alone in it.
         """
         covariance_index = np.zeros_like(codes) if common else codes
         removals = compute_removal(

@@ -290,7 +290,8 @@ def principal_axes(moments: ClassMoments, k: int | None = None) -> PrincipalAxes
     Returns
     -------
     PrincipalAxes
-        Without axes if the scatter is diagonal. Axes with an eigenvalue of zero up to rounding are included.
+        Axes in rows, and eigenvalues of the scatter of trace one; without axes if the scatter is diagonal.
+        Axes with an eigenvalue of zero up to rounding are included.
     """
     group = single_scatter_moments(moments, k)
     unit = group.common_unit
@@ -340,9 +341,9 @@ class ThinCovariance(Covariance):
         spectrum : PrincipalAxes
             Principal axes of the scatter.
         variances : (r,) float
-            Variances of y = z * unit on the axes.
+            Positive variances of y = z * unit on the axes.
         complement_variance : float
-            Variance of y in the complement of the axes.
+            Variance of y in the complement of the axes; zero for distances that ignore the complement.
 
         Returns
         -------

@@ -423,7 +423,7 @@ def find_mcd_rows(x: Floats, support_fraction: float = 0.5) -> MCDRows | ExactFi
     Parameters
     ----------
     x : (n, p) float
-        More rows than columns.
+        Rows, in the units of the data; more rows than columns.
     support_fraction : float
         From 0.5 to 1: the size of the subset increases linearly from (n + p + 1)/2 to n rows.
 
@@ -991,7 +991,7 @@ def fit_mcd(
     Parameters
     ----------
     x : (n, p) float
-        More rows than columns in each class.
+        Rows, in the units of the data; more rows than columns in each class.
     codes : (n,) int
         Class of each row.
     start : ClassMoments

@@ -111,7 +111,8 @@ def separable_roots(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     shape : (int, int)
-        Numbers of rows r and columns c of the matrix.
+        Numbers of rows r and columns c of the matrix, whose elements, row by row, are the columns of the
+        data.
     k : int, optional
         Position of a class; by default the pooled scatter.
 
@@ -119,8 +120,8 @@ def separable_roots(
     -------
     u : (r, r) float
     v : (c, c) float
-        Upper triangular roots of U and V. Their Kronecker product is a root of an estimate of the scatter, in
-        units of the `common_unit` of the moments.
+        Upper triangular roots of U and V; U has trace r. Their Kronecker product is a root of an estimate of
+        the scatter, in units of the `common_unit` of the moments.
 
     Raises
     ------

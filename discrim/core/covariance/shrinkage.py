@@ -84,7 +84,7 @@ class Shrinkage:
             raise InvalidStateError("its shrinkage is not between 0 and 1")
 
     def for_class(self, k: int | None) -> float | None:
-        """Return the shrinkage of class k, or of the pooled scatter; None if it is not determined yet."""
+        """Return the value of class k, or the only value; None if it is not determined yet."""
         if not self.values:
             return None
         return self.values[k if k is not None and len(self.values) > 1 else 0]
@@ -134,7 +134,8 @@ def unit_trace_factors(moments: ClassMoments, *, by_class: bool) -> Floats:
     Parameters
     ----------
     moments : ClassMoments
-        Moments of the rows, which define their coordinates z.
+        Moments of the rows, which define their coordinates z; not all columns are constant within classes
+        or, if `by_class`, within a class.
     by_class : bool
         Whether the scatter of each class has trace one; otherwise the pooled scatter has.
 

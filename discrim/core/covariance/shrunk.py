@@ -761,7 +761,7 @@ def separate_leave_one_out_scorer(
         Returns
         -------
         (m, K) float
-            NaN for rows that require a refit.
+            Log prior plus log density up to a constant for each row; NaN for rows that require a refit.
         """
         log_scores = np.array(rule.scores(x).T)
         removals = compute_removal(moments.counts[codes], weights, divisors[codes])
@@ -982,9 +982,9 @@ def _log_densities(
     spectrum : PrincipalAxes
         Principal axes of the scatter.
     squares : (r, m) float
-        Squared coordinates on the axes of deviations of rows from the class mean.
+        Squared coordinates, on the axes of y = z * unit, of deviations of rows from the class mean.
     complement_squares : (m,) float
-        Squared lengths of the deviations in the complement of the axes.
+        Squared lengths of the deviations in the complement of the axes, in the same units.
     divisor : float
         Divisor of the scatter.
     g : float

@@ -205,13 +205,14 @@ class ColumnTotals:
         deviation : (p,) float
             The row less the mean of all rows, in z.
         weight : float
-            The weight that is left out.
+            The weight that is left out, less than the total weight.
 
         Returns
         -------
         ClassMoments or None
-            None if a column that varies keeps at most `MIN_REMAINING_SHARE` of its sum of squares, because
-            the difference then consists of rounding errors.
+            Totals of the other rows as one class, with sums of squares (1, p). None if a column that varies
+            keeps at most `MIN_REMAINING_SHARE` of its sum of squares, because the difference then consists of
+            rounding errors.
         """
         total = self.total
         total_weight = self.total.total

@@ -291,7 +291,8 @@ class LDAFit(NormalFit):
 
         With N times the prior as counts of the classes, the squared singular values are ratios of the mean
         square between classes, with divisor K - 1 (K for method "mle"), to the variance within classes.
-        `canonical` returns the axes of the tests. If the prior is the class proportions, and without
+        Coefficients refer to z, and scores have variance one under `covariance`. `canonical` returns the axes
+        of the tests. If the prior is the class proportions, and without
         covariates, the two differ in scale only.
         """
         k = self.moments.n_classes
@@ -302,7 +303,7 @@ class LDAFit(NormalFit):
         """Return the canonical axes of the tests: classes weighted by their numbers of rows.
 
         The squared singular values are the eigenvalues of W^-1 B, with W and B the scatters within and
-        between classes. Scores have variance one under `within_covariance`.
+        between classes. Coefficients refer to z; scores have variance one under `within_covariance`.
         """
         moments = self.moments
         within = self.within_covariance()
@@ -505,7 +506,12 @@ class LDAFit(NormalFit):
         counts : (K, m) float
             Sums of the weights of the classes without the row.
         df : (K, m) float
-            Degrees of freedom without the row.
+            Degrees of freedom without the row, equal for all classes.
+
+        Raises
+        ------
+        CoreNotSupportedError
+            The weights leave fewer degrees of freedom than there are columns.
         """
         distances = self.unbiased_distances()[0]
         counts = self.moments.counts

@@ -325,7 +325,7 @@ def rda_leave_one_out_scorer(
         Returns
         -------
         (m, K) float
-            NaN for rows that require a refit.
+            Log prior plus log density up to a constant for each row; NaN for rows that require a refit.
         """
         x = x if span is None else span.coordinates(x)
         return np.asarray(group.scores(x, codes, weights)[0].T)
@@ -703,9 +703,9 @@ def _doubled_scores(
     j : int
         Position of the pair in the group.
     e : (p, m) float
-        Projections of the deviations from the means of the rows' classes.
+        Deviations from the means of the rows' classes, in coordinates on the axes of the basis.
     mean_deviations : (p, m) float
-        Projections of the deviations from the mean of class k.
+        Deviations from the mean of class k without the row, in the same coordinates.
     c : (m,) float
         Factors c of the matrices c d d' that are subtracted from the scatter.
     traces : pair of float or (m,) float

@@ -124,7 +124,7 @@ class CellLayout:
         )
 
     def numeric_columns(self, x: Floats) -> Floats:
-        """Return the numeric columns (m, q) of rows x (m, p), a copy in column-major order."""
+        """Return a copy of the numeric columns (m, q) of rows x (m, p), in the units of x."""
         return np.asarray(x.T[self.numeric_positions].T)
 
 
@@ -144,7 +144,7 @@ class CellRows:
     layout: CellLayout
 
     def __iter__(self) -> Iterator[RowBlock]:
-        """Yield (numeric columns, codes of class and cell, weights or None) of each block."""
+        """Yield (numeric columns, codes class * S + cell, weights or None) of each block."""
         for x, codes, weights in self.blocks:
             yield self.layout.numeric_columns(x), codes * self.layout.n_cells + self.layout.cells(x), weights
 
@@ -159,7 +159,7 @@ def smooth_over_cells(values: Floats, sizes: tuple[int, ...], smoothing: float) 
     sizes : tuple of int
         Numbers of levels of the categorical columns; their product is S.
     smoothing : float
-        L.
+        L, the weight of cells that differ in one column.
 
     Returns
     -------
@@ -234,7 +234,7 @@ class LocationFit(NoLikelihood):
         moments : ClassMoments
             Diagonal moments of all columns by class.
         cells : ClassMoments
-            Pooled moments of the numeric columns by class and cell.
+            Pooled moments of the numeric columns; cell s of class k is class k S + s of these moments.
         layout : CellLayout
             Which columns are categorical and which are numeric.
 
@@ -323,7 +323,7 @@ class LocationFit(NoLikelihood):
         cell : (m,) int
             Cell of each row.
         z : (m, q) float
-            Numeric columns in the coordinates of the cells' moments.
+            Numeric columns of the rows, as z = (x - origin) * scale of the cells' moments.
         w : (m,) float
             Weights that are left out.
         log_prior : (K,) float
@@ -332,8 +332,8 @@ class LocationFit(NoLikelihood):
         Returns
         -------
         (m, K) float
-            Scores of the module docstring: NaN for rows that require a refit, and minus infinity for the
-            class if the row is alone in it.
+            Log prior plus log density, up to a constant for each row; NaN for rows that require a refit, and
+            minus infinity for the class if the row is alone in it.
         """
         n_rows = len(z)
         s = self.layout.n_cells
@@ -505,13 +505,13 @@ def fit_location(
     moments : ClassMoments
         Diagonal moments of all columns by class.
     cells : ClassMoments
-        Pooled moments of the numeric columns by class and cell.
+        Pooled moments of the numeric columns; cell s of class k is class k S + s of these moments.
     layout : CellLayout
         Which columns are categorical and which are numeric.
     prior : (K,) float
         Prior probabilities of the classes.
     smoothing : float
-        L.
+        Smoothing L, with 0 < L <= 1.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
 
@@ -553,11 +553,11 @@ def restore_location(
     prior : (K,) float
         Prior probabilities of the classes.
     cells : ClassMoments
-        Pooled moments of the numeric columns, class by class and cell by cell.
+        Pooled moments of the numeric columns; cell s of class k is class k S + s of these moments.
     layout : CellLayout
         Which columns are categorical and which are numeric.
     smoothing : float
-        L.
+        Smoothing L, with 0 < L <= 1.
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
 
@@ -594,7 +594,7 @@ def dependent_location_columns(cells: ClassMoments, layout: CellLayout, smoothin
     Parameters
     ----------
     cells : ClassMoments
-        Pooled moments of the numeric columns by class and cell; every class has rows.
+        Pooled moments of the numeric columns; cell s of class k is class k S + s. Every class k has rows.
     layout : CellLayout
         Which columns are categorical and which are numeric.
     smoothing : float

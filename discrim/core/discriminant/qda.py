@@ -125,7 +125,7 @@ class QDAFit(NormalFit):
         counts : (K, m) float
             Sums of the weights of the classes without the row.
         df : (K, m) float
-            Degrees of freedom without the row.
+            Degrees of freedom without the row, `counts` minus one.
         """
         distances, df = self.unbiased_distances()
         d2, removal = leave_one_out_class_distances(x, codes, weights, distances, self.moments.counts, df)

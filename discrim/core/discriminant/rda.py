@@ -309,6 +309,8 @@ class RDAFit:
     def llf(self) -> float:
         """Return the joint log-likelihood of classes and rows at the estimates, which do not maximize it.
 
+        The density is in the units of the data.
+
         Raises CoreNotSupportedError for a fit on principal axes.
         """
         if self.subspace_model is not None:
@@ -706,10 +708,11 @@ class PathRule:
     constants: Floats
 
     def scores(self, x: Floats) -> Iterator[Floats]:
-        """Yield K arrays: the scores (F, G, m) of rows x (F, m, p), in data units, for each class in turn.
+        """Yield K arrays: the scores (F, G, m) of rows x (F, m, p) for each class in turn.
 
-        Axes are training parts, pairs and rows. A score is the log prior plus the log density up to a
-        constant; NaN if a pair has no rule in a part.
+        Axes are training parts, pairs and rows. Rows are in the units of the means of `moments`, not
+        multiplied by the scale. A score is the log prior plus the log density up to a constant; NaN if a pair
+        has no rule in a part.
         """
         centres = np.stack([moments.centres for moments in self.moments])[..., None]
         centre_errors = np.stack([moments.rests for moments in self.moments])[..., None]
@@ -735,7 +738,7 @@ def count_misclassified(rule: PathRule, x: Floats, codes: Codes, weights: Floats
     rule : PathRule
         Rules of several pairs in several training parts.
     x : (P, m, p) float
-        Test rows for each of all P training parts.
+        Test rows for each of all P training parts, in the units of the means of `rule.moments`.
     codes : (P, m) int
         True classes; rows with a negative code are not counted.
     weights : (P, m) float, optional
