@@ -57,7 +57,7 @@ class ConditionalCovariance(Covariance):
     root : (q + p, q + p) float
         Upper triangular root of the covariance of all columns within classes.
     factor : (q + p, q + p) float or None
-        Its inverse, or None; see `Covariance`.
+        Inverse of `root`, if there are few columns and it is accurate; else None.
     covariates : int
         Number of covariates, q.
     """
@@ -355,8 +355,8 @@ def parallelism_eigenvalues(moments: ClassMoments, q: int) -> Floats:
 def whitened_covariate_deviations(moments: ClassMoments, q: int) -> Floats:
     """Return the differences (K, q) of class means of the covariates from the mean of all rows, whitened.
 
-    They are whitened by the pooled scatter of the covariates within classes, which is not divided, and
-    have one class in each row. The first q columns of the moments are the covariates.
+    They are whitened by the pooled scatter of the covariates within classes, which is not divided. The
+    first q columns of the moments are the covariates.
     """
     root = pooled_covariance(moments.select_columns(np.arange(q)), 1.0).root
     mean_deviations = moments.means[:, :q] - weighted_centre(moments.means, moments.counts)[:q]

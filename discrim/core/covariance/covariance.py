@@ -300,8 +300,8 @@ class Dependency:
 def is_singular(root: Floats, moments: ClassMoments, min_residual: float) -> bool:
     """Return whether a column of a triangular root is a linear combination of earlier columns.
 
-    This is the case if its residual on the earlier columns is at most `min_residual` times its length, or at
-    most the rounding error of the QR of the rows, `qr_rounding`,.
+    This is the case if its residual on the earlier columns is at most `min_residual` times its length or,
+    for columns of length one, at most `qr_rounding` times the length of the vector of its slopes and one.
 
     Parameters
     ----------

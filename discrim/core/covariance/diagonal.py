@@ -278,7 +278,7 @@ def column_out_of_range(squares: Floats, scale: Floats, g: float) -> tuple[int, 
     -------
     (int, int) or None
         Positions of the column and of the column with the median variance; None if nothing overflows,
-        which includes g below one.
+        as for any g below one.
     """
     if g < 1 or not squares.any():
         return None

@@ -371,7 +371,7 @@ _Estimates = tuple[Floats, Floats]
 
 
 def _initial_estimates(observed: ObservedStatistics) -> _Estimates:
-    """Return the estimates at which EM starts: means of zero, and a diagonal root of standard deviations."""
+    """Return the (means, root), in z, at which EM starts: zeros, and a diagonal of standard deviations."""
     p = len(observed.unit)
     squares = np.zeros(p)
     counts = np.zeros(p)
@@ -501,7 +501,8 @@ def _unit_log_likelihood(observed: ObservedStatistics) -> float:
 def _as_parameter_vector(state: _Estimates) -> Floats:
     """Return the means, and the elements above the diagonal and the logarithms of the diagonal of the root.
 
-    They are concatenated to a vector. The rows of the root get the signs that make its diagonal positive.
+    They are concatenated to a vector of K p + p (p + 1)/2 elements. The rows of the root get the signs that
+    make its diagonal positive.
     """
     root = state[1] * np.sign(np.diagonal(state[1]))[:, None]
     above = root[np.triu_indices(len(root), 1)]

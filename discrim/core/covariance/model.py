@@ -370,8 +370,8 @@ class CovarianceModel(ABC):
         Returns
         -------
         CandidateScorer
-            Function of m rows that yields the scores (K, m) for each candidate. By default there are no
-            candidates.
+            Function of rows x (m, p), codes (m,) and weights (m,) or None that yields the scores (K, m) for
+            each candidate. By default it yields nothing.
         """
         return lambda x, codes, weights: iter(())
 

@@ -263,7 +263,8 @@ class DistributionOnAxes:
         Returns
         -------
         (m,) float
-            Squared distance of each row from the distribution of the other rows.
+            Squared distance of each row from the distribution of the other rows; infinite if their covariance
+            is singular.
         """
         return self.distribution.leave_one_out_squared(self.scores.transform(x), weights)
 
@@ -918,6 +919,7 @@ class LeaveOneOutAxes:
         Returns
         -------
         moments : ClassMoments
+            Moments of the coordinates without the row.
         removed_weight : float
             Weight that is left out: one, or the weight of the row if it is less.
         is_alone : bool

@@ -174,7 +174,7 @@ def _robust_start_subsets(z: Floats) -> Codes:
     """Return starting subsets (s, n // 2 + 1): the rows nearest the median under several robust covariances.
 
     The subsets contain positions of rows. Rows z (n, p) are in order of size. The covariances are listed
-    under *Starts* in the module docstring; those with a zero scale are omitted, possibly all.
+    under *Starts* in the module docstring; covariances with a zero scale are omitted, possibly all.
     """
     n, p = z.shape
     norms = np.sqrt((z**2).sum(axis=1, keepdims=True))
@@ -695,7 +695,7 @@ def common_mcd(
     -------
     ClassMoments or ExactFit
         Pooled moments whose means, and scatter over the count of all rows, are the estimates. An `ExactFit`
-        if pooled rows of a subset lie in a hyperplane; a class in a hyperplane alone is no obstacle.
+        if pooled rows of a subset lie in a hyperplane; a class in a hyperplane alone does not matter.
     """
     # Store a centre as a row plus an offset: for data far from zero, the sum would round the offset.
     anchor, offset = np.empty((2, full_moments.n_classes, full_moments.n_columns))

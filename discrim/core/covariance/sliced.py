@@ -76,7 +76,7 @@ class SlicedAxes(TotalAxes):
     def tied_axes(self, count: int) -> tuple[int, int] | None:
         """Return first and last axis (from one) of a tie that keeping the first `count` axes separates.
 
-        Otherwise None: the number separates no axes of equal eigenvalues.
+        Otherwise None.
         """
         # Eigenvalues have the rounding errors of the identity, from which covariances are subtracted.
         return tied_axes(self.kernel_eigenvalues, count, floor=max(float(self.kernel_eigenvalues[0]), 1.0))

@@ -54,7 +54,7 @@ class TotalAxes(PrincipalAxes):
     def tied_axes(self, count: int) -> tuple[int, int] | None:
         """Return first and last axis (from one) of a tie that keeping the first `count` axes separates.
 
-        Otherwise None: the number separates no axes of equal eigenvalues.
+        Otherwise None.
         """
         return tied_axes(self.eigenvalues, count)
 

@@ -292,8 +292,8 @@ class LDAFit(NormalFit):
         With N times the prior as counts of the classes, the squared singular values are ratios of the mean
         square between classes, with divisor K - 1 (K for method "mle"), to the variance within classes.
         Coefficients refer to z, and scores have variance one under `covariance`. `canonical` returns the axes
-        of the tests. If the prior is the class proportions, and without
-        covariates, the two differ in scale only.
+        of the tests. If the prior is the class proportions, and without covariates, the two differ in scale
+        only.
         """
         k = self.moments.n_classes
         factor = self.moments.total / (k if self.method == "mle" else k - 1)

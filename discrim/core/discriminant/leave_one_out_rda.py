@@ -93,7 +93,7 @@ class RowSpan:
         return len(self.scale)
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, r) of rows x (m, p) of the fit, in the units of the data.
+        """Return the coordinates (m, r) of rows x (m, p) of the fit; x is in the units of the data.
 
         A row that is not in the span of the rows of the fit is projected on the span.
         """
@@ -101,7 +101,7 @@ class RowSpan:
 
 
 Parametrization = Literal["esl", "friedman", "klar"]
-"""Definitions of the mixture of covariances, see `discrim.core.discriminant.rda`."""
+"""Definitions of the mixture of covariances, whose weights `regularized_mixture` computes."""
 
 
 class Regularization(NamedTuple):

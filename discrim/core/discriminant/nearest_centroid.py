@@ -194,7 +194,7 @@ def fit_nearest_centroid(
     Returns
     -------
     NearestCentroidFit
-        With the variance s2 of the module docstring, over N - K degrees of freedom.
+        With one variance of all columns about the class means, over N - K degrees of freedom.
 
     Raises
     ------

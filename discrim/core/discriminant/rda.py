@@ -106,7 +106,7 @@ class RDAFit:
     alpha, gamma : float
         Regularization parameters, in [0, 1].
     parametrization : {"esl", "friedman", "klar"}
-        Definition of the mixture; see the module docstring.
+        Definition of the weights of the mixture in terms of alpha and gamma.
     method : {"moment", "mle"}
         Divisors n_k - 1 and N - K, or n_k and N.
     covariances : tuple of K Covariance
