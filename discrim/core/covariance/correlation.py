@@ -584,7 +584,7 @@ def correlation_leave_one_out_scorer(
     def scores(x: Floats, codes: Codes, weights: Floats | None) -> Floats:
         """Compute leave-one-out scores (m, K) of rows x (m, p) of classes `codes` (m,), with weights or None.
 
-        They are NaN for rows that require a refit.
+        They are the log prior minus half the squared distance; NaN for rows that require a refit.
         """
         max_rows = max(1, MAX_CHUNK_ELEMENTS // moments.means.size)
         if len(x) > max_rows:

@@ -425,13 +425,13 @@ def spectral_density(eigenvalues: Floats, bandwidth: float) -> tuple[Floats, Flo
 def _kernel_factor(bandwidth: float) -> float:
     """Return 3 / (2 sqrt(5) h), the constant of the Hilbert transform of the kernel with bandwidth h.
 
-    The Hilbert transform times pi is this constant times -g(v), with g(v) of the module docstring.
+    The Hilbert transform times pi is this constant times -g(v), the negative of `_hilbert_kernel`.
     """
     return 1.5 / (float(np.sqrt(5.0)) * bandwidth)
 
 
 def _hilbert_kernel(v: Floats) -> Floats:
-    """Return g(v) of the module docstring, for an array v of any shape; it is v for abs(v) = 1."""
+    """Return g(v) = v + (1 - v^2) ln|(1 + v) / (1 - v)| / 2 of an array v of any shape; v for abs(v) = 1."""
     is_far = np.abs(v) > MIN_SERIES_ARGUMENT
     result = np.array(v, dtype=np.float64)
     inner = v[~is_far]

@@ -173,8 +173,10 @@ def _median_deviations(columns: Floats, h: int) -> Floats:
 def _robust_start_subsets(z: Floats) -> Codes:
     """Return starting subsets (s, n // 2 + 1): the rows nearest the median under several robust covariances.
 
-    The subsets contain positions of rows. Rows z (n, p) are in order of size. The covariances are listed
-    under *Starts* in the module docstring; covariances with a zero scale are omitted, possibly all.
+    The subsets contain positions of rows. Rows z (n, p) are in order of size. The covariances
+    are cross-products of hyperbolic tangents, ranks, normal scores and spatial signs of the rows, covariances
+    of the rows nearest the median, and pairwise covariances. Starts with a zero scale are omitted, possibly
+    all.
     """
     n, p = z.shape
     norms = np.sqrt((z**2).sum(axis=1, keepdims=True))

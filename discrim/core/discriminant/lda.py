@@ -661,7 +661,7 @@ def fit_lda(
 ScoreSummary = Literal["entropy", "average", "maximum"]
 """Summary of the squared cat scores of a column over the classes, by which columns are ranked.
 
-See `column_scores`.
+`column_scores` computes it.
 """
 
 MAX_EQUAL_SD_DIFFERENCE = 1e-8
