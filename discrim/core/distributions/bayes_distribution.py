@@ -297,8 +297,8 @@ class DensityDistribution:
     def log_densities(self, x: Floats) -> Floats:
         """Return the log densities, or log probabilities, (m, K) of rows x (m, p).
 
-        Of singular classes, only those of the smallest rank whose plane contains the row have a density; see
-        `keep_smallest_rank`.
+        If the row lies on the plane of a singular class, only the classes of the smallest such rank have a
+        density there; the others get minus infinity.
         """
         logs = np.empty((len(x), self.n_classes), order="F")
         for column, density in zip(logs.T, self.densities, strict=True):
@@ -306,7 +306,7 @@ class DensityDistribution:
         return keep_smallest_rank(logs, np.array([density.rank for density in self.densities]))
 
     def normals(self) -> list[Normal] | None:
-        """Return means and covariances of the classes; None unless all are normal."""
+        """Return mean (p,) and covariance (p, p) of each class; None unless all are normal."""
         normals = [density.normal for density in self.densities if density.normal is not None]
         return normals if len(normals) == self.n_classes else None
 
@@ -375,9 +375,10 @@ def bayes_risk(
     costs : (K, K) float
         Cost of assigning a class (row) to a class (column).
     draws : int
-        Number of random points of each class, if they are needed; see `mean_over_points`.
+        Approximate number of random points of each class; used only if the risk is not computed exactly, by
+        summation or by quadrature.
     seed : int or None
-        Seed of the random points.
+        Seed of the random points; None for a different one in every call.
     progress : callable, optional
         Called with 1 after each part of the random points.
 
@@ -391,7 +392,7 @@ def bayes_risk(
     Raises
     ------
     CoreNotSupportedError
-        A random point has no finite expected cost, for example because its densities are infinite.
+        The expected cost at a random point is not finite, for example because its densities are infinite.
     """
     if isinstance(distribution, MassDistribution):
         losses = (distribution.mass * prior[:, None]).T @ costs
@@ -640,7 +641,7 @@ def _locate_intervals(
 
 
 def _line_densities(distribution: DensityDistribution) -> list[ScipyDensity | FunctionDensity]:
-    """Return the class densities without the multivariate ones, which have no quantiles and no support."""
+    """Return the univariate densities; a `RowDensity`, without quantiles and support, is omitted."""
     return [density for density in distribution.densities if not isinstance(density, RowDensity)]
 
 
@@ -708,9 +709,10 @@ def excess_risk(
     decide : callable
         The rule: maps x (m, p), for a `MassDistribution` its points, to class codes (m,).
     draws : int
-        Number of random points of each class, if they are needed; see `mean_over_points`.
+        Approximate number of random points of each class; used only if the risk is not computed exactly, by
+        summation or by quadrature.
     seed : int or None
-        Seed of the random points.
+        Seed of the random points; None for a different one in every call.
     progress : callable, optional
         Called with 1 after each part of the random points.
 
@@ -723,7 +725,7 @@ def excess_risk(
     Raises
     ------
     CoreNotSupportedError
-        A random point has no finite expected cost, for example because its densities are infinite.
+        The expected cost at a random point is not finite, for example because its densities are infinite.
     """
     if isinstance(distribution, MassDistribution):
         is_possible = (distribution.mass > 0).any(axis=0)
@@ -841,7 +843,7 @@ class PairBound(NamedTuple):
 def pair_bound(
     affinity: Affinity, first_prior: float, second_prior: float, log_lower: float | None = None
 ) -> PairBound:
-    """Compute bounds on the contribution of two classes to the Bayes error; see `PairBound`.
+    """Compute Chernoff's and Bhattacharyya's bounds on the contribution of two classes to the Bayes error.
 
     Parameters
     ----------
@@ -885,8 +887,8 @@ def normal_affinity(first: Normal, second: Normal) -> Affinity:
     """Return the log affinity of two normal distributions, in closed form, as a function of s.
 
     It is -s(1-s)/2 d'C^-1 d - (ln|C| - (1-s) ln|A| - s ln|B|)/2, with A and B the covariances of the first
-    and the second, which have full rank, C = (1-s) A + s B, and d the difference of the means. The exponent s
-    is that of the first density.
+    and the second, which have full rank, C = (1-s) A + s B, and d the difference of the means. The first
+    density has the exponent s, the second 1 - s.
     """
     d = second.mean - first.mean
     logs = [float(np.linalg.slogdet(normal.cov)[1]) for normal in (first, second)]
@@ -918,14 +920,14 @@ def log_affinity(
     draws : int
         Number of random points of each class, if the affinity is computed by Monte Carlo.
     seed : int or None
-        Seed of the random points.
+        Seed of the random points; None for a different one in every call.
 
     Returns
     -------
     affinity : callable
         Maps s in [0, 1] to the log affinity; with quadrature, to an upper bound that includes its error.
     log_lower : float or None
-        Lower bound at s = 1/2 that allows for the quadrature error; None if there is no quadrature.
+        Lower bound at s = 1/2 that allows for the quadrature error; None unless computed by quadrature.
     """
     if isinstance(distribution, MassDistribution):
         with np.errstate(divide="ignore"):

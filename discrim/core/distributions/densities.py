@@ -129,13 +129,14 @@ class NormalSubspace:
     unit : (p,) float
         Standard deviations of the columns; one for a constant column.
     axes : (p, r) float
-        Orthonormal axes of the subspace.
+        Orthonormal axes of the subspace, for deviations from the mean divided by `unit`.
     sd : (r,) float
-        Standard deviations along the axes.
+        Standard deviations along the axes of columns divided by `unit`.
     complement : (p, p - r) float
         Orthonormal basis of the orthogonal complement.
     log_volume : float
-        Half the logarithm of the product of the positive eigenvalues of the covariance.
+        Half the logarithm of the product of the positive eigenvalues of the covariance, in the units of the
+        data.
     """
 
     unit: Floats
@@ -150,9 +151,9 @@ class NormalSubspace:
         Parameters
         ----------
         deviations : (m, p) float
-            Rows minus the mean.
+            Rows minus the mean, in the units of the data.
         magnitudes : (p,) float
-            Magnitude of the columns, which determines the rounding error.
+            Magnitude of the columns in the units of the data, which determines the rounding error.
 
         Returns
         -------
@@ -215,9 +216,10 @@ def mahalanobis_distance(cov: Floats, first: Floats, second: Floats) -> float:
 
 
 def keep_smallest_rank(logs: Floats, ranks: Codes) -> Floats:
-    """Replace log densities by minus infinity at points on the subspace of a class of smaller rank.
+    """Keep, at each point, the log densities of the classes of smallest rank among those that are possible.
 
-    Classes with minus infinity at a point do not have the point on their subspace.
+    Log densities of classes of larger rank become minus infinity. A class is possible at a point if its log
+    density is not minus infinity, that is, if the point is on its subspace.
 
     Parameters
     ----------
@@ -254,7 +256,7 @@ MIN_ERROR_FRACTION = 0.25
 """Minimum error of a panel as a fraction of its previous change."""
 
 PanelIntegrals = Callable[[Codes, Floats, Floats], Floats]
-"""Function of panel types (n,) and ends (n,) and (n,) that returns the integrals (n, q); see `_refine`."""
+"""Function of types (n,), lower ends (n,) and upper ends (n,) of panels that returns integrals (n, q)."""
 
 MAX_PANELS = 20_000
 """Maximum number of panels of one level. More are not refined, and the error bound includes them."""
@@ -490,7 +492,7 @@ class ScipyDensity:
     def log_density(self, x: Floats) -> Floats:
         """Return the log density, or log probability if discrete, (m,) of rows x (m, 1).
 
-        That of a von Mises distribution is minus infinity outside [-pi, pi].
+        The log density of a von Mises distribution is minus infinity outside [-pi, pi].
         """
         log = self.frozen.logpmf if self.is_discrete else self.frozen.logpdf
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -553,8 +555,8 @@ class ScipyDensity:
 
         They are the values around the median, at most about `max_values` (at least 129 within the support);
         the range is extended until the remaining probability is at most `NEGLIGIBLE_PROBABILITY`. Empty if
-        there is no median or its absolute value is 2^52 or more. If the distribution lists its values (`xk`),
-        all of these are returned.
+        the median is not finite or its absolute value is 2^52 or more. If the distribution lists its values
+        (`xk`), all of these are returned.
         """
         listed_values = getattr(getattr(self.frozen, "dist", None), "xk", None)
         if listed_values is not None:

@@ -81,7 +81,7 @@ def moments_of_covariances(
     Returns
     -------
     ClassMoments
-        With scatters covariance * divisor, and their roots.
+        With scatters covariance * divisor, multiplied by `scale` in rows and columns, and their roots.
 
     Examples
     --------
@@ -100,19 +100,20 @@ def moments_of_covariances(
 
 
 def root_of_scatter(scatter: Floats, rounding_share: float | Floats = MAX_ROUNDING_SHARE) -> Floats:
-    """Compute the triangular root R'R of a scatter; the rows of R of linearly dependent columns are zero.
+    """Compute the upper triangular R with R'R = scatter.
 
     Parameters
     ----------
     scatter : (p, p) float
         Sums of squares and products.
     rounding_share : float or (p,) float
-        Proportion of a column's sum of squares up to which a residual counts as rounding error.
+        Proportion of a column's sum of squares up to which its residual on earlier columns counts as
+        rounding error.
 
     Returns
     -------
     (p, p) float
-        Upper triangular.
+        Upper triangular. Row j is zero if column j is constant or linearly dependent on earlier columns.
     """
     min_residual = np.broadcast_to(rounding_share, len(scatter))
     sd = np.sqrt(np.diagonal(scatter))
@@ -198,16 +199,17 @@ def downdate_roots(
     full_roots : (K, p, p) float
         Roots of all rows, by class; K is 1 for pooled scatters.
     removed_roots : (K, m, p) float
-        Roots of the removed part.
+        Roots B of the removed part, by class: B'B is the difference of the scatters.
     remaining_scatters : (K, p, p) float
-        Differences of the scatters.
+        Differences of the scatters of all rows and of the removed part.
     rounding_shares : (K, p) float
         Proportion of each remaining sum of squares that may be rounding error.
 
     Returns
     -------
     (K, p, p) float
-        Upper triangular; the rows of columns that earlier columns determine are zero.
+        Upper triangular R with R'R = remaining scatter; row j is zero if column j is constant or linearly
+        dependent on earlier columns.
     """
     roots = []
     all_downdated = True
@@ -239,8 +241,8 @@ def _downdate_root(full_root: Floats, removed_root: Floats, remaining_scatter: F
     Returns
     -------
     (p, p) float or None
-        Root of R'R - B'B. None if R is singular up to rounding, a column has no remaining sum of squares, or
-        at most `MIN_REMAINING_SHARE` of its residual on earlier columns remains.
+        Root of R'R - B'B. None if R is singular up to rounding, the remaining sum of squares of a column is
+        zero, or at most `MIN_REMAINING_SHARE` of its squared residual on earlier columns remains.
     """
     sizes = np.sqrt((full_root**2).sum(axis=0))
     if (np.abs(np.diagonal(full_root)) <= EPS * len(full_root) * sizes).any() or not np.diagonal(
@@ -265,7 +267,7 @@ def _equate_dependent_columns(roots: Floats) -> Floats:
     Returns
     -------
     (K, p, p) float
-        The array `roots`. A column that has no variance, or is independent of earlier columns, is unchanged.
+        The array `roots`. A column that is constant, or independent of earlier columns, is unchanged.
     """
     pooled = (np.swapaxes(roots, 1, 2) @ roots).sum(axis=0)
     common = root_of_scatter(pooled, MAX_ROUNDING_SHARE)
@@ -291,7 +293,7 @@ class Remainder:
     Attributes
     ----------
     moments : ClassMoments or None
-        None if there is a fault.
+        Moments in the coordinates z of the moments of all rows; None with any fault except "".
     error : (K, p) or (1, p) float
         Bound of the relative error of each sum of squares; zero if it is exact. With the faults "squares" and
         "digits" a bound of the absolute error; zeros with the other faults.
@@ -302,7 +304,7 @@ class Remainder:
         "digits" if no correct digit remains.
     position : (int, int)
         Positions of the class at fault (-1 for all classes) and of the column (-1 for all columns); both are
-        -1 if there is no fault.
+        -1 without a fault.
     """
 
     moments: ClassMoments | None
@@ -317,9 +319,11 @@ def subtract_moments(full: ClassMoments, removed: ClassMoments, constants: Float
     Parameters
     ----------
     full, removed : ClassMoments
-        Of the same classes and columns, both with scatters by class, pooled or diagonal; not thin.
+        Of the same classes and columns, both with scatters by class, both pooled or both diagonal, but not
+        thin. Their scales may differ.
     constants : (K, p) float, optional
-        Value of each column that is constant in the remaining rows of a class; NaN otherwise.
+        Value, in the units of the data, of each column that is constant in the remaining rows of a class;
+        NaN for other columns.
 
     Returns
     -------
@@ -411,9 +415,10 @@ def _roots_to_subtract(
     Parameters
     ----------
     full, removed : ClassMoments
-        Moments of all rows and of the removed rows.
+        Moments of all rows and of the removed rows, with the same scale.
     weighted_differences : (K, p) float
-        Mean differences, scaled by the square root of n n_2/n_1.
+        Mean differences in z times the square root of n n_2/n_1, with n the weight of all rows of the class,
+        n_2 the removed and n_1 the remaining weight.
 
     Returns
     -------
@@ -446,7 +451,7 @@ def _find_moved_means(
     full : ClassMoments
         Moments of all rows.
     mean_differences : (K, p) float
-        Means of all rows less means of the removed rows, multiplied by the scale.
+        Means of all rows less means of the removed rows, in z; zero for a class without removed rows.
     rows : (K,) int
         Numbers of remaining rows.
 
@@ -496,7 +501,7 @@ def _subtract_scatters(
     full, removed : ClassMoments
         Moments of all rows and of the removed rows.
     weighted_differences : (K, p) float
-        Mean differences, scaled by the square root of n n_2/n_1.
+        Mean differences in z times the square root of n n_2/n_1, with n the weight of all rows of the class.
     rows : (K,) int
         Numbers of remaining rows.
     ratio : (K, 1) float
@@ -536,7 +541,8 @@ MAX_LOG2_SCALE_RATIO = 200
 def limit_scales(moments: ClassMoments) -> ClassMoments:
     """Limit the scales to 2^200 times the smallest one, which is the scale of the largest column.
 
-    A spherical covariance of the largest columns can then be added to every column; see the module docstring.
+    A multiple of the identity in the units of the data, of the size of the largest column, can then be added
+    to the covariance without overflow in z; see the module docstring.
     Moments within the limit are returned unchanged.
     """
     return _limit_scales(moments, float(moments.scale.min()))
@@ -545,7 +551,8 @@ def limit_scales(moments: ClassMoments) -> ClassMoments:
 def limit_scales_to_median(moments: ClassMoments) -> ClassMoments:
     """Limit the scales to 2^200 times the scale of the column with the median variance within classes.
 
-    The median is that of `median_column`. Moments within the limit are returned unchanged.
+    The column is `median_column` of the pooled sums of squares. Moments within the limit are returned
+    unchanged.
     """
     median_position = median_column(moments.squares.sum(axis=0), moments.scale)
     return _limit_scales(moments, float(moments.scale[median_position]))
@@ -564,7 +571,7 @@ def median_column(squares: Floats, scale: Floats) -> int:
     Returns
     -------
     int
-        From 0; columns without variance count as the smallest.
+        From 0; constant columns count as the smallest.
     """
     with np.errstate(divide="ignore"):
         sizes = 0.5 * np.log2(squares) - np.log2(scale)
@@ -607,21 +614,28 @@ def constant_within_classes(moments: ClassMoments) -> Mask:
 
 
 def divide_columns(moments: ClassMoments, unit: Floats) -> ClassMoments:
-    """Return the moments of the columns x / unit from the moments of x, for units (p,)."""
+    """Return the moments of the columns x / unit from the moments of x, for positive units (p,).
+
+    The coordinates z do not change, so scatters and roots are kept; `centres` are divided by the unit and
+    `scale` is multiplied by it.
+    """
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 
 
 def standardize_moments(moments: ClassMoments) -> ClassMoments:
-    """Return the moments of columns divided by their standard deviations within classes."""
+    """Return the moments of columns divided by their standard deviations within classes, `within_sd`.
+
+    Only the units of the data change: scatters and roots, which refer to z, stay the same.
+    """
     return divide_columns(moments, within_sd(moments))
 
 
 def standardized_leave_one_out(
     moments: ClassMoments, make_scorer: Callable[[ClassMoments], LeaveOneOutScorer]
 ) -> LeaveOneOutScorer:
-    """Return leave-one-out scores computed from columns divided by their standard deviations within classes.
+    """Return a leave-one-out function for columns divided by their standard deviations within classes.
 
-    The standard deviations are those of all rows; they are not recomputed without each row.
+    The standard deviations are computed once from all rows, not again without each row.
 
     Parameters
     ----------

@@ -51,9 +51,9 @@ class LevelCounts:
         return LevelCounts(tables, self.negative | other.negative)
 
     def subtract(self, other: LevelCounts) -> LevelCounts:
-        """Return the counts without those of other rows; counts are negative if these are not a subset.
+        """Return the counts less the counts of other rows; negative if the other rows are not a subset.
 
-        There are no tables if the numbers of tables differ. The flag of a column with negative values is
+        Without tables if the numbers of tables differ. The flag of a column with negative values is
         kept, because such a value may be in the remaining rows.
         """
 
@@ -68,11 +68,11 @@ class LevelCounts:
         return LevelCounts(tables, self.negative)
 
     def select_classes(self, keep: Codes) -> LevelCounts:
-        """Return the counts of the classes at positions `keep`."""
+        """Return the counts of the classes at positions `keep` (C,), in this order."""
         return LevelCounts(tuple(table[keep] for table in self.tables), self.negative)
 
     def extend_to_classes(self, position: Codes, n_classes: int) -> LevelCounts:
-        """Return the counts for `n_classes` classes: class k becomes class position[k], others are zero."""
+        """Return the counts for `n_classes` classes: class k becomes position[k], new classes have zeros."""
         placed = []
         for table in self.tables:
             out = np.zeros((n_classes, table.shape[1]))
@@ -171,7 +171,11 @@ class CountedBlocks:
 def _apply_with_counts(
     task: Callable[[Any], T], counted: CountedBlocks, blocks: Any
 ) -> tuple[T, LevelCounts]:
-    """Apply a task to blocks, counting levels as `counted` does; return the result and the counts."""
+    """Apply a task to blocks, and count their levels; return the result and the counts.
+
+    `counted` provides all attributes except its blocks, which `blocks` replace. The task has to iterate over
+    them completely at least once, otherwise the counts are zero.
+    """
     block_source = replace(counted, blocks=blocks)
     return task(block_source), block_source.counts
 

@@ -132,7 +132,10 @@ class ClassMoments:
 
     @property
     def origin(self) -> Floats:
-        """Unweighted mean (p,) of the means of classes with rows, in the units of the data; zero if none."""
+        """Unweighted mean (p,) of the means of classes with positive weight, in the units of the data.
+
+        Zero without weight.
+        """
         present_centres = self.centres[self.counts > 0]
         if not len(present_centres):
             return np.zeros(len(self.scale))
@@ -151,7 +154,8 @@ class ClassMoments:
     def magnitude(self) -> Floats:
         """Typical absolute values (p,) of x * scale, to which rounding errors of the columns are relative.
 
-        They are the largest absolute class mean plus the standard deviation within classes (divisor N).
+        They are the largest absolute class mean plus the standard deviation within classes (divisor N), both
+        multiplied by `scale`.
         """
         typical = np.sqrt(self.squares.sum(axis=0) / max(self.total, 1.0))
         return np.asarray(np.abs(self.centres).max(axis=0) * self.scale + typical)
@@ -184,7 +188,8 @@ class ClassMoments:
     def as_one_class(self) -> ClassMoments:
         """Return the moments of all rows as one class, whose scatter is the total scatter.
 
-        The scatters of `self` have to be pooled, by class or thin, not diagonal; this is not checked.
+        Must not be called for diagonal moments, or without weight (`total` zero); this is not checked. Thin
+        roots remain thin, with sums of squares (1, p).
         """
         proportions = self.counts / self.total
         means = self.means
@@ -212,7 +217,7 @@ class ClassMoments:
         )
 
     def select_columns(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the columns at positions (q,), with their roots, if any, recomputed."""
+        """Return the moments of the columns at positions `keep` (q,); stored roots are recomputed."""
         # With `take`, the memory layout, and with it the rounding of products, is the same as from a file.
         scatters = np.take(self.scatters, keep, axis=1)
         scatters = np.take(scatters, keep, axis=2) if scatters.ndim == 3 else scatters
@@ -231,7 +236,10 @@ class ClassMoments:
         )
 
     def select_classes(self, keep: NDArray[np.intp]) -> ClassMoments:
-        """Return the moments of the classes at positions (C,); a pooled scatter is not changed."""
+        """Return the moments of the classes at positions `keep` (C,), in this order.
+
+        A pooled scatter and its root, also a thin one, still are of all classes.
+        """
         by_class = self.scatter_type not in ("pooled", "thin")
         return replace(
             self,
@@ -246,7 +254,7 @@ class ClassMoments:
     def merge(self, other: ClassMoments) -> ClassMoments:
         """Return the moments of both sets of rows.
 
-        The operation is associative and commutative up to rounding. If one of them has no weight, the other
+        The operation is associative and commutative up to rounding. If the weight of one is zero, the other
         is returned unchanged. Otherwise the result has the scale of `self`, and roots if both have them.
         Raises a DataError if the numbers of classes or columns, or the `scatter_type`, differ.
         """
@@ -416,7 +424,10 @@ def gather(
 
 
 def merge_rescaled(a: ClassMoments, b: ClassMoments) -> ClassMoments:
-    """Merge two sets of moments after changing both to a common `scale`; see `rescale_to_common`."""
+    """Merge the moments of two sets of rows after both were changed to a common `scale`.
+
+    The scale is chosen by `rescale_to_common` from the size of each column.
+    """
     a, b = rescale_to_common([a, b])
     return a.merge(b)
 
@@ -424,7 +435,7 @@ def merge_rescaled(a: ClassMoments, b: ClassMoments) -> ClassMoments:
 def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments]:
     """Change several sets of moments of the same columns to the same `scale`, so that they can be merged.
 
-    The scale of a column is one unless its size is extreme; see `row_sums.column_scale`. The size is the
+    The scale of a column is one unless its size is above 1e75 or below 1e-75. The size is the
     largest range of a class mean over the sets or the largest root of a sum of squares within classes,
     whichever is larger. If it is zero, the scale of the first set is kept.
 
@@ -450,7 +461,9 @@ def rescale_to_common(moments_list: Sequence[ClassMoments]) -> list[ClassMoments
 
 
 def requires_roots(moments: ClassMoments, *, with_roots: bool = True) -> bool:
-    """Return whether `gather` computes roots of the scatter matrices; callers exclude moments without rows.
+    """Return whether `gather` computes roots of the scatter matrices.
+
+    Must not be called for diagonal or thin moments, or for moments without rows.
 
     It does if the rows are few (rows x columns^2 at most `ROOT_WORK`) or, with `with_roots`, if a scatter is
     ill-conditioned.
@@ -473,7 +486,8 @@ def gather_parts(
     Parameters
     ----------
     blocks : iterable of (x, codes, weights)
-        See `gather`; the codes are part * n_classes + class.
+        Finite rows x (m, p), codes (m,) equal to part * n_classes + class, and weights (m,) or None for
+        ones.
     n_parts, n_classes, n_columns : int
         Numbers of parts, of classes and of columns.
     required_moments : ScatterType
@@ -663,10 +677,11 @@ def is_ill_conditioned(moments: ClassMoments) -> bool:
     """Return whether roots are needed: a scatter is ill-conditioned, or has at most as many rows as columns.
 
     The number of rows, regardless of weights, is the smallest number of a class for scatters by class (zero
-    for an empty class), and the number of all rows for a pooled scatter. For the condition, see
-    `row_sums.is_scatter_ill_conditioned`.
+    for an empty class), and the number of all rows for a pooled scatter. A scatter is ill-conditioned if
+    `row_sums.is_scatter_ill_conditioned` is true for its correlation matrix.
 
-    Columns that are constant over all rows are ignored, because they are found without a root.
+    Columns that are constant over all rows are ignored, because they are found without a root. Must not be
+    called for diagonal or thin moments.
     """
     if (moments.rows if moments.scatter_type == "class" else moments.rows.sum()).min() <= moments.n_columns:
         return True

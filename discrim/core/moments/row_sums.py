@@ -103,9 +103,10 @@ class RowsOfPart:
 
 
 def rows_of_parts(blocks: RowBlocks, n_parts: int, n_classes: int) -> list[RowBlocks]:
-    """Return an iterable of blocks for each part, with classes as codes; see `RowsOfPart`.
+    """Return a list with one iterable of blocks for each part, whose codes are classes.
 
-    The codes of `blocks` are part * n_classes + class. If there is only one part, `blocks` are returned.
+    Each is a `RowsOfPart`, which reads all of `blocks`; their codes are part * n_classes + class. For a
+    single part, the list contains `blocks` itself.
     """
     return [blocks] if n_parts == 1 else [RowsOfPart(blocks, part, n_classes) for part in range(n_parts)]
 
@@ -150,7 +151,7 @@ class RowSums:
         Raises
         ------
         DataError
-            If the sums would take over half of the memory; see `raise_if_sums_exceed_memory`.
+            If the sums and their `N_COPIES` copies would take over half of the memory.
         """
         raise_if_sums_exceed_memory(n_classes, n_columns, required_moments)
         self.required_moments = required_moments
@@ -226,12 +227,14 @@ class RowSums:
             _add_square(self._total, buffer)
 
     def _add_by_class(self, columns: Floats, codes: Codes, weights: Floats | None) -> None:
-        """Add the sums and products of deviations to those of each class.
+        """Add the sums and products of scaled deviations to `sums` and `products` of each class.
+
+        Only for the moments "class".
 
         Parameters
         ----------
         columns : (p, m) float
-            Rows, transposed.
+            Rows in the units of the data, transposed.
         codes : (m,) int
             Class of each row.
         weights : (m,) float, optional
@@ -250,7 +253,10 @@ class RowSums:
             _add_square(self.products[k], deviations)
 
     def set_centres(self, centres: Floats, scale: Floats) -> None:
-        """Set centres (p, K) and scale (p,) before the first `add`; rows do not change them afterwards."""
+        """Set centres (p, K), in the units of the data, and scale (p,) before the first `add`.
+
+        Rows do not change them afterwards.
+        """
         self.centres = centres
         self.scale = scale
         self._has_fixed_centres = True
@@ -650,7 +656,7 @@ def is_scatter_ill_conditioned(scatter: Floats) -> bool:
     """Return whether the correlation matrix of a scatter (p, p) is ill-conditioned.
 
     Its reciprocal condition number (1-norm) is below `ROOT_RCOND`, it is not positive definite, or a column
-    has no variance.
+    is constant (its diagonal element is not positive).
     """
     diagonal = np.diagonal(scatter)
     if not (diagonal > 0).all():
@@ -719,8 +725,8 @@ def gather_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquare
 def _gather_row_root(blocks: RowBlocks, *, shifted: NDArray[np.bool_]) -> LeastSquaresRoot:
     """Compute the triangular root of the rows of some blocks in this process.
 
-    The arguments are those of `gather_root`. Without any row, the triangle is (0, 1 + p), and the origin, the
-    total and the number of rows are zero.
+    `gather_root` describes the arguments `blocks` and `shifted` (p,). Without any row, the triangle is
+    (0, 1 + p), and the origin, the total and the number of rows are zero.
     """
     p = len(shifted)
     triangle = np.zeros((0, 1 + p))

@@ -138,8 +138,9 @@ def gather_sparse(
     Returns
     -------
     ClassMoments or None
-        Without roots. None if a sum overflows, or if the pooled scatter of a block would lose digits; see
-        `_pooled_scatter`. The caller then has to use dense rows.
+        Without roots. None if a sum overflows, or if the pooled scatter of a block would lose digits, because
+        the sum of squares within classes of a column is below `MIN_WITHIN_SHARE` of the sum of its squared
+        steps. The caller then has to use dense rows.
 
     Raises
     ------
@@ -178,7 +179,7 @@ def _moments_of_block(
     Returns
     -------
     ClassMoments or None
-        None if a sum overflows, or if `_pooled_scatter` returns None.
+        Without roots. None if a sum overflows, or if the pooled scatter would lose digits.
     """
     if weights is not None and not (weights > 0).all():
         present = weights > 0
@@ -247,7 +248,10 @@ def _sum_by_cell(cell: Codes, values: Floats | None, shape: tuple[int, ...]) -> 
 
 
 def _choose_scale(steps: scipy.sparse.csr_array, deviations: Floats, means: Floats) -> Floats:
-    """Return powers of two that bring columns with extreme deviations or means near one; see `column_scale`.
+    """Return powers of two that bring columns with extreme deviations or means near one.
+
+    The size of a column is its largest absolute class mean or, if larger and if any deviation is extreme, its
+    largest absolute deviation. Extreme are sizes above 1e75, and positive sizes below 1e-75.
 
     Parameters
     ----------
@@ -294,7 +298,8 @@ def _pooled_scatter(
     Returns
     -------
     (p, p) float or None
-        None if subtracting the class means would lose digits: the sum of squares within classes of a column
+        Sums of squares and products of the scaled columns about the class means, both triangles set. None if
+        subtracting the class means would lose digits: the sum of squares within classes of a column
         is below `MIN_WITHIN_SHARE` of the sum of its squared steps.
     """
     steps = rows.steps

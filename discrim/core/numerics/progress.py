@@ -106,9 +106,10 @@ class _Display:
     bar : tqdm or None
         Bar of the first task; None if it has not been drawn.
     last_update, next_update : float
-        Time of `monotonic` of the last drawing, and from which the next one is due; infinite if none is.
+        Time of `monotonic` of the last drawing, and from which the next one is due. `next_update` is infinite
+        if no drawing is due.
     is_forked : bool
-        Whether this is a forked process, which draws no bar.
+        Whether this is a forked process, which does not draw a bar.
     """
 
     def __init__(self) -> None:
@@ -227,7 +228,10 @@ def open_bar() -> Any:
     from tqdm.utils import disp_trim
 
     def trimmed_line(bar: Any) -> str:
-        """Return the line of a bar, which versions of tqdm before 4.70 do not trim if it has no total."""
+        """Return the line of a bar, trimmed to the width of the output.
+
+        Versions of tqdm before 4.70 do not trim the line of a bar without a total.
+        """
         line = tqdm.__str__(bar)
         columns = bar.format_dict["ncols"]
         return str(disp_trim(line, columns)) if columns else line

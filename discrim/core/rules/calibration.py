@@ -118,7 +118,10 @@ class Calibrator:
         return self.kind in MIXING_KINDS
 
     def of_classes(self, keep: Codes) -> Calibrator:
-        """Return the map for the classes at positions (C,) only, with the same parameters."""
+        """Return the map from scores (m, C) of the classes at positions `keep` (C,), with their parameters.
+
+        Slope and ceiling are unchanged; `mixing` and `intercepts` are reduced to these classes.
+        """
         return replace(self, mixing=self.mixing[np.ix_(keep, keep)], intercepts=self.intercepts[keep])
 
     def scores(self, scores: Floats) -> Floats:
@@ -177,7 +180,7 @@ def fit_calibrator(
     Returns
     -------
     Calibrator
-        Its `kind` is that of the map, never "auto".
+        Its `kind` is the kind of the fitted map, never "auto".
 
     Raises
     ------
@@ -304,7 +307,8 @@ def _fit_temperature(
     Returns
     -------
     slope, ceiling : float
-        As in `Calibrator`; both are one for a single class.
+        Factor of the leads, and value below minus which leads are truncated first; both are one for a single
+        class.
     """
     if leads.shape[1] == 1:
         return 1.0, 1.0

@@ -114,11 +114,17 @@ class Means:
     unwhiten: Callable[[Floats], Floats]
 
     def relative_to(self, origin: Floats, classes: Codes) -> Floats:
-        """Return the means (k, p) of some classes in z = (x - origin) * scale."""
+        """Return the means (k, p) of the k classes at positions `classes` in z = (x - origin) * scale.
+
+        The origin (p,) is in the units of the data.
+        """
         return np.asarray((self.centres[classes] - origin) * self.scale + self.rests[classes])
 
     def distances(self, origin: Floats) -> NearestMeanDistances:
-        """Return the function of squared distances to the means, computed about an origin (p,) amid them."""
+        """Return the squared distances to the means as a function of rows, computed about an origin (p,).
+
+        The origin is in the units of the data and should be amid the means, which preserves digits.
+        """
         rule = nearest_mean_rule(self, origin, np.zeros(len(self.centres)))
         return NearestMeanDistances(rule, self.centres, self.rests, self.whiten)
 
@@ -335,7 +341,7 @@ def _group_close_classes(
 
 
 def move_origin(moments: ClassMoments, centre: Floats) -> tuple[Floats, Floats]:
-    """Return the means relative to another origin, which is given in the coordinates z of the moments.
+    """Return another origin in the units of the data, and the class means relative to it.
 
     Parameters
     ----------
@@ -365,11 +371,12 @@ def linear_rule(
     moments : ClassMoments
         Counts, means and scatters of the classes.
     covariance : Covariance
-        Common covariance of the classes.
+        Common covariance of the classes, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     canonical : CanonicalAxes or None
-        If set, distances are computed within these canonical axes, and `covariance` is not used.
+        If set, distances are Euclidean distances of the scores on these axes of z, whose variance within
+        classes is one, and `covariance` is not used.
 
     Returns
     -------
@@ -384,7 +391,10 @@ def linear_rule(
 
 
 def class_means(moments: ClassMoments, metric: Covariance | CanonicalAxes) -> Means:
-    """Return the class means with the metric of a covariance, or with distances within canonical axes."""
+    """Return the class means with the metric of a covariance, or with distances within canonical axes.
+
+    Both are in the coordinates z of the moments. On canonical axes, `whiten` returns the scores on the axes.
+    """
     if isinstance(metric, Covariance):
         return Means(moments.centres, moments.rests, moments.scale, metric.whiten, metric.unwhiten)
     axes = metric.axes
@@ -401,17 +411,19 @@ def classification_functions(
     moments : ClassMoments
         Counts and means of the classes.
     covariance : Covariance
-        Common covariance of the classes.
+        Common covariance of the classes, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     canonical : CanonicalAxes or None
-        If set, distances are computed within these canonical axes, and `covariance` is not used.
+        If set, distances are Euclidean distances of the scores on these axes of z, whose variance within
+        classes is one, and `covariance` is not used.
 
     Returns
     -------
     coefficients : (p, K) float
+        One column for each class; coefficients of rows x in the units of the data.
     constants : (K,) float
-        Both in the units of the data.
+        Linear score of each class at x = 0.
     """
     centres = (moments.centres * moments.scale).T
     centre_errors = moments.rests.T
@@ -425,9 +437,10 @@ def classification_functions(
 
 
 def distances_to_means(moments: ClassMoments, covariances: tuple[Covariance, ...]) -> Distances:
-    """Return the function of squared distances to the class means.
+    """Return the squared Mahalanobis distances to the class means as a function of rows.
 
     The tuple has one covariance for all classes or one for each class, in the coordinates z of the moments.
+    The method `squared` of the result maps rows x (m, p) in the units of the data to distances (K, m).
     """
     if len(covariances) > 1:
         return Distances(moments.centres, moments.scale, moments.rests, covariances)
@@ -447,7 +460,7 @@ def class_plugin_rule(
     moments : ClassMoments
         Counts and means of the classes.
     covariances : tuple of Covariance
-        One for each class.
+        One for each class, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
 
@@ -478,7 +491,7 @@ def pooled_predictive_rule(
     moments : ClassMoments
         Counts and means of the classes.
     covariance : Covariance
-        Common covariance of the classes.
+        Common covariance of the classes, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     nu : float
@@ -523,7 +536,7 @@ def class_predictive_rule(
     moments : ClassMoments
         Counts and means of the classes.
     covariances : tuple of Covariance
-        One for each class.
+        One for each class, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     mass : bool
@@ -569,7 +582,7 @@ def pooled_debiased_rule(
     moments : ClassMoments
         Counts and means of the classes.
     covariance : Covariance
-        Common covariance of the classes.
+        Common covariance of the classes, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     nu : float
@@ -610,7 +623,7 @@ def class_debiased_rule(
     moments : ClassMoments
         Counts and means of the classes.
     covariances : tuple of Covariance
-        One for each class.
+        One for each class, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     mass : bool
@@ -670,7 +683,7 @@ def quadratic_form(
     moments : ClassMoments
         Counts and means of the classes.
     covariances : tuple of Covariance
-        One for each class, or one for all.
+        One for each class, or one for all, in the coordinates z of the moments.
     log_prior : (K,) float
         Log prior probabilities of the classes.
     a, b : int
@@ -747,7 +760,7 @@ class PooledNormal:
     count: float
 
     def squared(self, x: Floats) -> Floats:
-        """Return the squared distances (m,) of rows x (m, p)."""
+        """Return the squared Mahalanobis distances (m,) of rows x (m, p) in the units of the data."""
         return np.asarray(self.distances.squared(x)[0])
 
     def leave_one_out_squared(self, x: Floats, weights: Floats | None) -> Floats:
@@ -775,6 +788,11 @@ class PooledNormal:
 
 def pooled_normal(moments: ClassMoments) -> PooledNormal | None:
     """Return the normal distribution of all rows, from moments with full scatters.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments with scatters "pooled" or "class".
 
     Returns
     -------
@@ -873,7 +891,7 @@ class MarginalRule:
         return scores
 
     def _rule_for_columns(self, columns: Codes) -> Rule:
-        """Return the rule for the columns at positions (q,) from the cache, or build and store it.
+        """Return the rule for rows (m, q) of the columns at positions (q,), from the cache or newly built.
 
         The cache is cleared first if its rules would have more than `MAX_PATTERN_ELEMENTS` values.
         """

@@ -216,8 +216,8 @@ def leave_one_out_diagonal_scores(
     -------
     (m, K) float
         Minus infinity in the class of a row that is alone in it. NaN for rows that require a refit: a
-        variance without the row, before division by its divisor, is at most `MIN_DETERMINANT_RATIO` times
-        that of all rows or NaN, or the divisor without the row is not positive.
+        variance without the row (including the added variance, with the divisor of all rows) is at most
+        `MIN_DETERMINANT_RATIO` times the variance of all rows or NaN, or the divisor without the row is not positive.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added_variances is None else added_variances
@@ -655,7 +655,8 @@ class MomentsFit(Protocol):
         log_prior : (K,) float
             Log prior probabilities of the classes.
         method : {"plugin", "predictive", "debiased"}
-            Treatment of the estimated parameters in the posteriors; see `discrim.core.rules.gaussian`.
+            Treatment of the estimated parameters in the posteriors: inserted as if they were known,
+            integrated out, or inserted in unbiased estimates of the log densities.
         convention : {"MASS"}, optional
             "MASS" computes the version of R's MASS, None the version of the literature.
 

@@ -60,7 +60,7 @@ class LinearRule:
     Attributes
     ----------
     origin, scale : (p,) float
-        Origin and scale of the coordinates z.
+        Origin in the units of the data, and powers of two by which x - origin is multiplied.
     coef : (p, K) float
         Coefficients of z.
     intercept : (K,) float
@@ -155,7 +155,7 @@ class CloseClasses:
     members : (k,) int
         Positions of the classes that are close to the covered ones, and of these themselves.
     rule : LinearRule or OtherRule
-        Rule whose scores (m, k) are those of the members, in this order.
+        Rule that returns the scores (m, k) of the members, in this order.
     """
 
     covered_classes: NDArray[np.intp]
@@ -183,7 +183,7 @@ class NearestMeanDistances:
     whiten: Callable[[Floats], Floats]
 
     def squared(self, x: Floats) -> Floats:
-        """Return the squared distances (K, m) of rows x (m, p)."""
+        """Return the squared distances (K, m) of rows x (m, p), in the units of the data, to each mean."""
         scores = self.rule.scores(x)
         best = np.argmax(scores, axis=1)
         rows = np.arange(len(x))
@@ -220,7 +220,7 @@ class Distances:
     nearest: NearestMeanDistances | None = None
 
     def squared(self, x: Floats) -> Floats:
-        """Return the squared distances (K, m) of rows x (m, p)."""
+        """Return the squared distances (K, m) of rows x (m, p), in the units of the data, to each mean."""
         if self.nearest is not None:
             return self.nearest.squared(x)
         distances = np.empty((len(self.means), len(x)))
@@ -379,7 +379,7 @@ class ColumnSubsetRule:
     positions: NDArray[np.intp]
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) that `rule` gives to the columns at `positions` of rows x (m, p)."""
+        """Return the scores (m, K) by `rule` of the columns at `positions` of rows x (m, p)."""
         return self.rule.scores(np.take(x.T, self.positions, axis=0).T)
 
 
