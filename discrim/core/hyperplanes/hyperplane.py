@@ -248,7 +248,7 @@ class OptimalPlane:
     coef : (p,) float
         Normal vector of the plane.
     intercept : float
-        Value of the plane at zero.
+        Value of the plane at x = 0.
     support : (s,) int
         Positions of the support points, ascending.
     multipliers : (s,) float
@@ -265,10 +265,10 @@ class OptimalPlane:
     residual: float
 
     def validate(self) -> None:
-        """Raise InvalidStateError if the attributes, read from a file, are not those of a fitted plane.
+        """Raise InvalidStateError if the attributes, read from a file, cannot belong to a fitted plane.
 
-        There have to be as many multipliers as support points, at least one, at ascending positions; no
-        multiplier may be negative, nor the residual; `coef` must be finite and not all zero.
+        The support points, at least one, must have ascending positions and one multiplier each; multipliers
+        and residual must not be negative; `coef` must be finite and not all zero.
         """
         if len(self.support) != len(self.multipliers) or not len(self.support):
             raise InvalidStateError("its multipliers do not match its support points")
@@ -316,9 +316,8 @@ class HyperplaneFit:
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
         """Return a copy with the plane of other rows x (n, p) of classes codes (n,), which are 0 or 1.
 
-        None if `optimal_plane` finds a common point of the hulls.
-
-        Moments and prior are not recomputed.
+        None if the hulls of the classes touch or overlap. Moments and prior are not recomputed; neither is the
+        origin, unless the number of columns differs.
         """
         # Any origin close to the rows is suitable, unless the number of columns differs.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
@@ -361,7 +360,8 @@ def fit_hyperplane(
     Returns
     -------
     HyperplaneFit or CommonPoint
-        A common point if the hulls of the classes touch or overlap; see `optimal_plane`.
+        A common point if the hulls of the classes overlap, or their distance is at most `TOUCHING_TOLERANCE`
+        times the length of the longest row minus the origin.
     """
     origin = x.mean(axis=0)
     plane = optimal_plane(x - origin, codes == 1)
@@ -472,7 +472,7 @@ def _plane_with_residual(
     coef : (p,) float
         Normal vector of the plane.
     intercept : float
-        Value of the plane at zero.
+        Value of the plane at x = 0.
     support : (s,) int
         Positions of the support points.
     multipliers : (s,) float

@@ -7,7 +7,7 @@ and -1. Starting at b = b0, rows are visited in turn, and a row on the wrong sid
 step * y z. If some unit vector u has y z'u >= m > 0 for all rows, and R is the length of the longest row,
 there are at most (R/m)^2 + 2 |b0| / (step m) updates for any order: after t updates u'b is at least t m step
 - |b0|, and |b|^2 at most |b0|^2 + t R^2 step^2 (Novikoff, 1962, Proc. Symposium on the Mathematical Theory of
-Automata 12, 615-622, with b0 = 0, for which the step only scales b). If there is no such u, the rule does not
+Automata 12, 615-622, with b0 = 0, for which the step only scales b). Without such a u, the rule does not
 terminate.
 
 The *pocket* then stores the b with the fewest errors (Gallant, 1990, IEEE Transactions on Neural Networks 1,
@@ -68,8 +68,8 @@ def left_out_planes(
     Returns
     -------
     (n, p + 1) float
-        Coefficients without each row, in units of the step and of `signed`: those of the last pass if it had
-        no update, otherwise those of the pocket (zeros if it is empty).
+        Coefficients without each row, in units of the step and of `signed`: the current coefficients if the
+        last pass was without an update, otherwise the pocket (zeros if it is empty). Intercept first.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class _LeftOutRuns:
     """
 
     def __init__(self, signed: Floats, start: Floats, counts_all_errors: bool) -> None:
-        """Start one run for each row; see the class for the parameters."""
+        """Start one run for each row, with coefficients `start` and an empty pocket."""
         n = len(signed)
         self.signed = signed
         self.step = 0
@@ -519,7 +519,7 @@ class PerceptronFit:
     planes : (P, 7) float
         For each plane: whether the classes are separable, whether the rule converged, passes, updates,
         errors, margin, and the bound on the number of updates to the power of -1/2 (m/R if starting at
-        zero, with m the largest margin), zero if there is no bound.
+        zero, with m the largest margin and R the longest row (1, x)), zero if the margin is zero.
     history : (h, 4) float
         For each pass of each plane: plane (from 0), pass (from 1), updates, and errors at its end.
     losses : (h,) float
@@ -748,7 +748,8 @@ def _run_planes(
     Returns
     -------
     list of PerceptronResult
-        One for each of the P planes; see `positive_row_masks`.
+        One for each plane: for two classes one, with the second class positive; for K > 2 classes K, each
+        with one class positive.
     """
     runs = []
     planes = zip(positive_row_masks(codes, n_classes), passes, _plane_starts(start, len(passes)), strict=True)

@@ -958,7 +958,7 @@ class ProgramRows(NamedTuple):
     to_unit: Floats
 
     def to_data(self, x: Floats) -> Floats:
-        """Return the matrix (p + 1, r + 1) that maps coefficients of `columns` to those of (1, x).
+        """Return the matrix (p + 1, r + 1) that maps coefficients of `columns` to coefficients of (1, x).
 
         Parameters
         ----------

@@ -80,7 +80,7 @@ class FeatureSums:
     mean : (D,) float
         Mean of all rows.
     means : (K, D) float
-        Class means relative to the mean.
+        Class means less `mean`.
     scatter : (D, D) float
         T, the scatter about the mean.
     """

@@ -359,7 +359,7 @@ def random_features(
     Parameters
     ----------
     distribution : {"gaussian", "laplace", "relu"}
-        Kernel that the features approximate; see `DirectionDistribution`.
+        Kernel that the features approximate: exp(-|d|^2 / 2 h^2), exp(-sum |d_j| / h) or the arc-cosine.
     width : float
         Width h of the kernel.
     n_columns : int
@@ -475,7 +475,7 @@ class FeatureRows:
         return is_local(self.rows)
 
     def map_reduce(self, task: Callable[[Any], T], merge: Callable[[T, T], T]) -> T:
-        """Apply a task to the features of all rows, or on workers to those of each chunk; merge the results.
+        """Apply a task to the features of all rows, or on workers to the features of each chunk; merge.
 
         `task` receives an iterable of blocks (features, codes, weights). `merge` combines two results of it,
         and is not called for rows in this process.

@@ -6,7 +6,7 @@ space of a kernel, with a ridge, is optimal scoring (Hastie, Tibshirani & Buja, 
 the least squares of the class indicators on the kernel: `discrim.core.kernels.kernel_ridge` fits the
 regression, and `discrim.core.regression.indicator` computes the variates of its fitted values.
 
-*Posteriors* are those of normal classes with unit covariance in the space of the variates, or are computed
+*Posteriors* are computed for normal classes with unit covariance in the space of the variates, or
 from the fitted values by a map that is learnt from leave-one-out fitted values: the vector scaling of
 `discrim.core.rules.calibration`, with a slope and a constant for each class. For two classes it is Platt's.
 
@@ -162,11 +162,11 @@ class ScoredIndicators(NoLikelihood):
 
     @property
     def centroids(self) -> Floats:
-        """Class means (K, r) of the variates."""
+        """Class means (K, r) of the variates, whose variance within classes is one."""
         return self.flexible.centroids
 
     def variates(self, x: Floats) -> Floats:
-        """Return the variates (m, r) of rows (m, p); NaN for rows with missing values."""
+        """Return the variates (m, r) of rows (m, p) in the units of the data; NaN if a value is missing."""
         return self.flexible.variates(x)
 
     def rule(self, log_prior: Floats, method: str = "plugin", convention: str | None = None) -> Rule:
@@ -190,8 +190,7 @@ class ScoredIndicators(NoLikelihood):
 class KernelLDAFit(ScoredIndicators):
     """Fitted kernel discriminant analysis with the kernel of all rows.
 
-    The class variables `feature_type`, `components` and `features` are those of `FeatureLDAFit`, without
-    features.
+    The fit is without features: the class variable `feature_type` is "", `components` and `features` are None.
 
     Attributes
     ----------
@@ -305,9 +304,9 @@ class KernelLDAFit(ScoredIndicators):
     def predicted_fractions(self) -> Floats:
         """Return the fractions (r,) of the variance of the class scores that leave-one-out fits explain.
 
-        There is one for each retained axis: one less the mean squared leave-one-out residual, which can be
-        negative. The scores of the classes, of variance one, are those of the fit to all rows. Raises a
-        CoreDataError for a fit that was loaded from a file.
+        For each retained axis, it is one less the mean squared leave-one-out residual, and can be negative.
+        The scores of the classes, of variance one, are not refitted without each row. Raises a CoreDataError
+        for a fit that was loaded from a file.
         """
         left_out_residuals = (
             residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
@@ -329,6 +328,8 @@ class KernelLDAFit(ScoredIndicators):
         Returns
         -------
         (n, K) float
+            Log prior minus half the squared distances to the class centroids; minus infinity in the class of
+            a row that is alone in it.
         """
         residuals = residuals_from_coef(self.indicators.coef, self.rows.weights, self.ridge)
         products = class_products(self.rows, residuals)
@@ -368,7 +369,7 @@ def left_out_normal_scores(
     Parameters
     ----------
     total_products : (K, K) float
-        Cross-products Y'WF of the indicators and their fitted values over all rows; see `class_products`.
+        Weighted cross-products Y'WF of the indicators Y and their fitted values F over all rows; symmetric.
     counts : (K,) float
         Class counts of all rows.
     row_terms : tuple
@@ -382,6 +383,7 @@ def left_out_normal_scores(
     Returns
     -------
     (n, K) float
+        Row i is scored by the fit without row i.
     """
     indicators, residuals, one_minus_leverages, weights = row_terms
     n, k = residuals.shape
@@ -470,7 +472,7 @@ def fit_kernel_lda(
         Number of axes to retain; None for all.
     calibrate : bool
         Whether posteriors come from the "vector" calibration of leave-one-out fitted values. Otherwise they
-        are those of normal classes, and the `calibrator` of the fit is None.
+        are posteriors of normal classes, and the `calibrator` of the fit is None.
     estimated_prior : bool, default True
         Whether the prior is the class proportions.
 
@@ -511,7 +513,7 @@ def optimal_scoring(
     indicators : callable
         Maps rows (m, p) to the fitted values (m, K) of the class indicators.
     products : (K, K) float
-        Weighted cross-products Y'WF of the indicators Y and their fitted values F; see `class_products`.
+        Weighted cross-products Y'WF of the indicators Y and their fitted values F; symmetric.
     moments : ClassMoments
         Moments of the rows, for the class counts.
     prior : (K,) float
@@ -693,8 +695,8 @@ def restore_expansion(
     Raises
     ------
     InvalidStateError
-        There is not one coefficient for each row, the rows do not have the class counts of `moments`, the
-        coefficients do not solve the regression on the rows, or as in `KernelState.restore_rows`.
+        The number of coefficients is not the number of rows, the rows do not have the class counts of
+        `moments`, the coefficients do not solve the regression on the rows, or as in `KernelState.restore_rows`.
     """
     sample = state.restore_rows(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):
@@ -720,7 +722,7 @@ def restore_expansion(
 
 
 def _check_fitted_values(indicators: KernelExpansion, sample: KernelRows, residuals: Floats) -> None:
-    """Raise InvalidStateError unless stored coefficients are those of a regression on the stored rows.
+    """Raise InvalidStateError unless stored coefficients solve the regression on the stored rows.
 
     The mean squared length of the residuals that the coefficients imply must not exceed one, the value for
     the indicators; and indicators less residuals must agree with the fitted values of about `N_CHECKED_ROWS`

@@ -163,7 +163,7 @@ class _Inverse:
     size : float
         Eigenvalue that is added in the direction u, in which C is zero.
     means : (n,) float
-        Weighted means of the columns of the kernel.
+        Weighted means of the columns of the kernel matrix, before it is centred.
     """
 
     lower: Floats
@@ -515,7 +515,7 @@ class KernelCandidate:
     Attributes
     ----------
     scale : str
-        Kind of coordinates of numeric columns; see `ScaleName`.
+        "sd", "ranks", "categories" or "none": kind of coordinates of numeric columns.
     kernel : Kernel
         Kernel with its parameters.
     ridge : float
@@ -611,8 +611,9 @@ class KernelRows:
         Parameters
         ----------
         select : {"squared", "log_loss", "error"}
-            Sum of the squared residuals, log loss of a softmax of the fitted values (see `_log_losses`), or
-            one if the largest fitted value is not that of the row's class and otherwise zero.
+            Sum of the squared residuals, log loss of a softmax of the fitted values times a
+            common slope, or one if the class with the largest fitted value is not the row's class and
+            otherwise zero.
         residuals : (n, K) float
             Leave-one-out residuals.
 
@@ -639,7 +640,7 @@ class KernelRows:
         Parameters
         ----------
         scale : str
-            Kind of coordinates of numeric columns; see `ScaleName`.
+            "sd", "ranks", "categories" or "none": kind of coordinates of numeric columns.
         kernel : Kernel
             Kernel with its parameters.
         ridge : float
@@ -773,7 +774,7 @@ class ChosenKernel:
     Attributes
     ----------
     scale : str
-        Kind of coordinates of numeric columns; see `ScaleName`.
+        "sd", "ranks", "categories" or "none": kind of coordinates of numeric columns.
     kernel : Kernel
         Kernel with its parameters.
     ridge : float
@@ -785,7 +786,7 @@ class ChosenKernel:
     fit : RidgeFit
         Regression of the class indicators on the kernel.
     candidates : tuple of KernelCandidate
-        All candidates that were evaluated; empty if there was no choice.
+        All candidates that were evaluated; empty if the search had a single candidate.
     """
 
     scale: str
@@ -818,7 +819,7 @@ def choose_kernel(
     Returns
     -------
     ChosenKernel
-        With all evaluated candidates; with none if `search` has no choice.
+        With all evaluated candidates; its `candidates` are empty if `search.has_choice` is false.
 
     Raises
     ------
@@ -891,7 +892,7 @@ class _KernelSearch:
         Parameters
         ----------
         scale : str
-            Kind of coordinates of numeric columns; see `ScaleName`.
+            "sd", "ranks", "categories" or "none": kind of coordinates of numeric columns.
         kernel : Kernel
             Kernel with its parameters.
         ridge : float
@@ -953,7 +954,7 @@ class _KernelSearch:
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
         """Return the candidate with the best width of a kernel on a scale, each width with its best ridge.
 
-        If the width is fixed or the kernel has none, only the ridge is searched.
+        If the width is fixed, or the kernel is without a width, only the ridge is searched.
         """
         search = self._search
         if not search.has_width(name) or search.width is not None:

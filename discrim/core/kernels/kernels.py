@@ -93,11 +93,12 @@ class Kernel:
         Returns
         -------
         (m, n) float
+            Kernel of each row of `a` with each row of `b`.
 
         Raises
         ------
         CoreDataError
-            A user-defined kernel fails; see `_evaluate_function`.
+            A user-defined kernel raised an exception, or its result has another shape or is not finite.
         """
         if self.function is not None:
             return _evaluate_function(self.function, a, b)
@@ -122,11 +123,12 @@ class Kernel:
         Returns
         -------
         (m, r) float
+            The product K @ coef, with K the kernel matrix (m, n).
 
         Raises
         ------
         CoreDataError
-            A user-defined kernel fails; see `_evaluate_function`.
+            A user-defined kernel raised an exception, or its result has another shape or is not finite.
         """
         step = max(MAX_BLOCK_VALUES // len(b), 1)
         out = np.empty((len(a), coef.shape[1]))
@@ -322,9 +324,9 @@ class CategoryColumns:
     columns : (c,) int
         Positions of the columns.
     values : (L, c) float
-        Values of the columns for each level.
+        Values of the standardized columns for each level.
     length : float
-        Coordinate of a row in its own level.
+        Coordinate of a row in its own level; its coordinates for the other levels are zero.
     """
 
     columns: Codes
@@ -504,6 +506,7 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     Returns
     -------
     float
+        In the units of the coordinates; the mean of the two middle distances of an even number.
 
     Raises
     ------

@@ -155,17 +155,17 @@ class ClassPoints:
     Attributes
     ----------
     centre : (p,) float
-        Mean of the class, the origin of the coordinates.
+        Mean of the class in the units of the data, the origin of the coordinates.
     scale : (p,) float
-        Powers of two that multiply the columns before whitening.
+        Powers of two by which the deviations of the columns from `centre` are multiplied before whitening.
     covariance : Covariance
-        Covariance V of the metric, of the scaled columns.
+        Covariance V of the metric, in the scaled columns.
     points : (p, n) float
         Coordinates of the rows.
     weights : (n,) float
         Weights of the rows.
     unit : float
-        A radius times this factor is in units of the coordinates.
+        Factor by which a radius is multiplied to be in units of the coordinates.
     """
 
     centre: Floats
@@ -931,8 +931,7 @@ class KernelDensityFit(NoLikelihood):
         Returns
         -------
         KernelDensityFit or None
-            None if a class has no row of positive weight, or a metric is singular; see
-            `find_singular_metrics`.
+            None if a class is without rows of positive weight, or a covariance of the metric is singular.
         """
         shape = {"n_classes": len(self.prior), "n_columns": x.shape[1]}
         moments = gather([(x, codes, weights)], **shape, required_moments="diagonal")
@@ -1013,7 +1012,7 @@ def find_singular_metrics(
     moments : ClassMoments
         Moments with the scatter that the metric requires.
     metric : {"mahalanobis", "diagonal", "euclidean"}
-        See `Metric`; "euclidean" is never singular.
+        By full covariances, by variances, or in the units of the data; "euclidean" is never singular.
     common : bool
         Whether the metric uses the pooled covariance instead of one covariance for each class.
 
@@ -1021,8 +1020,8 @@ def find_singular_metrics(
     -------
     list of (int or None, tuple of int)
         For each singular covariance the position of its class, or None for the pooled covariance, and the
-        positions of the columns that are constant or linearly dependent on earlier columns. There are no
-        columns if the degrees of freedom are not positive.
+        positions of the columns that are constant or linearly dependent on earlier columns; an empty tuple if
+        the degrees of freedom are not positive. An empty list if all covariances are regular.
     """
     if metric == "euclidean":
         return []

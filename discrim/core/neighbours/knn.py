@@ -153,7 +153,7 @@ class VoteCounts:
         unscaled_posteriors : (m, K) float
             Posteriors up to a factor of each row.
         prior : (K,) or (m, K) float
-            Breaks ties; by row if each row has its own classes (see `select_classes`).
+            Breaks ties; (m, K) if each row has its own `present_classes`.
 
         Returns
         -------
@@ -255,7 +255,7 @@ def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
     Parameters
     ----------
     points : (n, p) float
-        Coordinates with unit covariance within classes, divisor n - n_classes.
+        Whitened coordinates, whose covariance within classes (divisor n - n_classes) is the identity.
     codes : (n,) int
         Classes of the rows.
     n_classes : int
@@ -646,7 +646,7 @@ class KNNFit(NoLikelihood):
         Raises
         ------
         CoreNotSupportedError
-            There are not more than k rows.
+            The number of rows is at most k.
         """
         n = len(self.search.points)
         if self.k >= n:

@@ -519,11 +519,12 @@ class Space:
     metric : str
         One of `METRICS`.
     origin, unit : (p,) float
-        Origin and factors of the coordinates.
+        Origin in the units of the data, and factors by which x - origin is multiplied.
     within : Covariance or None
         Covariance of z within classes, for Mahalanobis distance.
     slack : float
-        Difference between two distances in z that rounding of the rows can cause.
+        Difference between two distances, in the coordinates of the search, that rounding of the rows can
+        cause.
     """
 
     metric: str
@@ -543,7 +544,7 @@ class Space:
         metric : str
             One of `METRICS`.
         origin, unit : (p,) float
-            Origin and factors of the coordinates.
+            Origin in the units of the data, and factors by which x - origin is multiplied.
         within : Covariance or None
             Covariance of z within classes, for Mahalanobis distance.
         max_values : (p,) float
@@ -608,7 +609,8 @@ class Neighbours(NamedTuple):
         Returns
         -------
         Neighbours
-            With k - 1 columns.
+            With k - 1 columns of `rows` and `distances`. If a query is not among its own neighbours, because k
+            other rows are equal to it, the last of them is removed, and counted as tied instead of the query.
         """
         m, k = self.rows.shape
         is_self = self.rows == own_positions[:, None]
@@ -717,7 +719,7 @@ class NeighbourIndex:
     def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
         """Find the k nearest rows, excluding the row itself, of the indexed rows start, ..., stop - 1.
 
-        There have to be more than k indexed rows.
+        Must not be called for k of at least the number of indexed rows.
         """
         return self.nearest_of_range(start, stop, k + 1).remove_self(np.arange(start, stop), self.codes)
 

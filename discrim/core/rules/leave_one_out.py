@@ -217,7 +217,8 @@ def leave_one_out_diagonal_scores(
     (m, K) float
         Minus infinity in the class of a row that is alone in it. NaN for rows that require a refit: a
         variance without the row (including the added variance, with the divisor of all rows) is at most
-        `MIN_DETERMINANT_RATIO` times the variance of all rows or NaN, or the divisor without the row is not positive.
+        `MIN_DETERMINANT_RATIO` times the variance of all rows or NaN, or the divisor without the row is not
+        positive.
     """
     common = len(distances.covariances) == 1
     before, after = (0.0, np.zeros((1, 1))) if added_variances is None else added_variances
