@@ -218,7 +218,7 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Parameters
     ----------
     origin : (p,) float
-        Point that is subtracted from the rows.
+        Point in the units of the data that is subtracted from the rows.
     coef : (p, 1) or (p, K) float
         Normal vectors of the planes, by column.
     intercept : (1,) or (K,) float
@@ -227,7 +227,8 @@ def plane_rule(origin: Floats, coef: Floats, intercept: Floats) -> LinearRule:
     Returns
     -------
     LinearRule
-        With two scores for one plane, and K scores for K planes.
+        With scores (m, 2) for one plane, zero for the first class and the value of the plane for the second;
+        and scores (m, K) for K planes, the value of the plane of each class.
     """
     if len(intercept) == 1:
         coef = np.column_stack([np.zeros(len(coef)), coef])
@@ -316,8 +317,8 @@ class HyperplaneFit:
     def refit(self, x: Floats, codes: Codes) -> HyperplaneFit | None:
         """Return a copy with the plane of other rows x (n, p) of classes codes (n,), which are 0 or 1.
 
-        None if the hulls of the classes touch or overlap. Moments and prior are not recomputed; neither is the
-        origin, unless the number of columns differs.
+        None if the hulls of the classes touch or overlap. Moments and prior are not recomputed, and the
+        origin only if the number of columns differs.
         """
         # Any origin close to the rows is suitable, unless the number of columns differs.
         origin = self.origin if x.shape[1] == len(self.origin) else x.mean(axis=0)
@@ -439,7 +440,7 @@ def _polish_on_support(x: Floats, y: Floats, support: Codes) -> OptimalPlane | N
     x : (n, p) float
         Rows of the design matrix.
     y : (n,) float
-        1 or -1.
+        1 for rows on the positive side, -1 for the others.
     support : (s,) int
         Positions of the support points.
 
@@ -468,7 +469,7 @@ def _plane_with_residual(
     x : (n, p) float
         Rows of the design matrix.
     y : (n,) float
-        1 or -1.
+        1 for rows on the positive side, -1 for the others.
     coef : (p,) float
         Normal vector of the plane.
     intercept : float

@@ -18,8 +18,8 @@ of correctly classified rows is longer than the run of the stored b, and at the 
 *Leave-one-out.* The rule is run without each of the rows, all runs in parallel. A run without row i visits
 the other rows in the order of a table without it: position q of this order is row q for i > q and row q + 1
 otherwise. At each step of a pass all runs therefore visit one of two rows, for the order of the table as well
-as for a random order of n - 1 rows in each pass. Updates, runs and pockets equal those of a table without the
-row.
+as for a random order of n - 1 rows in each pass. Updates, runs and pockets are the same as for a table
+without the row.
 """
 
 from __future__ import annotations

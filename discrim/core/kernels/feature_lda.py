@@ -102,7 +102,10 @@ class FeatureSums:
 
     @staticmethod
     def from_moments(moments: ClassMoments) -> FeatureSums:
-        """Compute these quantities from class moments of the features that have a pooled scatter matrix."""
+        """Compute counts, means and total scatter from class moments of the features.
+
+        The moments must not be diagonal or thin. All results are in the units of the features, not in z.
+        """
         total_moments = moments.as_one_class()
         unit = 1 / total_moments.scale
         scatter = total_moments.scatters[0] * unit * unit[:, None]

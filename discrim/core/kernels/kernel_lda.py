@@ -190,7 +190,8 @@ class ScoredIndicators(NoLikelihood):
 class KernelLDAFit(ScoredIndicators):
     """Fitted kernel discriminant analysis with the kernel of all rows.
 
-    The fit is without features: the class variable `feature_type` is "", `components` and `features` are None.
+    The fit is without features: its class variable `feature_type` is "", and `components` and `features` are
+    None.
 
     Attributes
     ----------
@@ -201,7 +202,7 @@ class KernelLDAFit(ScoredIndicators):
     estimated_prior : bool
         Whether the prior is the class proportions.
     rows : KernelRows
-        Standardized rows of the fit with their classes and weights.
+        Standardized rows (mean zero, variance one) of the fit with their classes and weights.
     scale : str
         Kind of coordinates of numeric columns.
     ridge : float
@@ -696,7 +697,8 @@ def restore_expansion(
     ------
     InvalidStateError
         The number of coefficients is not the number of rows, the rows do not have the class counts of
-        `moments`, the coefficients do not solve the regression on the rows, or as in `KernelState.restore_rows`.
+        `moments`, the coefficients do not solve the regression on the rows, or `KernelState.restore_rows`
+        raises the error.
     """
     sample = state.restore_rows(moments.n_classes, moments.n_columns)
     if len(state.coef) != len(sample.u):

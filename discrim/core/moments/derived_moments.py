@@ -423,7 +423,7 @@ def _roots_to_subtract(
     Returns
     -------
     full_roots : (K, p, p) or (1, p, p) float
-        Stored roots, or roots of the scatters if none are stored.
+        Stored roots, or roots of the scatters if `full.roots` is None.
     removed_roots : (K, m, p) or (1, m, p) float
         Roots of the removed rows with the mean differences as additional rows.
     """

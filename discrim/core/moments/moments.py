@@ -57,7 +57,9 @@ class ClassMoments:
 
     `gather` computes them from rows, and `merge` combines the moments of two sets of rows.
 
-    The mean of class k is centres[k] + rests[k] / scale.
+    The columns of the data are multiplied, not divided, by `scale`: in the units of the data, a scatter is
+    scatter / (scale scale'), and the mean of class k is centres[k] + rests[k] / scale. Scatters and roots do
+    not depend on the origin.
 
     Attributes
     ----------
@@ -72,7 +74,7 @@ class ClassMoments:
     scale : (p,) float
         Powers of two by which the columns are multiplied.
     scatters : (K, p, p), (1, p, p) or (K, p) float
-        Sums of squares and products about the class means: by class, pooled over the classes,
+        Sums of squares and products of z about the class means: by class, pooled over the classes,
         or by class and column only (diagonal). With thin roots, sums of squares (K, p) or (1, p).
     roots : (K, p, p), (1, p, p) or None
         Upper triangular R with R'R = scatter, to full precision; None if it was not computed. Thin

@@ -363,7 +363,8 @@ def log_mean_kernels(
     Returns
     -------
     (L, m) float
-        Minus infinity for points without remaining rows, or beyond the kernels of all rows.
+        Minus infinity for points without remaining rows, or farther than the radius of a bounded kernel from
+        all rows.
     """
     np.maximum(d2, 0.0, out=d2)
     nearest = np.fmin.reduce(d2, axis=1) if kernel == "normal" else np.zeros(len(d2))
@@ -894,7 +895,7 @@ class KernelDensityFit(NoLikelihood):
         return replace(self, radii=self.radii[keep])
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
-        """Return the same fit with other bandwidths (K,) and the rule by which they were chosen."""
+        """Return the same fit with other bandwidths (K,); `rule` is its new `radius_rule`."""
         return replace(self, radii=radii, radius_rule=rule)
 
     def normal_radii(self) -> Floats:
@@ -979,9 +980,9 @@ class KernelDensityFit(NoLikelihood):
     def validate(self) -> None:
         """Raise InvalidStateError if parts of a stored fit contradict each other.
 
-        There has to be one bandwidth and one ClassPoints, with at least one row, for each class; its arrays
-        have to match in length and its covariance the metric; weights, scales and units are positive; and no
-        bandwidth is below `min_radii`.
+        Each class must have one bandwidth and one ClassPoints, with at least one row; its arrays must
+        match in length and its covariance the metric; weights, scales and units must be positive, and
+        bandwidths at least `min_radii`.
         """
         if len(self.points_by_class) != len(self.prior) or self.radii.shape != self.prior.shape:
             raise InvalidStateError("its rows or its bandwidths do not match its classes")
@@ -1010,7 +1011,8 @@ def find_singular_metrics(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with the scatter that the metric requires.
+        Moments with the scatter that the metric requires: diagonal unless it is "mahalanobis", then pooled if
+        `common` and otherwise by class.
     metric : {"mahalanobis", "diagonal", "euclidean"}
         By full covariances, by variances, or in the units of the data; "euclidean" is never singular.
     common : bool
@@ -1056,7 +1058,8 @@ def fit_kernel_density(
     moments : ClassMoments
         Diagonal moments of the rows.
     within : ClassMoments
-        Moments with the scatter that the metric requires, not singular.
+        Moments with the scatter that the metric requires: diagonal unless it is "mahalanobis", then pooled if
+        `common` and otherwise by class. The covariances must not be singular.
     x : (n, p) float
         Rows of the design matrix.
     codes : (n,) int

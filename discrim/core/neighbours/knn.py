@@ -332,7 +332,7 @@ def nearest_others_downdated(
 def _downdated_distances(distances: Floats, projections: Floats, one_minus_leverages: Floats) -> Floats:
     """Return downdated distances (m, w) from distances (m, w), products a'v (m, w) and 1 - h (m,).
 
-    They are up to a factor of each row; see the module docstring.
+    They are the square roots of (1 - h) d^2 + (a'v)^2, which are distances up to a factor of each row.
     """
     return np.sqrt(one_minus_leverages[:, None] * distances**2 + projections**2)
 
@@ -349,11 +349,12 @@ def _project_differences(points: Floats, z: Floats, members: Codes, directions: 
     members : (m, w) int
         Positions of w neighbours of each row.
     directions : (m, p) float
-        One direction per row.
+        One direction a per row.
 
     Returns
     -------
     (m, w) float
+        Products a'(z - neighbour).
     """
     m, width = members.shape
     projections = np.empty((m, width))

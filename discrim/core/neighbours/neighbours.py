@@ -308,7 +308,7 @@ class ProductFilter:
     def can_skip_groups(self, k: int) -> bool:
         """Return whether a search of k neighbours can skip groups of rows.
 
-        There have to be more than 4 (k + `N_SPARE_GROUPS`) groups, the largest number that is examined.
+        It can if the number of groups is above 4 (k + `N_SPARE_GROUPS`), the largest number that is examined.
         """
         return bool(4 * (k + N_SPARE_GROUPS) < self.columns.shape[1] // self.group_size(k))
 
@@ -521,7 +521,7 @@ class Space:
     origin, unit : (p,) float
         Origin in the units of the data, and factors by which x - origin is multiplied.
     within : Covariance or None
-        Covariance of z within classes, for Mahalanobis distance.
+        Pooled covariance of z within classes, for Mahalanobis distance; None for other metrics.
     slack : float
         Difference between two distances, in the coordinates of the search, that rounding of the rows can
         cause.
@@ -546,9 +546,9 @@ class Space:
         origin, unit : (p,) float
             Origin in the units of the data, and factors by which x - origin is multiplied.
         within : Covariance or None
-            Covariance of z within classes, for Mahalanobis distance.
+            Pooled covariance of z within classes, for Mahalanobis distance; None for other metrics.
         max_values : (p,) float
-            Largest absolute values of the columns.
+            Largest absolute values of the columns in the units of the data.
 
         Returns
         -------
@@ -565,7 +565,7 @@ class Space:
         return Space(metric, origin, unit, within, 4 * EPS * float(np.linalg.norm(size, norm)))
 
     def coordinates(self, x: Floats) -> Floats:
-        """Return the coordinates (m, p) of rows x (m, p), in C order."""
+        """Return z, whitened if `within` is set, as coordinates (m, p) of rows x (m, p), in C order."""
         z = np.subtract(x, self.origin, order="C")
         z *= self.unit
         return z if self.within is None else np.ascontiguousarray(self.within.whiten(z.T).T)
@@ -609,8 +609,8 @@ class Neighbours(NamedTuple):
         Returns
         -------
         Neighbours
-            With k - 1 columns of `rows` and `distances`. If a query is not among its own neighbours, because k
-            other rows are equal to it, the last of them is removed, and counted as tied instead of the query.
+            With k - 1 columns of `rows` and `distances`. If a query is not among its own neighbours, because
+            k other rows are equal to it, the last of them is removed, and counted as tied instead of it.
         """
         m, k = self.rows.shape
         is_self = self.rows == own_positions[:, None]

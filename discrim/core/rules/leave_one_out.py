@@ -72,7 +72,7 @@ def leave_one_out_distances(
     Parameters
     ----------
     x : (m, p) float
-        Rows that are left out in turn.
+        Rows of the fit, in the units of the data, that are left out in turn.
     codes : (m,) int
         Classes of the rows.
     weights : (m,) float or None
@@ -149,7 +149,7 @@ def leave_one_out_class_distances(
     Parameters
     ----------
     x : (m, p) float
-        Rows that are left out in turn.
+        Rows of the fit, in the units of the data, that are left out in turn.
     codes : (m,) int
         Classes of the rows.
     weights : (m,) float or None
@@ -195,7 +195,7 @@ def leave_one_out_diagonal_scores(
     Parameters
     ----------
     x : (m, p) float
-        Rows that are left out in turn.
+        Rows of the fit, in the units of the data, that are left out in turn.
     codes : (m,) int
         Classes of the rows.
     weights : (m,) float or None
@@ -578,6 +578,7 @@ class FullLeaveOneOut:
         Returns
         -------
         (p, m) float
+            One column for each row.
         """
         distances = self.distances
         if self._is_common:
@@ -602,6 +603,7 @@ def squared_distances_between_means(means: Floats) -> Floats:
     Returns
     -------
     (K, K) float
+        Symmetric, with zeros on the diagonal.
 
     Raises
     ------
