@@ -244,6 +244,8 @@ TOUCHING_TOLERANCE = 1e-13
 class OptimalPlane:
     """The optimal plane x'coef + intercept = 0, scaled to values y = 1 and -1 at the support points.
 
+    Here x are rows minus the origin, which the caller stores.
+
     Attributes
     ----------
     coef : (p,) float

@@ -111,7 +111,7 @@ class _LeftOutRuns:
     left_out_rows : (m,) int
         Position of the row that each run leaves out, ascending.
     coef, pocket : (m, p + 1) float
-        Current coefficients, and those with the fewest errors so far; zeros in an empty pocket.
+        Current coefficients, and the coefficients with the fewest errors so far; zeros in an empty pocket.
     min_errors, longest_run : (m,) int
         Number of errors of the pocket (n - 1 if it is empty), and length of its run of correct rows.
     """
@@ -233,7 +233,8 @@ class PerceptronResult:
     errors : int
         Number of errors of the stored plane, the one of `coef`.
     margin : float
-        Its smallest distance from a row, negative if a row is on the wrong side; zero if all slopes are zero.
+        Smallest signed distance of a row from the stored plane, in the units of the data; negative if a row
+        is on the wrong side, zero if all slopes are zero.
     best_pass : int
         The pass, numbered from 1, in which the stored plane was found.
     """
@@ -429,7 +430,7 @@ class _PerceptronRun:
     Attributes
     ----------
     coef, pocket : (p + 1,) float
-        Current coefficients, and those with the fewest errors so far.
+        Current coefficients, and the coefficients with the fewest errors so far, in units of the step.
     min_errors : int
         Number of errors of the pocket; n if nothing has been stored.
     correct_run, longest_run : int

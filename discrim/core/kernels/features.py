@@ -74,7 +74,7 @@ MAX_CACHED_VALUES = 2**16
 
 
 class Features(Protocol):
-    """Protocol of a map from rows to features."""
+    """Protocol of a map from rows in the coordinates of a kernel, not in data units, to features."""
 
     @property
     def width(self) -> int:
@@ -93,7 +93,7 @@ class Landmarks:
     kernel : callable
         Function of rows (m, p) and (n, p) that returns their kernel matrix (m, n).
     points : (L, p) float
-        The landmarks.
+        The landmarks, in the coordinates of the kernel.
     root : (L, L) float
         Upper triangular R with R'R the kernel matrix of the points.
     n_omitted : int
@@ -123,7 +123,7 @@ class RandomWaves:
     Attributes
     ----------
     directions : (p, D / 2) float
-        Random directions w, one per column.
+        Random directions w, one per column; rows of the matrix are coordinates of the kernel.
     """
 
     directions: Floats
@@ -423,7 +423,7 @@ class FeatureMap:
     Attributes
     ----------
     coordinates : callable
-        From rows (m, p) to coordinates (m, q).
+        From rows (m, p) in the units of the data to coordinates (m, q) of the kernel.
     mapping : Features
         From coordinates to features.
     """

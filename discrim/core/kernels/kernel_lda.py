@@ -66,7 +66,7 @@ class KernelExpansion:
     coordinates : Coordinates
         Coordinates of standardized rows.
     points : (n, q) float
-        Coordinates of the rows of the fit.
+        Rows of the fit in the coordinates of the kernel.
     coef : (n, r) float
         Coefficients of the kernels.
     intercept : (r,) float
@@ -81,7 +81,7 @@ class KernelExpansion:
     intercept: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """Return the values (m, r) for rows x (m, p); NaN for rows with missing values."""
+        """Return the values (m, r) for rows x (m, p) in the units of the data; NaN if a value is missing."""
         values = np.full((len(x), len(self.intercept)), np.nan)
         complete_rows = np.flatnonzero(~np.isnan(x).any(axis=1))
         z = self.coordinates.transform(self.standard.standardize(x[complete_rows]), self.kernel.name)
@@ -258,8 +258,8 @@ class KernelLDAFit(ScoredIndicators):
     def modified_row_scorer(self, log_prior: Floats) -> Callable[[Floats], Floats]:
         """Return a function that scores modified rows by leave-one-out fits.
 
-        Row i is the original row or one with other values; the fit is the one without the original row i, and
-        is not marked for a refit if this row is alone in its class. Its fitted value at u is f(u) less the
+        The modified row i has any values, and is scored by the fit without the original row i. It is not
+        marked for a refit if the original row is alone in its class. Its fitted value at u is f(u) less the
         influence of the row's own response, scaled by the leave-one-out residual.
 
         Parameters
@@ -365,7 +365,8 @@ def left_out_normal_scores(
 ) -> Floats:
     """Return leave-one-out scores under normal classes in the space of the variates, without the prior.
 
-    They are minus half the squared distances to the class centroids, and minus infinity for lost classes.
+    They are minus half the squared distances to the class centroids, and minus infinity for a class without
+    remaining rows.
 
     Parameters
     ----------

@@ -349,9 +349,10 @@ class RowSums:
         return self.products if diagonal else np.diagonal(self.products, axis1=-2, axis2=-1)
 
     def has_cancellation(self) -> bool:
-        """Return whether the correction for provisional centres removes over 7/8 of a sum of squares.
+        """Return whether the correction for provisional centres removes over 7/8 of any sum of squares.
 
-        The sum then lost more than three bits of its precision.
+        The sums are computed for each column, over all rows ("pooled") or by class. Such a sum then lost more
+        than three bits of its precision.
         """
         correction = self.counts * self.shifts() ** 2
         lost_squares = correction.sum(axis=1) if self.required_moments == "pooled" else correction.T

@@ -78,15 +78,15 @@ def leave_one_out_distances(
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
     distances : Distances
-        Distances of the full fit.
+        Squared distances to the class means under the covariances of the full fit.
     counts : (K,) float
         Sums of weights by class.
     divisor : float
         Divisor N - h of the covariance in the full fit.
     determinant_ratios : (m,) float or None
-        Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
+        Accurate values of 1 - c D2_g, computed as sums of squares; None to compute the difference here.
     squared_mean_distances : (K, K) float or None
-        Squared distances between the means, if they have been computed.
+        Squared distances between the means; None to compute them here.
 
     Returns
     -------
@@ -155,13 +155,13 @@ def leave_one_out_class_distances(
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
     distances : Distances
-        Distances of the full fit.
+        Squared distances to the class means under the covariances of the full fit.
     counts : (K,) float
         Sums of weights by class.
     divisors : (K,) float
         Divisors n_k - h of the covariances in the full fit.
     determinant_ratios : (m,) float or None
-        Accurate values of 1 - c D2_g, if they have been computed as sums of squares.
+        Accurate values of 1 - c D2_g, computed as sums of squares; None to compute the difference here.
 
     Returns
     -------
@@ -201,7 +201,7 @@ def leave_one_out_diagonal_scores(
     weights : (m,) float or None
         Frequency weights; at most one unit of a row is left out.
     distances : Distances
-        Distances of the full fit.
+        Squared distances to the class means under the covariances of the full fit.
     counts : (K,) float
         Sums of weights by class.
     divisors : (1,) or (K,) float
@@ -678,15 +678,23 @@ class MomentsFit(Protocol):
         """Return the function that computes leave-one-out scores of rows under a log prior (K,)."""
 
     def distances(self) -> Distances:
-        """Return the squared distances to the class means under the covariances of the fit."""
+        """Return the squared distances of rows to the class means under the covariances of the fit.
+
+        Must not be called unless `has_distances`.
+        """
 
     def unbiased_distances(self) -> tuple[Distances, Floats]:
-        """Return the squared distances under unbiased covariances, and their degrees of freedom (K,)."""
+        """Return the squared distances under unbiased covariances, and their degrees of freedom (K,).
+
+        Must not be called unless `has_distances`.
+        """
 
     def left_out_distances(
         self, x: Floats, codes: Codes, weights: Floats | None
     ) -> tuple[Floats, Floats, Floats]:
         """Return leave-one-out squared distances under unbiased covariances for rows of the fit.
+
+        Must not be called unless `has_distances`.
 
         Parameters
         ----------

@@ -76,9 +76,10 @@ class LinearRule:
     close_groups: tuple[CloseClasses, ...] = ()
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p), up to a constant of each row; NaN if a value is missing.
+        """Return the scores (m, K) of rows x (m, p) in the units of the data; NaN if a value is missing.
 
-        Rows whose best class is close to others are scored again by `close_groups`.
+        They are log posteriors up to a constant of each row. Rows whose best class is close to others are
+        scored again by `close_groups`.
         """
         scores = self._products(x)
         scores += self.intercept
@@ -250,7 +251,7 @@ class GaussianRule:
     factor: Floats
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of complete rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p) in the units of the data, without missing values."""
         scores = self.distances.squared(x)
         scores *= -0.5 * self.factor[:, None]
         scores += self.constant[:, None]
