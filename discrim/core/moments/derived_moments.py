@@ -617,7 +617,7 @@ def divide_columns(moments: ClassMoments, unit: Floats) -> ClassMoments:
     """Return the moments of the columns x / unit from the moments of x, for positive units (p,).
 
     The coordinates z do not change, so scatters and roots are kept; `centres` are divided by the unit and
-    `scale` is multiplied by it.
+    `scale` is multiplied by it. The new `scale` need not be a power of two.
     """
     return replace(moments, centres=moments.centres / unit, scale=moments.scale * unit)
 

@@ -60,7 +60,7 @@ class LinearRule:
     Attributes
     ----------
     origin, scale : (p,) float
-        Origin in the units of the data, and powers of two by which x - origin is multiplied.
+        Origin in the units of the data, and factors by which x - origin is multiplied.
     coef : (p, K) float
         Coefficients of z.
     intercept : (K,) float
@@ -78,8 +78,8 @@ class LinearRule:
     def scores(self, x: Floats) -> Floats:
         """Return the scores (m, K) of rows x (m, p) in the units of the data; NaN if a value is missing.
 
-        They are log posteriors up to a constant of each row. Rows whose best class is close to others are
-        scored again by `close_groups`.
+        They are defined up to a constant of each row. Rows whose best class is close to others are scored
+        again by `close_groups`.
         """
         scores = self._products(x)
         scores += self.intercept
