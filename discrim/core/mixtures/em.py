@@ -161,23 +161,29 @@ def covariances(
 
 
 def _equal_spherical_variances(squares: Floats, counts: Floats) -> Floats:
-    """Return variances (G, p) of form EII, all equal, from sums of squares (G, p)."""
+    """Return variances (G, p) of form EII, all equal, from sums of squares (G, p) and weights (G,)."""
     return np.full(squares.shape, squares.sum() / (counts.sum() * squares.shape[1]))
 
 
 def _spherical_variances(squares: Floats, counts: Floats) -> Floats:
-    """Return variances (G, p) of form VII, equal within a component, from sums of squares (G, p)."""
+    """Return variances (G, p) of form VII, equal within a component, from sums of squares (G, p).
+
+    The divisors are p times the weights `counts` (G,) of the components.
+    """
     p = squares.shape[1]
     return np.repeat((squares.sum(axis=1) / (counts * p))[:, None], p, axis=1)
 
 
 def _pooled_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Return the pooled covariance or variances, once for each component, for forms EEI and EEE."""
+    """Return the pooled covariance (G, p, p) or variances (G, p), repeated for each component (EEI and EEE).
+
+    It is the sum of the `scatters`, of the shape of the result, divided by the sum of `counts` (G,).
+    """
     return np.repeat((scatters.sum(axis=0) / counts.sum())[None], len(scatters), axis=0)
 
 
 def _separate_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Return the covariances or variances of each component, for forms VVI and VVV; see `covariances`."""
+    """Divide the scatters (G, p, p), or sums of squares (G, p), by the weights `counts` (G,): VVV and VVI."""
     return np.asarray(scatters / counts.reshape(-1, *[1] * (scatters.ndim - 1)))
 
 
@@ -273,7 +279,10 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
 
 
 def _eev_covariances(scatters: Floats, counts: Floats) -> Floats:
-    """Estimate covariances (G, p, p) of form EEV, with equal eigenvalues and separate axes."""
+    """Estimate covariances (G, p, p) of form EEV, with equal eigenvalues and separate axes.
+
+    Arguments are scatter matrices (G, p, p) and the weights `counts` (G,) of the components.
+    """
     eigenvalues, axes = _accurate_eigh(scatters)
     shape = eigenvalues.sum(axis=0) / counts.sum()
     return np.asarray((axes * shape) @ axes.transpose(0, 2, 1))
@@ -282,7 +291,9 @@ def _eev_covariances(scatters: Floats, counts: Floats) -> Floats:
 def _vev_covariances(scatters: Floats, counts: Floats, tolerance: float) -> Floats:
     """Estimate covariances (G, p, p) of form VEV: proportional eigenvalues, separate axes.
 
-    See `_common_shape_covariances`, which is applied to the eigenvalues of the scatters (G, p, p).
+    `_common_shape_covariances` alternates between the volumes and the common shape of the eigenvalues of the
+    scatters (G, p, p), whose weights are `counts` (G,). `tolerance` is the largest relative change of a
+    volume at which it ends; after `MAX_ITERATIONS` updates it ends without an error.
     """
     eigenvalues, axes = _accurate_eigh(scatters)
     variances = _common_shape_covariances(eigenvalues, counts, tolerance)
@@ -300,13 +311,16 @@ _CLOSED_FORMS: dict[str, Callable[[Floats, Floats], Floats]] = {
     "EVV": _equal_volume_covariances,
     "VVV": _separate_covariances,
 }
-"""Forms with a closed-form estimate, a function of scatters and counts as in `covariances`."""
+"""Forms with a closed-form estimate, a function of the `scatters` and `counts` of `covariances`."""
 _ALTERNATING_FORMS: dict[str, Callable[[Floats, Floats, float], Floats]] = {
     "VEI": _common_shape_covariances,
     "VEE": _common_shape_covariances,
     "VEV": _vev_covariances,
 }
-"""Forms whose estimates alternate between volumes and the common factor; arguments as in `covariances`."""
+"""Forms whose estimates alternate between volumes and the common factor.
+
+The functions have the arguments `scatters` and `counts` of `covariances`, and a tolerance.
+"""
 
 
 def _common_axes_covariances(
@@ -437,7 +451,7 @@ MAX_BLOCK_VALUES = 2**15
 """Number of values per block, chosen to fit the processor's cache."""
 
 EM_STEP_ITERATIONS = 3
-"""Maximum number of sweeps for common axes within a step of EM, see `covariances`."""
+"""Maximum number of sweeps for common axes (EVE and VVE) within a step of EM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,8 +543,9 @@ class Degenerate(NamedTuple):
         The class, as a position among the classes that were passed, and the position of the component in it.
     reason : {"empty", "singular", "narrow"}
         Why the run ended: the weight of the component is at most `MIN_COMPONENT_WEIGHT` mean weights of a
-        row; its covariance is singular, or the likelihood fell; or its weight is small and its standard
-        deviation along some direction is much smaller than another component's, see `_reject_narrow`.
+        row; its covariance is singular, or the likelihood fell; or its weight is at most
+        `NARROW_ROWS_FACTOR` (p + 1) and its standard deviation along some direction is below `MIN_SD_RATIO`
+        times the standard deviation of another component of its class.
     weight : float
         Weight of the component.
     """
@@ -725,16 +740,19 @@ def m_step(
         the row. G can differ between classes.
     form : str
         Covariance form, one of `FORMS`.
-    axes, max_iterations
-        See `covariances`.
+    axes : (p, p) float or None
+        Initial common axes for EVE and VVE, in columns; None for the axes of the pooled scatter.
+    max_iterations : int
+        Maximum number of sweeps for EVE and VVE, as in `covariances`.
     min_variances : (K, p) float or None
         Variances below which a component of each class is singular; computed from the rows by default.
 
     Returns
     -------
     Components or Degenerate
-        Components with an empty `path`; Degenerate for the first component that is empty (see
-        `find_empty_component`) or singular (see `estimate_components`).
+        Components with an empty `path`. Degenerate for the first component that is "empty" (its weight is at
+        most `MIN_COMPONENT_WEIGHT` mean weights of a row of its class) or otherwise for the first one that is
+        "singular".
     """
     p = len(rows[0].z)
     axial = is_axial(form)
@@ -775,7 +793,7 @@ def find_empty_component(
     Returns
     -------
     Degenerate or None
-        Result with the reason "empty" for the component; None if there is no such component.
+        Result with the reason "empty" for the component; None if all components have a larger weight.
     """
     owner = np.repeat(np.arange(len(sizes)), sizes)
     mean_weights = np.array([weights.sum() / len(weights) for _, weights in rows])
@@ -804,8 +822,10 @@ def estimate_components(
         Number of components of each class.
     form : str
         Covariance form, one of `FORMS`.
-    axes, max_iterations
-        See `covariances`.
+    axes : (p, p) float or None
+        Initial common axes for EVE and VVE, in columns; None for the axes of the pooled scatter.
+    max_iterations : int
+        Maximum number of sweeps for EVE and VVE, as in `covariances`.
     min_variances : (K, p) float
         Variances below which a component of each class is singular.
 
@@ -813,8 +833,9 @@ def estimate_components(
     -------
     Components or Degenerate
         Components with an empty `path`. Degenerate, with the reason "singular", for the first component whose
-        covariance is not clearly positive definite (see `_covariance_roots`); for the first component of all
-        if a decomposition fails.
+        covariance is not finite, has a variance of at most `min_variances`, or has a correlation matrix whose
+        root has a diagonal element of at most `SINGULAR_SD`; for the first component of all if a
+        decomposition fails.
     """
     counts, means, scatters = sums
     owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -835,11 +856,11 @@ def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, 
     Parameters
     ----------
     z : (p, n) float
-        Rows of one class, in columns of the array.
+        Deviations of the rows of one class from the class mean, one row per column of the array.
     component_weights : (G, n) float
         Weight of each row in each of the G components of the class.
     means : (G, p) float
-        Means of the components.
+        Means of the components, as deviations from the class mean.
     axial : bool
         Whether to return only sums of squares.
 
@@ -867,7 +888,7 @@ def _degenerate_result(g: int, reason: str, owner: Codes, counts: Floats) -> Deg
     g : int
         Position of the component among all T components.
     reason : {"empty", "singular", "narrow"}
-        See `Degenerate`.
+        The `reason` of the result.
     owner : (T,) int
         Class of each component.
     counts : (T,) float
@@ -957,8 +978,9 @@ def run_em(
     Returns
     -------
     Components or Degenerate
-        The last components, with `path` and `converged`; Degenerate if a component becomes empty, singular or
-        narrow, see `iterate_em`. With one component per class, `path` has one value and `converged` is true.
+        The last components, with `path` and `converged`; Degenerate if a component becomes empty or singular,
+        the likelihood falls, or a component ends narrow. With one component per class, `path` has one value
+        and `converged` is true; the result is then Degenerate only for an empty or singular component.
     """
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.

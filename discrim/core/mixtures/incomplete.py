@@ -90,7 +90,8 @@ class _Batches(NamedTuple):
     observed_mask : (B, p) bool
         Whether each column of `order` is observed in the batch.
     values : (B, p, m) float
-        Values z of the rows (see `ClassRows`), with columns in this order; 0 if missing, and for padding.
+        Deviations z of the rows from the class mean, with columns in this order; 0 if missing, and for
+        padding.
     weights : (B, m) float
         Weights of the rows; 0 for padding.
     positions : (B, m) int
@@ -296,7 +297,7 @@ def run_em_incomplete(
     -------
     Components or Degenerate
         The last components, with `path` (log-likelihoods of the observed values) and `converged`; Degenerate
-        if a component becomes empty, singular or narrow, see `em.iterate_em`.
+        if a component becomes empty or singular, the likelihood falls, or a component ends narrow.
     """
     sizes = components.sizes
     axial = em.is_axial(form)
@@ -325,7 +326,8 @@ def run_em_incomplete(
         def m_step(axes: em.Axes) -> Components | Degenerate:
             """Return the components estimated from the sums of this E step, or Degenerate.
 
-            `axes` are the initial common axes, see `em.covariances`.
+            `axes` (p, p), in columns, are the initial common axes for EVE and VVE; None for the axes of the
+            pooled scatter.
             """
             degenerate = em.find_empty_component(rows, sizes, sums.counts)
             if degenerate is not None:
@@ -400,8 +402,8 @@ def _impute_class(row: ClassRows, rng: np.random.Generator) -> ClassRows:
 def _fit_normal(row: ClassRows) -> Components:
     """Fit a normal distribution to the incomplete rows of a class by at most `MAX_IMPUTATION_STEPS` of EM.
 
-    The result has one component. Its covariance is full, or that of the start if EM degenerates: the
-    variances of the observed values, and no correlations.
+    The result has one component. Its covariance is full; if EM degenerates, it is diagonal, with the
+    variances of the observed values of each column.
     """
     observed_weights = ~np.isnan(row.z) * row.weights
     counts = np.maximum(observed_weights.sum(axis=1), np.finfo(np.float64).tiny)

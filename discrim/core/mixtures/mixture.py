@@ -81,7 +81,8 @@ class MixtureFit:
     together : bool
         Whether the form applies to the components of all classes jointly and not to each class separately.
     scale : (p,) float
-        Powers of two by which columns are multiplied to get the coordinates of the components.
+        Powers of two by which columns in the units of the data are multiplied to get the coordinates of the
+        components.
     components : Components
         Components of all classes, relative to the `centres` of their classes in the moments, in scaled
         columns.
@@ -266,7 +267,7 @@ class MixtureFit:
         return replace(self, components=components, forms=forms)
 
     def means(self) -> Floats:
-        """Return the means (T, p) of the components, in the units of the data."""
+        """Return the means (T, p) of the components in the units of the data, not as deviations."""
         return np.asarray(self.moments.centres[self.component_classes] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
@@ -549,7 +550,7 @@ def fit_mixture(
     Parameters
     ----------
     moments : ClassMoments
-        Diagonal moments of the rows, see `sort_rows`.
+        Diagonal moments of the rows, as returned by `sort_rows`.
     block : tuple of x (n, p), codes (n,) and weights (n,) or None
         All rows in the units of the data, their classes and frequency weights, in the order of `sort_rows`.
     prior : (K,) float
@@ -571,9 +572,9 @@ def fit_mixture(
     Returns
     -------
     MixtureFit or Degenerate
-        The fit may not have converged, see `MixtureFit.converged`; its `completed` is None. If values are
-        missing, its moments are implied by the components and not those of the argument. Degenerate if EM
-        degenerated from every start, for some class; `k` is then the position of the class among all.
+        The fit, whose `converged` can be false and whose `completed` is None. If values are missing, the
+        moments of the fit are implied by its components and differ from the argument `moments`. Degenerate if
+        EM degenerated from every start, for some class; `k` is then the position of the class among all.
     """
     x, codes, weights = block
     forms = structure.forms
@@ -654,7 +655,8 @@ def _fit_from_starts(
     runs : (int, int)
         Number of runs to convergence, and number of runs that reached the maximum. (1, 1) if each class has
         one component or starts were compared on samples; (0, 0) if every covariance of the form is singular.
-        With missing values, see `incomplete.fit_from_starts`.
+        With missing values, numbers of runs on the incomplete rows, as returned by
+        `incomplete.fit_from_starts`.
     """
     if incomplete.has_missing(original_rows):
         return incomplete.fit_from_starts(original_rows, sizes, form, plan, hierarchies, progress)
@@ -686,9 +688,10 @@ def _fit_from_starts(
 def _result_from_frames(
     em_result: Components | Degenerate, rows: Sequence[ClassRows], frames: Frames
 ) -> Components | Degenerate:
-    """Transform components back from frames; return a degenerate result unchanged.
+    """Transform components from the frames to the coordinates of the fit.
 
-    See `starts.components_from_frames`.
+    Means, covariances, common axes and `path` are transformed. A degenerate result is returned unchanged, and
+    so are components without frames (None).
     """
     return (
         em_result
@@ -744,9 +747,10 @@ def _refit_together(
 
 
 def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> Frames:
-    """Return the frames in which EM runs, see `starts.choose_frames`; None if values are missing.
+    """Return one frame for each class, or None if EM runs in the coordinates of the fit.
 
-    Raises numpy.linalg.LinAlgError only if the rows are exactly singular.
+    It does so if values are missing, no scatter loses digits, or the form is diagonal. Raises
+    numpy.linalg.LinAlgError only if the rows are exactly singular.
     """
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
@@ -936,7 +940,7 @@ def leave_one_out_scorer(
     log_prior : (K,) float
         Logarithms of the prior probabilities.
     x : (n, p) float
-        All rows of the fit.
+        All rows of the fit, in the units of the data; NaN if missing.
     codes : (n,) int
         Class of each row.
     weights : (n,) float or None
@@ -947,7 +951,7 @@ def leave_one_out_scorer(
     LeaveOneOutScorer
         Its scores are the log prior of the class plus the log density of the observed values. All scores of
         a row are NaN if EM degenerates without it, or no weight remains in its class. Raises CoreDataError
-        "not_a_row_of_the_fit" unless class, values and weight equal those of a row of the fit.
+        "not_a_row_of_the_fit" unless a row of the fit has the same class, values and weight.
     """
     all_rows = rows_by_class(x, codes, weights, fit.moments.centres, fit.scale)
     rows_by_code = [x[codes == k] for k in range(len(log_prior))]
@@ -980,7 +984,7 @@ def leave_one_out_scorer(
         Raises
         ------
         CoreDataError
-            Class, values and weight do not equal those of any row of the fit.
+            No row of the fit has the same class, values and weight.
         """
         scores_out = np.empty((len(rows), len(log_prior)))
         checked_weights = np.ones(len(rows)) if row_weights is None else row_weights

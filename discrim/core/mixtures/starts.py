@@ -123,7 +123,7 @@ def divide_by_sd(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) 
     Parameters
     ----------
     z : (p, n) float
-        Deviations of rows from their mean, one row per column of the array.
+        Deviations of rows from their mean, one row per column of the array, without missing values.
     weights : (n,) float
         Weights of the rows.
     rows : (m,) int or slice
@@ -139,12 +139,15 @@ def divide_by_sd(z: Floats, weights: Floats, rows: Codes | slice = slice(None)) 
 
 
 def build_hierarchies(z: Floats, weights: Floats) -> Hierarchies:
-    """Build Ward's and the model-based hierarchy of the rows of a class, see the module docstring.
+    """Build Ward's and the model-based hierarchy of the rows of a class.
+
+    The module docstring defines both. The rows are standardized here and can be in any units.
 
     Parameters
     ----------
     z : (p, n) float
-        Deviations from the class mean, without missing values. Their order determines the sample.
+        Deviations of one row or more from the class mean, one row per column of the array, without missing
+        values. Their order determines the sample.
     weights : (n,) float
         Weights of the rows.
 
@@ -191,7 +194,7 @@ def _merge_to_size(labels: Codes, merges: Codes, size: int) -> Codes:
     labels : (m,) int
         Initial clusters.
     merges : (t, 3) int
-        Two clusters and the label of their union, in order, see `Hierarchies`.
+        Labels of two clusters and of their union, one merge per row, in order.
     size : int
         Number of clusters that remain.
 
@@ -207,7 +210,10 @@ def _merge_to_size(labels: Codes, merges: Codes, size: int) -> Codes:
 
 
 def _ward_merges(points: Floats) -> Codes:
-    """Return Ward's merges (m - 1, 3) of points (m, q), see `Hierarchies`."""
+    """Return Ward's merges (m - 1, 3) of two or more points (m, q): labels of two clusters and their union.
+
+    Points are the clusters 0, ..., m - 1; the union of merge i has the label m + i.
+    """
     tree = scipy.cluster.hierarchy.linkage(points, method="ward")
     unions = len(points) + np.arange(len(tree))
     return np.column_stack([tree[:, :2].astype(np.intp), unions])
@@ -255,7 +261,7 @@ class _Clusters(NamedTuple):
         return _Clusters(counts, means, self.scatters[i] + self.scatters[j] + between_scatters)
 
     def costs(self, mean_variance: float) -> Floats:
-        """Return the costs (m,) of clusters in the model-based hierarchy, see the module docstring.
+        """Return the costs (m,) of clusters in the model-based hierarchy (formula in the module docstring).
 
         `mean_variance` is tr W / (n q), with W the scatter of all n points.
         """
@@ -278,8 +284,8 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
     Returns
     -------
     (t, 3) int
-        Merges, see `Hierarchies`, one fewer than the initial clusters; the union has the label of the first
-        cluster.
+        Merges, one fewer than the initial clusters: labels of two clusters and of their union, which has the
+        label of the first cluster.
     """
     n, q = points.shape
     members = labels == np.arange(labels.max() + 1)[:, None]
@@ -348,7 +354,7 @@ class Trials(NamedTuple):
         Number of runs to convergence, including degenerate ones; 0 if starts were compared by some steps on
         a sample of the rows.
     n_reached : int
-        Number of these runs that reached the largest likelihood, see `same_maximum_tolerance`.
+        Number of these runs whose log-likelihood is the largest one up to `same_maximum_tolerance`.
     """
 
     results: list[Components | Degenerate]
@@ -468,8 +474,8 @@ def _run_from_start(
     Returns
     -------
     Components or Degenerate
-        The last components, with `path` and `converged`; Degenerate if the start is, or if EM degenerates
-        (see `em.run_em`).
+        The last components, with `path` and `converged`; Degenerate if the start is degenerate, or a
+        component becomes empty, singular or narrow.
     """
     if isinstance(start, Degenerate):
         return start
@@ -585,7 +591,7 @@ def _select_rows(row: ClassRows, sample: Codes | None) -> ClassRows:
 
 
 def _whiten_rows(row: ClassRows) -> Floats:
-    """Return the rows (r, n) in r axes in which the class has unit covariance.
+    """Return the rows (r, n), one per column of the array, in r axes in which the class has unit covariance.
 
     Axes whose variance is at most 1e-12 times the largest are dropped.
     """
@@ -601,7 +607,7 @@ def _kmeans_weights(z: Floats, weights: Floats, size: int, rng: np.random.Genera
     Parameters
     ----------
     z : (q, n) float
-        Rows in the coordinates that define the metric.
+        Rows in the coordinates that define the metric, one row per column of the array.
     weights : (n,) float
         Weights of the rows.
     size : int
@@ -667,17 +673,20 @@ class StartFrame:
         return np.asarray(self.root @ z) if self.is_rotation else Covariance.from_root(self.root).whiten(z)
 
     def from_frame(self, means: Floats) -> Floats:
-        """Return the deviations z (G, p) of G points, such as means, with coordinates u (G, p)."""
+        """Return the deviations z (G, p) of G points, such as means, with coordinates u (G, p).
+
+        Unlike in `to_frame`, each point is a row of the arrays.
+        """
         return np.asarray(means @ self.root)
 
     def covariance_to_frame(self, covariance: Covariance) -> Covariance:
-        """Convert a covariance in the original coordinates z to the frame."""
+        """Convert a covariance of the coordinates z, stored as a (p, p) root, to the coordinates u."""
         if self.is_rotation:
             return Covariance.from_root(triangular_root(covariance.root @ self.root.T))
         return Covariance.from_root(np.triu(self.to_frame(covariance.root.T).T))
 
     def covariance_from_frame(self, covariance: Covariance) -> Covariance:
-        """Convert a covariance in the frame to the original coordinates z."""
+        """Convert a covariance of the coordinates u, stored as a (p, p) root, to the coordinates z."""
         root = covariance.root @ self.root
         return Covariance.from_root(triangular_root(root) if self.is_rotation else root)
 

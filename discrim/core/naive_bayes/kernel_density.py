@@ -89,10 +89,10 @@ MAX_DIRECT_POINTS = 48
 """Number of points that contribute to a box up to which direct sums are faster than an expansion."""
 
 MAX_BOX_POSITION = 2.0**30
-"""Largest number of boxes on either side of the first point; farther boxes have no key."""
+"""Largest number of boxes on either side of the first point; farther boxes do not get a key."""
 
 MAX_BANDWIDTH_STEPS = 2.0**20
-"""Largest number of steps between a bandwidth and the reference bandwidth; others have no key."""
+"""Largest number of steps between a bandwidth and the reference bandwidth; others do not get a key."""
 
 BOUND_RADIUS = 6.0
 """The R of the error bound."""
@@ -141,7 +141,8 @@ class KernelBoxes:
     def log_sums(self, x: Floats, bandwidths: Floats) -> Floats:
         """Return the logarithms of kernel sums at evaluation points, as far as expansions are available.
 
-        The sums are those of `KernelSums.log_sums`. New expansions are added to the cache.
+        The sums over all points are sum_i w_i exp(-((x - x_i)/h)^2 / 2), not divided by the bandwidth h or
+        the total weight. New expansions are added to the cache.
 
         Parameters
         ----------
@@ -153,7 +154,8 @@ class KernelBoxes:
         Returns
         -------
         (m,) float
-            NaN if a direct sum is faster, the expansion is not accurate, or the point has no box.
+            NaN if a direct sum is faster, the expansion is not accurate, or the evaluation point is not in a
+            box.
         """
         log_sums = np.full(len(x), np.nan)
         levels = np.rint(np.log(bandwidths / self._bandwidth) / LOG_BANDWIDTH_STEP)
@@ -983,7 +985,8 @@ class KernelColumns:
         Returns
         -------
         (K, m) float
-            Zero if all q columns are missing; NaN if a density of an observed column has no bandwidth.
+            Zero if all q columns are missing; NaN if the bandwidth of the density of an observed column is
+            zero.
         """
         total = np.zeros((len(self.densities[0]), len(x)))
         for position, column in zip(self.positions.tolist(), self.densities, strict=True):
@@ -1010,8 +1013,9 @@ class KernelColumns:
         Returns
         -------
         (K, m) float
-            Zero if all q columns are missing. NaN if a density of an observed column has no bandwidth or,
-            in the row's own class, has no bandwidth or no remaining row without the row.
+            Zero if all q columns are missing. NaN if the bandwidth of the density of an observed column is
+            zero or, in the row's own class, the rule does not yield a bandwidth, or no row remains, without
+            the row.
         """
         total = np.zeros((len(self.densities[0]), len(x)))
         for j, column in enumerate(self.densities):

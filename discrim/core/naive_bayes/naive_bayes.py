@@ -199,7 +199,7 @@ class LevelTables:
         Parameters
         ----------
         x : (m, p) float
-            Rows, see `log_densities`.
+            Rows with all columns; categorical columns contain positions of levels, NaN is missing.
         codes : (m,) int
             Classes of the rows.
         weights : (m,) float or None
@@ -362,7 +362,7 @@ class CountColumns:
         Returns
         -------
         (K, m) float
-            Log probabilities as of `leave_one_out_scores` for dense rows.
+            Log probabilities, equal to `leave_one_out_scores` of the same rows as a dense array.
         """
         logs = self.log_densities(x)
         counts = x.select_columns(self.positions)
@@ -485,7 +485,7 @@ class NaiveBayesFit:
 
     @property
     def non_normal_columns(self) -> tuple[NonNormalColumns, ...]:
-        """Those of `tables`, `kernels` and `counts`, in this order, that are not None."""
+        """The members `tables`, `kernels` and `counts` that are not None, in this order."""
         return tuple(
             distribution
             for distribution in (self.tables, self.kernels, self.counts)
@@ -574,7 +574,8 @@ class NaiveBayesFit:
         Returns
         -------
         NaiveBayesFit or None
-            None if a class has no rows, or a density does not exist, see `has_fit` and `without_bandwidth`.
+            None if `has_fit` is false (a class is without rows, or a density other than a kernel density does
+            not exist), or the rule does not yield the bandwidth of a kernel density.
         """
         # Without a tally all remaining columns are normal.
         tally = tally or Tally(self.plan.columns(np.arange(moments.n_columns)), moments.n_classes)
@@ -620,7 +621,10 @@ class NaiveBayesFit:
         return scores
 
     def _normal_leave_one_out_scorer(self, normal: QDAFit, log_prior: Floats) -> LeaveOneOutScorer:
-        """Return the leave-one-out scorer of the normal columns, for rows (m, q) of these columns only."""
+        """Return the leave-one-out scorer of the normal columns.
+
+        It accepts rows (m, q) of these columns only, in the units of the data. `normal` is their fit.
+        """
         if self.available is not None:
             divisor_offset = 1.0 if self.method == "moment" else 0.0
             return incomplete_leave_one_out_scorer(
@@ -651,7 +655,7 @@ class NaiveBayesFit:
     def without_bandwidth(self) -> Mask:
         """Return a mask (K, q) of the kernel densities for which the rule does not yield a bandwidth.
 
-        Shape (K, 0) if the fit has no kernel densities.
+        Shape (K, 0) without kernel densities.
         """
         if self.kernels is None:
             return np.zeros((self.moments.n_classes, 0), dtype=bool)
@@ -749,7 +753,8 @@ def fit_naive_bayes(
     Returns
     -------
     NaiveBayesFit
-        Kernel densities can lack a bandwidth: see `NaiveBayesFit.without_bandwidth`.
+        The bandwidth of a kernel density is zero if the rule does not yield one;
+        `NaiveBayesFit.without_bandwidth` returns a mask of these.
     """
     plan = tally.plan
     available = tally.available
@@ -797,8 +802,9 @@ def _normal_moments(moments: ClassMoments, plan: ColumnPlan) -> ClassMoments:
 def has_fit(moments: ClassMoments, tally: Tally) -> bool:
     """Return whether all classes have rows and all densities exist, apart from kernel densities.
 
-    With `available`, every column also has to be observed in every class. See `has_variances` for normal
-    columns; the sums of counts of a class, with the pseudo-count, must not all be zero.
+    With `tally.available`, every column also has to be observed in every class. Smoothed variances of normal
+    columns have to be positive and finite (`has_variances`). If columns are counts, each class needs a
+    positive sum of them or a positive pseudo-count.
     """
     plan = tally.plan
     available = tally.available
@@ -986,7 +992,8 @@ def restore_naive_bayes(
     sums : (K, J) float
         Sums of the columns of counts.
     points : (n, 4) float
-        Values of the kernel densities, see `NaiveBayesFit.points`.
+        Distinct values of the kernel densities: position among the columns with kernel densities, class code,
+        value and weight.
     available : (K, p) float or None
         Weight of the rows in which each column is observed, if columns are fitted to different rows.
 
@@ -1044,14 +1051,14 @@ def _restore_values(points: Floats, counts: Floats) -> list[list[ColumnBlock]]:
     Parameters
     ----------
     points : (n, 4) float
-        See `NaiveBayesFit.points`.
+        Position among the q columns with kernel densities, class code, value and weight.
     counts : (K, q) float
         Weight of the rows of each class in which each column with a kernel density is observed.
 
     Returns
     -------
     list of q lists of (values, codes, weights)
-        One block for each column, see `Tally.values`.
+        One block for each column, all rows in one: values (m,), class codes (m,) and weights (m,).
 
     Raises
     ------

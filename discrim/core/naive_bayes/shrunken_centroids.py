@@ -94,7 +94,7 @@ class ShrunkenFit(NoLikelihood):
 
     @property
     def column_scale(self) -> Floats:
-        """Divisors s_j + s_0 (p,) of the columns, in units of z; infinite on overflow, possibly zero."""
+        """Divisors (s_j + s_0) * scale (p,) of the columns of z; infinite on overflow, possibly zero."""
         return _column_scale(self.sd, self.added, self.moments.scale)
 
     def shrunken_differences(self, threshold: float | None = None) -> Floats:
@@ -153,7 +153,7 @@ class ShrunkenFit(NoLikelihood):
         return nearest_mean_rule(column_means, origin[keep], log_prior)
 
     def _column_weights(self) -> Floats:
-        """Return the factors 1 / (s_j + s_0) (p,) of the columns of z in the distance; zero if removed."""
+        """Return the factors 1 / `column_scale` (p,) of the columns of z in the distance; zero if removed."""
         is_removed = np.abs(self.differences) <= self.threshold
         unit = self.column_scale
         return np.divide(1.0, unit, out=np.zeros_like(unit), where=~is_removed.all(axis=0))
@@ -190,8 +190,8 @@ class ShrunkenFit(NoLikelihood):
         Returns
         -------
         ShrunkenFit or None
-            None if a class has no rows, the total weight is at most the number of classes, or s_0 is zero and
-            a column does not vary within classes.
+            None if a class is without rows, the total weight is at most the number of classes, or s_0 is zero
+            and a column does not vary within classes.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
@@ -204,13 +204,18 @@ class ShrunkenFit(NoLikelihood):
     def leave_one_out_scorer(self, log_prior: Floats) -> LeaveOneOutScorer:
         """Return a function that maps rows of the fit, codes and weights to leave-one-out scores (m, K).
 
-        See `left_out_centroid_scores`; `log_prior` (K,) does not change without a row.
+        Scores are up to a constant of each row, minus infinity for the class of a row that is alone in it,
+        and all NaN for a row that requires a refit (conditions in `left_out_centroid_scores`). `log_prior`
+        (K,) does not change without a row.
         """
         return lambda x, codes, weights: left_out_centroid_scores(self, x, codes, weights, log_prior)
 
 
 def _column_scale(sd: Floats, added: float, scale: Floats) -> Floats:
-    """Return the divisors (sd + added) * scale (p,) of columns in units of z; infinite on overflow."""
+    """Return the divisors (sd + added) * scale (p,) of columns of z = (x - origin) * scale.
+
+    `sd` (p,) and `added` are in the units of the data. Infinite on overflow.
+    """
     with np.errstate(over="ignore"):
         return np.asarray((sd + added) * scale)
 

@@ -103,7 +103,8 @@ class Tally:
     sums : (K, J) float
         Weighted sums by class of the J columns of counts.
     values : list of lists of (values, codes, weights)
-        For each column with a kernel density, one entry per block, see `ColumnBlock`.
+        For each column with a kernel density, one entry per block of m rows: values (m,), class codes (m,)
+        and weights (m,) or None.
     """
 
     plan: ColumnPlan
@@ -130,7 +131,10 @@ class Tally:
         return blocks if not self.plan.families.any() else _TalliedBlocks(blocks, self)
 
     def classes(self, keep: Codes) -> Tally:
-        """Return the tally of the classes at positions `keep`, numbered from 0; others must not have rows."""
+        """Return the tally of the classes at positions `keep`, numbered from 0 in this order.
+
+        Other classes must not have values of kernel densities: these would get the code -1.
+        """
         position = np.full(self.n_classes, -1)
         position[keep] = np.arange(len(keep))
         values = [
@@ -315,7 +319,7 @@ class _TalliedBlocks:
         return result[0]
 
     def _keep(self, total: Tally) -> None:
-        """Replace the tables, sums and values of the tally by those of `total`, a complete pass."""
+        """Replace tables, sums and values of the tally by the ones of `total`, from a complete pass."""
         self.tally.tables = total.tables
         self.tally.sums = total.sums
         self.tally.values = total.values

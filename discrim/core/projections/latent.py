@@ -156,7 +156,7 @@ def fit_latent(a: Floats, b: Floats, max_components: int, algorithm: Algorithm =
     max_components : int
         Maximum number of components.
     algorithm : {"nipals", "simpls"}
-        Algorithm, see the module docstring.
+        NIPALS or SIMPLS, defined in the module docstring.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def latent_from_rotations(
     b : (r, q) float
         Centred responses.
     weights, loadings, rotations : (p, c) float
-        See `Latent`; c components, none of them orthogonal.
+        Weights and loadings of c components, none of them orthogonal, and the matrix that maps `a` to scores.
 
     Returns
     -------
@@ -413,9 +413,9 @@ MAX_UPDATES = 10**4
 
 
 def _sparse_direction(product: Floats, count: int, min_singular_value: float) -> Floats | None:
-    """Find a sparse direction with `count` nonzero entries by alternating updates, see the module docstring.
+    """Find a sparse direction with `count` nonzero entries by alternating updates.
 
-    Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
+    The module docstring defines the updates. Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
 
     Parameters
     ----------

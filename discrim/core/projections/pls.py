@@ -81,7 +81,7 @@ MIN_REMAINING_SQUARES = 1e-3
 """Proportion of a column's sum of squares that has to remain without a row; otherwise the row is refitted."""
 
 MIN_PRODUCT_SQUARES = 1e-12
-"""Proportion of the sum of squares of A'B up to which that of the deflated product counts as zero."""
+"""Proportion of the sum of squares of A'B; up to it, the one of the deflated product counts as zero."""
 
 MAX_WIDTH_RATIO = 2.0
 """Ratio of columns to rows of A above which A'A is not formed."""
@@ -448,7 +448,7 @@ class EngineComponents:
     Attributes
     ----------
     weights, loadings, rotations : (p, a) float
-        See `Latent`; for columns divided by `PLSFit.column_scale`.
+        Weights, loadings and rotations, as in `Latent`, for columns z divided by `PLSFit.column_scale`.
     """
 
     weights: Floats
@@ -557,11 +557,11 @@ class PLSFit(NoLikelihood):
         The classification rule, see the module docstring.
     column_scale : (p,) float
         Divisors of the columns, in the coordinates z of the moments; infinite for a constant column if
-        columns are scaled. See `SmallTables.unit`.
+        columns are scaled. Without scaling, they restore the relative sizes in the units of the data.
     sizes : (K,) float
         Divisors of the indicators.
     latent : Latent
-        Components of z divided by `column_scale`.
+        Components of z, minus the mean of all rows, divided by `column_scale`.
     within : (a, a) float
         Upper triangular R with R'R the within-class sums of products of the scores, not divided by the
         degrees of freedom; its diagonal can be negative.
@@ -642,7 +642,10 @@ class PLSFit(NoLikelihood):
         return (self.moments.means_from(self.origin) - self.centre) @ self._score_matrix()
 
     def _score_matrix(self) -> Floats:
-        """Return the matrix (p, a) that maps z, minus the mean of all rows, to scores."""
+        """Return the matrix M (p, a): Z M are the scores (m, a) of rows Z (m, p).
+
+        Rows of Z are z = (x - origin) * scale minus `centre`, with the scale of the moments.
+        """
         return np.asarray(self.latent.rotations / self.column_scale[:, None])
 
     def residual_error(self) -> float:
@@ -712,7 +715,10 @@ class PLSFit(NoLikelihood):
         return np.asarray(z.T @ self._score_matrix())
 
     def slopes(self) -> Floats:
-        """Return the slopes (p, K) of the 0/1 indicators on z, minus the mean of all rows."""
+        """Return the slopes (p, K) of the 0/1 indicators on z = (x - origin) * scale.
+
+        The columns of z are not divided by `column_scale`, and the indicators not by `sizes`.
+        """
         return self._score_matrix() @ (self.latent.y_loadings * self.sizes[:, None]).T
 
     def regression(self) -> tuple[Floats, Floats]:
@@ -792,8 +798,8 @@ class PLSFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> PLSFit | None:
         """Refit to other moments with the same prior and number of components.
 
-        Returns None if a class has no rows, the total weight is at most K, or `refit_up_to` results in fewer
-        components.
+        Returns None if a class is without rows, the total weight is at most K, or `refit_up_to` results in
+        fewer components or None.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None
@@ -804,9 +810,9 @@ class PLSFit(NoLikelihood):
         """Refit to other moments with at most `max_components` components.
 
         Returns None if no component can be computed. For the rule "lda", the first component whose scores do
-        not vary within classes and all later ones are dropped; if there is one and the fit has orthogonal
-        components, the result is None. With orthogonal components, `max_components` has no effect: at most
-        as many orthogonal components as in the fit are computed. If the fit is sparse, additional components
+        not vary within classes and all later ones are dropped; if the fit has orthogonal components, the
+        result is None instead. With orthogonal components, `max_components` has no effect: at most as many
+        orthogonal components as in the fit are computed. If the fit is sparse, additional components
         use as many columns as its last component.
         """
         extra_nonzero = self.nonzero[-1:] * (max_components - len(self.nonzero))
@@ -853,8 +859,8 @@ class PLSFit(NoLikelihood):
         Returns
         -------
         LeaveOneOutScorer
-            Maps rows of the fit, their codes and weights to scores (m, K); all NaN in rows that require a
-            refit. See `left_out_pls_scores`.
+            Maps rows of the fit, their codes and weights to scores (m, K) of the rule `decides`, as in
+            `left_out_pls_scores`; all NaN in rows that require a refit.
         """
         if self.orthogonal and len(self.prior) == 2 and self.decides != "centroid":
             # PLS scores without the orthogonal rotation span the same space and result in the same rule.
@@ -961,7 +967,7 @@ def restore_pls(
     regressed : PLSOptions
         Options of the regression; `components` is the total number, including orthogonal components.
     decides : str
-        The classification rule, see `fit_pls`.
+        The classification rule: "lda", "max" or "centroid".
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     engine_components : EngineComponents or None
@@ -1073,7 +1079,11 @@ def small_tables(moments: ClassMoments, *, scale: bool, indicator_scaling: Indic
 
 
 def _scatter_root(moments: ClassMoments) -> Floats:
-    """Return R (r, p) with R'R the pooled scatter of z within classes; columns of zero scatter are zero."""
+    """Return R (r, p) with R'R the pooled scatter of z within classes, not divided by degrees of freedom.
+
+    R is the thin root of the moments or, without one, upper triangular (p, p), with rows of zeros for columns
+    that do not vary within classes. A singular scatter of the other columns then raises LinAlgError.
+    """
     pooled_moments = moments.pool_classes()
     if pooled_moments.roots is not None:
         return np.asarray(pooled_moments.roots[0])

@@ -276,7 +276,7 @@ def _active_cholesky(correlations: Correlations, columns: Codes, ridge: float) -
     root : (q, q) float
         Lower triangular L with LL' the matrix; valid only if it is regular.
     is_regular : bool
-        Whether no column is collinear with earlier ones, see `COLLINEAR_TOLERANCE`.
+        Whether every column is linearly independent of earlier ones, up to `COLLINEAR_TOLERANCE`.
     """
     root, failed = dpotrf(correlations.submatrix(columns, ridge), lower=1, clean=1)
     return root, not failed and bool((np.diagonal(root) ** 2 > COLLINEAR_TOLERANCE).all())
@@ -713,7 +713,7 @@ def _least_squares_directions(problem: ScoringProblem, earlier_scores: Floats) -
     """Return the K - 1 - h unpenalized directions, in order of decreasing correlation with the columns.
 
     Their scores are orthogonal to each other and to `earlier_scores` (K, h). Without a ridge, the columns
-    have to be linearly independent, see `minimize_elastic_net`.
+    have to be linearly independent; otherwise LinAlgError is raised, or the result is meaningless.
     """
     all_columns = np.arange(problem.means.shape[1])
     basis = _free_score_basis(problem, earlier_scores)
@@ -783,7 +783,7 @@ def directions_along_path(problem: ScoringProblem, penalties: Floats, ncomp: int
 def _successive_directions(
     problem: ScoringProblem, ncomp: int, next_direction: Callable[[int, Floats], Direction | None]
 ) -> list[Direction]:
-    """Compute successive directions until one is missing or has no nonzero coefficients.
+    """Compute successive directions until one is None or all its coefficients are zero.
 
     Parameters
     ----------
@@ -827,8 +827,8 @@ def _direction_at_penalty(
     Returns
     -------
     Direction or None
-        None if the penalty is at least the one at which all coefficients are zero, or no column is correlated
-        with the scores that are left, see `MIN_CORRELATION`.
+        None if the penalty is at least the one at which all coefficients are zero, or the correlation of
+        every column with the scores orthogonal to earlier ones is at most `MIN_CORRELATION`.
     """
     max_penalty = problem.max_penalty(earlier_scores)
     if penalty >= max_penalty or not max_penalty > MIN_CORRELATION:
@@ -850,7 +850,7 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
 
     The penalty decreases until more columns enter for the first time. The result is the direction just before
     the next column enters, which is the stopping point of R's sparseLDA. The search ends at
-    `MIN_RELATIVE_PENALTY` times the largest penalty. If `nonzero` is p or more, there is no penalty.
+    `MIN_RELATIVE_PENALTY` times the largest penalty. If `nonzero` is p or more, the penalty is zero.
 
     Parameters
     ----------
@@ -864,8 +864,8 @@ def direction_with_columns(problem: ScoringProblem, nonzero: int, earlier_scores
     Returns
     -------
     Direction or None
-        None if no column has a correlation above `MIN_CORRELATION` with the scores that are left. Its `coef`
-        can be empty if several columns enter at once.
+        None if the correlation of every column with the scores orthogonal to earlier ones is at most
+        `MIN_CORRELATION`. Its `coef` can be empty if several columns enter at once.
     """
     max_penalty = problem.max_penalty(earlier_scores)
     if not max_penalty > MIN_CORRELATION:
@@ -971,7 +971,10 @@ class SparseFit(NoLikelihood):
         return np.asarray(self.coef != 0)
 
     def directions(self) -> Floats:
-        """Return the directions (p, r) as coefficients of the columns z of the moments."""
+        """Return the directions (p, r), `coef` divided by `sd`: coefficients of z = (x - origin) * scale.
+
+        Their scores do not have within-class variance one; `scaling` returns directions with it.
+        """
         return np.asarray(self.coef / self.sd[:, None])
 
     def root(self) -> Floats:
@@ -1015,9 +1018,11 @@ class SparseFit(NoLikelihood):
         return bool((np.abs(np.diagonal(root)) <= MIN_RELATIVE_SD * sizes).any())
 
     def scaling(self) -> Floats:
-        """Return the directions (p, r) scaled to unit variance within classes, as coefficients of z.
+        """Return the directions (p, r) as coefficients of z, each with within-class variance one.
 
-        A singular within-class covariance raises LinAlgError if the moments have no roots, see `root`.
+        The variance of the scores has the divisor N - K; scores of different directions can be correlated. A
+        singular within-class covariance raises LinAlgError if the moments are without roots; with roots, a
+        direction without within-class variance is infinite or NaN.
         """
         if not self.coef.shape[1]:
             return self.directions()
@@ -1061,8 +1066,8 @@ class SparseFit(NoLikelihood):
     def refit(self, moments: ClassMoments) -> SparseFit | None:
         """Refit to other moments with the same prior and tuning.
 
-        Returns None if a class has no rows, the total weight is at most K, the columns are collinear without
-        penalty and ridge, or the within-class covariance of the scores is singular. The number of directions
+        Returns None if a class is without rows, the total weight is at most K, the columns are collinear
+        without penalty and ridge, or the within-class covariance of the scores is singular. The number of directions
         can differ.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
