@@ -415,7 +415,8 @@ MAX_UPDATES = 10**4
 def _sparse_direction(product: Floats, count: int, min_singular_value: float) -> Floats | None:
     """Find a sparse direction with `count` nonzero entries by alternating updates.
 
-    The module docstring defines the updates. Iterations stop when no entry changes by more than 1e-13, or after `MAX_UPDATES` updates.
+    The module docstring defines the updates. Iterations stop when no entry changes by more than 1e-13, or
+    after `MAX_UPDATES` updates.
 
     Parameters
     ----------

@@ -1067,8 +1067,8 @@ class SparseFit(NoLikelihood):
         """Refit to other moments with the same prior and tuning.
 
         Returns None if a class is without rows, the total weight is at most K, the columns are collinear
-        without penalty and ridge, or the within-class covariance of the scores is singular. The number of directions
-        can differ.
+        without penalty and ridge, or the within-class covariance of the scores is singular. The number of
+        directions can differ.
         """
         if (moments.rows < 1).any() or moments.total <= moments.n_classes:
             return None

@@ -104,7 +104,7 @@ class OptimalScoring:
 class IndicatorFit:
     """Estimates of a regression of class indicators, in coordinates z = (x - origin) * scale.
 
-    The table, A, C and Q are those of the module docstring.
+    The module docstring defines the table, A, C and Q.
 
     Attributes
     ----------
@@ -144,7 +144,10 @@ class IndicatorFit:
         return self.moments.total - self.moments.n_columns - 1
 
     def residuals(self) -> Floats:
-        """Return the residuals (K + p, K) of the regression of the table C on A, see the module docstring."""
+        """Return the residuals (K + p, K) of the regression of the table C on A, one column per class.
+
+        The module docstring defines C and A. The residuals have the same sums of squares as the rows of the data.
+        """
         counts = self.moments.counts
         residuals = -self.basis @ self.explained
         residuals[: len(counts)] += np.sqrt(counts)[:, None] * (np.eye(len(counts)) - self.prior)

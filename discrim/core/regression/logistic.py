@@ -80,9 +80,9 @@ def choose_start(
     """Choose starting coefficients.
 
     Candidates are a fit to a subsample and linear discriminant analysis, in this order. The first one that is
-    more likely than the class proportions and whose information exceeds the floor is chosen; if there is
-    none, the coefficients of the class proportions. If the covariance within classes is singular, there are
-    no candidates.
+    more likely than the class proportions and whose information exceeds the floor is chosen, and otherwise
+    the coefficients of the class proportions. Candidates are not computed if the covariance within classes is
+    singular.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def choose_start(
     moments : ClassMoments
         Pooled moments of the rows.
     floor : (K - 1, K - 1) float
-        Lower bound of the information, see `newton.maximize`.
+        Lower bound of the information between the classes for each column of the frame.
 
     Returns
     -------
@@ -260,14 +260,15 @@ class Sandwich:
     Attributes
     ----------
     covariance_type : {"HC0", "HC1", "cluster"}
-        Kind of the covariance, see `COVARIANCE_TYPES`.
+        Kind of the covariance: without ("HC0") and with a small-sample factor ("HC1"), or for groups of
+        dependent rows ("cluster").
     root : (r, r) float
         Root in the coordinates of the frame, not triangular: root'root is the covariance, including the
         factor, of the coefficients ordered by class.
     factor : float
         Small-sample factor by which the sum of squares was multiplied.
     groups, grouped_by : int, str
-        Number of groups of rows, 0 if there are none, and the name of the grouping; the name is empty without
+        Number of groups of rows, 0 without groups, and the name of the grouping; the name is empty without
         groups and for a loaded fit.
     rank : int
         Rank of the covariance. With few groups it is less than the number of coefficients.
@@ -509,7 +510,7 @@ class LogisticFit:
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     reference : int
-        Code of the reference class, which has no coefficients.
+        Code of the reference class, whose coefficients are zero and not stored.
     frame : NewtonFrame
         Coordinates of the coefficients.
     newton : Newton
@@ -517,7 +518,8 @@ class LogisticFit:
     bias_reduction : bool
         Whether the likelihood was penalized by Firth's penalty.
     robust : Sandwich or None
-        Covariance of the estimates that replaces the inverse information; None if there is none.
+        Robust covariance of the estimates, which replaces the inverse information; None for the inverse
+        information.
     """
 
     moments: ClassMoments
@@ -544,8 +546,8 @@ class LogisticFit:
     def root(self) -> Floats:
         """Return a root H (r, r) of the covariance H'H of the coefficients in units of the data.
 
-        Columns are ordered by class, intercepts first. The covariance is robust if there is one; otherwise
-        all elements are NaN if the information is singular.
+        Columns are ordered by class, intercepts first. The covariance is `robust` or, if that is None, the
+        inverse information; all elements are then NaN if the information is singular.
         """
         p1, q = self.newton.coef.shape
         frame_root = self.root_in_frame()
@@ -557,8 +559,8 @@ class LogisticFit:
     def root_in_frame(self) -> Floats:
         """Return a root H (r, r) of the covariance H'H of the coefficients in the frame.
 
-        The covariance is robust if there is one, and otherwise the inverse information; all NaN if the
-        information is singular.
+        Columns are ordered by class, intercepts first. The covariance is `robust` or, if that is None, the
+        inverse information; all elements are then NaN if the information is singular.
         """
         if self.robust is not None:
             return self.robust.root.copy()
@@ -572,7 +574,7 @@ class LogisticFit:
     def standard_errors(self) -> Floats:
         """Return the standard errors (p + 1, K - 1) in units of the data, without overflow of squares.
 
-        All are NaN if the information is singular and there is no robust covariance.
+        All are NaN if the information is singular and `robust` is None.
         """
         root = self.root()
         largest = np.abs(root).max(axis=0)
@@ -584,8 +586,7 @@ class LogisticFit:
         """Return the covariance (r, r) of the coefficients, ordered by class, in the units of the data.
 
         With `unit` (p,) it is the covariance for columns divided by these units. Entries outside the range of
-        float64 are infinite or zero. All are NaN if the information is singular and there is no robust
-        covariance.
+        float64 are infinite or zero. All are NaN if the information is singular and `robust` is None.
         """
         root = self.root()
         if unit is not None:
@@ -644,9 +645,10 @@ class LogisticFit:
         return score_covariances_of_rows
 
     def intercept_reduction(self) -> Floats:
-        """Return the change (q, q) of the covariance of the intercepts for a fixed prior.
+        """Return the change (q, q) of the covariance of the intercepts in the frame for a fixed prior.
 
-        It is negative semidefinite, and zero for an estimated prior or a robust covariance.
+        It is added to the covariance. It is negative semidefinite, and zero for an estimated prior or a
+        robust covariance.
         """
         p1, q = self.newton.coef.shape
         # The reduction by sampling within classes is not available for a robust covariance.
@@ -728,8 +730,8 @@ class LogisticFit:
         Returns
         -------
         LogisticFit or None
-            Prior and moments are those of this fit, and `robust` is None. None if the weight of a class is
-            zero or the search did not converge, for example because the likelihood has no maximum.
+            Prior and moments are taken from this fit, and `robust` is None. None if the weight of a class is
+            zero or the search did not converge, for example because the likelihood does not have a maximum.
         """
         if not (counts > 0).all():
             return None
@@ -941,7 +943,7 @@ def fit_logistic(
     Returns
     -------
     LogisticFit
-        Without an error even if the search failed: see `newton.converged`.
+        Also if the search failed; its `newton.converged` is then False.
     """
     frame = newton_frame(moments)
     counts = moments.counts
@@ -1000,14 +1002,14 @@ def _maximize_objective(
         Whether to use Firth's penalty.
     min_information_ratio : float
         Ratio of the information to its value at the class proportions at which the search ends because the
-        classes are separated; 0 if the information has no lower bound. Not used with a penalty.
+        classes are separated; 0 to search without a lower bound of the information. Not used with a penalty.
     start_sums : LikelihoodSums, optional
         The sweep at `start` if it was computed before. Not used with a penalty.
 
     Returns
     -------
     Newton
-        Converged or not, see `newton.maximize` and `newton.maximize_penalized`.
+        The last coefficients that were reached, also if `converged` is False.
     """
     # The rounding error of a score of weight W is eps W, or eps sqrt(W) in standard errors.
     min_tolerance = max(newton.MIN_DECREMENT, 8 * EPS * float(np.sqrt(counts.sum())))

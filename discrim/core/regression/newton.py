@@ -16,7 +16,7 @@ errors. Once it is below a threshold, one more step squares the remaining distan
 the new coefficients computes the information and a last step, which does not require another pass.
 
 *Existence of the maximum.* A small score does not prove that a maximum exists: if the classes are separated,
-the score tends to zero although there is no maximum. Let v be a direction of separation, g >= 0 the
+the score tends to zero although a maximum does not exist. Let v be a direction of separation, g >= 0 the
 differences in log odds between a row's own class and the others along v, and G the largest of them. Then s'v
 = sum w p g and v'Hv <= sum w p g^2 <= G s'v, hence s'H^-1 s >= (s'v)^2 / v'Hv >= v'Hv / G^2. With G <=
 sqrt(2) max|z| |v|, a decrement d for which H - 2 d^2 max|z|^2 I is positive definite proves that such a v
@@ -703,7 +703,10 @@ def _likelihoods_and_scores(
 
 
 def _coef_rows(coefs: Floats, transform: Floats | None) -> Floats:
-    """Reshape coefficients (points, p + 1, q) to (points q, p + 1), and apply `transform` if there is one."""
+    """Reshape coefficients (points, p + 1, q) to rows (points q, p + 1), ordered by point and then class.
+
+    The rows are multiplied by `transform` (p + 1, p + 1) unless it is None: then they apply to deviations.
+    """
     coef_rows = coefs.swapaxes(1, 2).reshape(-1, coefs.shape[1])
     return coef_rows if transform is None else coef_rows @ transform
 
@@ -1024,7 +1027,9 @@ def _newton_step(factor: tuple[Floats, bool], score: Floats) -> Floats:
 
 
 def exceeds_floor(information: Floats, floor: Floats) -> bool:
-    """Return whether the information minus the floor is positive definite, see `require_above_floor`.
+    """Return whether the information minus the floor is positive definite.
+
+    The floor is subtracted from the information between the classes of each column with itself.
 
     Parameters
     ----------
@@ -1264,8 +1269,8 @@ def _line_search(
     Returns
     -------
     (float, _PenalizedPoint) or None
-        Proportion of the step, and the point; None if there is no such point among the `MAX_HALVINGS` that
-        are tried.
+        Proportion of the step, and the point; None if each of the `MAX_HALVINGS` points that are tried
+        decreases the objective or is rejected.
     """
     # Largest change of the log odds of a row, by the Cauchy-Schwarz inequality in the metric of the
     # information; computed exactly only if the bound is too large.

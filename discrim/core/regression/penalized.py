@@ -150,7 +150,7 @@ class PenalizedFit:
         return [k for k in range(self.moments.n_classes) if k != self.reference]
 
     def of_classes(self, keep: Codes) -> PenalizedFit:
-        """Return the model to be refitted to the classes at positions `keep`, which has no coefficients.
+        """Return an unfitted model for the classes at positions `keep`, with `beta` of shape (C, 0).
 
         The first class replaces a dropped reference class. Moments and prior are still of all classes.
         """
@@ -166,7 +166,7 @@ class PenalizedFit:
     def class_params(self) -> Floats:
         """Return coefficients (p + 1, K) by class in units of the data, intercepts first.
 
-        For two classes those of the first class are zero; for more the intercepts sum to zero.
+        For two classes the coefficients of the first class are zero; for more the intercepts sum to zero.
         """
         standard = StandardColumns.from_moments(self.moments)
         beta = self.standardized_class_params
@@ -300,8 +300,8 @@ def _to_row_space(model: Likelihood, l1_ratio: float) -> _RowSpaceModel:
 def path_strengths(model: Likelihood, l1_ratio: float, n_strengths: int) -> Floats:
     """Return a log-spaced path of strengths that starts where all slopes become zero, following glmnet.
 
-    For a ridge the path starts at glmnet's convention, see `ProximalNewton.max_strength`. It ends at 1e-4 of
-    the first strength, or at 1e-2 with fewer rows than columns.
+    If a is below 1e-3, for example for a ridge, the path starts as if a were 1e-3. It ends at 1e-4 of the
+    first strength, or at 1e-2 with fewer rows than columns.
 
     Parameters
     ----------
@@ -347,9 +347,11 @@ def penalized_path(
     maxiter : int
         Maximum number of steps for each strength.
     may_end_early : bool
-        Whether the path may end before the last strength, see `MAX_EXPLAINED` and `MIN_GAIN`.
+        Whether the path may end before the last strength: after more than `GAIN_WINDOW` strengths, if the
+        explained proportion of the deviance exceeds `MAX_EXPLAINED`, or its gain over the window is below
+        `MIN_GAIN` times its value.
     similar_path : sequence of PenalizedResult
-        Path for nearly the same rows and the same strengths, used for a ridge only; empty if there is none.
+        Path for nearly the same rows and the same strengths, used for a ridge only; empty without one.
     progress : callable, optional
         Called with 1 after each strength.
 

@@ -155,7 +155,8 @@ def run_searches(searches: Sequence[Search[T]], evaluate: Callable[[list[Floats]
     searches : sequence of Search
         The searches, each of which yields at least once.
     evaluate : callable
-        Maps a list of coefficients (p + 1, q) to the list of tuples that the searches receive, see `Search`.
+        Maps a list of coefficients (p + 1, q) to the list of tuples that the searches receive: value, score
+        (p + 1, q) and, unless the searches do without it, information (q (p + 1), q (p + 1)).
 
     Returns
     -------
@@ -229,8 +230,8 @@ def _search_plane(
     Returns
     -------
     Search
-        Receives value, score and information. Its result is a `Peak`, or None if the search fails, see
-        `maximize_on_plane`.
+        Receives value, score and information. Its result is a `Peak`, or None if the curvature is not
+        positive definite, no step increases the objective, or `MAX_STEPS` do not suffice.
     """
     coef = start
     value, score, information = yield coef
@@ -685,7 +686,8 @@ def _standardized_columns(frame: NewtonFrame, x: Floats) -> Floats:
 def null_directions(combinations: Floats) -> Floats:
     """Return unit normals (r, p + 1) of the hypothesis of the small model, for `deviances_of_planes`.
 
-    `combinations` (p + 1, s + 1) are those of a `Nesting`; the normals are in the frame of the large model.
+    `combinations` (p + 1, s + 1) are the ones of a `Nesting`, of rank p + 1 - r; one normal per row, in the
+    frame of the large model.
     """
     left_vectors, singular_values, _ = np.linalg.svd(combinations, full_matrices=True)
     rank = int((singular_values > MAX_ROUNDING_RESIDUAL * singular_values[0]).sum())

@@ -200,7 +200,7 @@ N_MATRICES = 4
 """Number of matrices of its size that growing and factoring the curvature needs."""
 
 RELATIVE_JITTER = 1e-10
-"""Fraction of the mean curvature added to the diagonal; a common constant of the intercepts has none."""
+"""Fraction of the mean curvature added to the diagonal; the curvature along equal intercepts is zero."""
 
 MIN_ENTERING = 16
 """Minimum number of coefficients that may enter the active set at once."""
@@ -246,8 +246,8 @@ class Curvature:
     def factor(self, positions: Codes, ridge: Floats) -> Floats:
         """Compute the Cholesky factor of the curvature of some coefficients plus a ridge.
 
-        A jitter, see `RELATIVE_JITTER`, is added to the diagonal and increased until the matrix is positive
-        definite. The last result is stored and returned if the arguments are the same.
+        A jitter, `RELATIVE_JITTER` times the mean curvature, is added to the diagonal and increased until the
+        matrix is positive definite. The last result is stored and returned if the arguments are the same.
 
         Parameters
         ----------
@@ -903,7 +903,7 @@ class ProximalNewton:
     def _curvature_at(self, beta: Floats, *, is_slow: bool) -> tuple[Curvature, bool]:
         """Return the curvature for coefficients (C, m), and whether it was recomputed at the current state.
 
-        It is recomputed if there is none, if `is_slow` is true, or if it takes at most `MAX_CHEAP_PRODUCTS`
+        It is recomputed if none is stored, if `is_slow` is true, or if it takes at most `MAX_CHEAP_PRODUCTS`
         multiplications. A recomputed curvature is empty: its elements are computed when they are needed.
         """
         size = np.count_nonzero(beta) + len(beta)

@@ -71,7 +71,8 @@ def fitted_rows(fit: LogisticFit, z: Floats, codes: Codes) -> FittedRows:
     fit : LogisticFit
         The fitted model.
     z : (p + 1, m) float
-        Rows in the frame: a row of ones and the p standardized columns, see `NewtonFrame.transform`.
+        Rows in the frame, one per column of the array: a line of ones and the p transformed columns, as
+        returned by `fit.frame.transform(x)`.
     codes : (m,) int
         Class of each row.
 
@@ -274,8 +275,8 @@ def _deletion_terms_two_classes(
     Returns
     -------
     pull, quadratic_forms, leverage : (1, m), (1, 1, m), (m,) float
-        u, C and the leverage of each row, see `_deletion_terms`; u can be infinite or NaN if the leverage is
-        one.
+        u = (I - w W C)^-1 w (y - p), C = z'[information^-1]z and the leverage, the trace of w W C, of each
+        row. The first is infinite or NaN if the leverage is one.
     """
     (quadratic_forms,) = forms.iterate(z)
     leverage = weights * fitted.probabilities[0] * fitted.probabilities[1] * quadratic_forms[0]
@@ -341,7 +342,7 @@ def _deletion_terms(
 
 
 def _solve_one_row(hat: Floats, residuals: Floats) -> Floats:
-    """Return (I - hat)^-1 residuals of one row; NaN if the row alone determines a coefficient."""
+    """Return (I - hat)^-1 residuals (q,) of one row, for `hat` (q, q); NaN if I - hat is singular."""
     try:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, residuals))
     except np.linalg.LinAlgError:
@@ -380,7 +381,7 @@ def class_probabilities_under_prior(fit: LogisticFit, z: Floats, shift: Floats) 
     fit : LogisticFit
         The fitted model.
     z : (p + 1, m) float
-        Rows in the frame, see `fitted_rows`.
+        Rows in the frame, one per column of the array, as returned by `fit.frame.transform(x)`.
     shift : (K,) float
         Amounts that are added to the log odds of the classes: the log of the changed prior minus the log of
         the class proportions of the fit, up to a constant.
