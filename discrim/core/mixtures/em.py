@@ -60,7 +60,7 @@ their digits.
 EM_STEP_TOLERANCE = 1e-7
 """Looser tolerance of the volumes of VEI, VEE and VEV within a step of EM.
 
-The criterion then has full precision, see `CONVERGENCE_TOLERANCE`.
+The error of the criterion is then of the order of the squared tolerance, a rounding error.
 """
 
 MIN_EIGENVALUE_RATIO = 1e-4
@@ -461,7 +461,7 @@ class EMPlan:
     Attributes
     ----------
     starts : int
-        Number of random initial partitions, in addition to those of hierarchical clustering.
+        Number of random initial partitions, in addition to partitions by hierarchical clustering.
     seed : int
         Seed of the random partitions and of the draws that replace missing values in the starts.
     tol : float

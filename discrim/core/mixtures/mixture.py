@@ -271,7 +271,7 @@ class MixtureFit:
         return np.asarray(self.moments.centres[self.component_classes] + self.components.means / self.scale)
 
     def component_covariance(self, g: int) -> Floats:
-        """Return the covariance (p, p) of component g in the units of the data.
+        """Return the covariance (p, p) of component g, one of all T, in the units of the data.
 
         Entries outside the range of float64 are infinite or zero.
         """
@@ -316,7 +316,7 @@ class MixtureFit:
         Returns
         -------
         MixtureFit or None
-            None if EM degenerates, or a class has no row or no observed value in some column.
+            None if EM degenerates, or a class is without rows or without observed values in some column.
         """
         rows = rows_by_class(x, codes, weights, self.moments.centres, self.scale)
         if not has_all_means(x, codes, len(rows)):

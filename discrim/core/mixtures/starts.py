@@ -766,9 +766,10 @@ def _loses_digits(scatter: Floats, form: str) -> bool:
 
 
 def _covariance_root(rows: Sequence[ClassRows]) -> Floats:
-    """Return R (p, p), upper triangular, with R'R the pooled covariance within the classes, by QR.
+    """Return R (p, p), upper triangular, with R'R the pooled covariance of z within the classes, by QR.
 
-    The divisor of the covariance is the sum of the weights of all rows.
+    Its diagonal can be negative, and zero if columns are collinear. The divisor of the covariance is the sum
+    of the weights of all rows.
     """
     total_weight = sum(float(row.weights.sum()) for row in rows)
     return triangular_root(

@@ -916,13 +916,19 @@ def rule_of_thumb_bandwidth(points: Floats, weights: Floats, rule: str) -> float
 
 
 def _bandwidth_by_rule(sd: Floats, iqr: Floats, counts: Floats, factor: float) -> Floats:
-    """Return factor * min(sd, IQR / 1.34) * n^(-1/5) elementwise for n `counts`; with sd if the IQR is 0."""
+    """Return factor * min(sd, IQR / 1.34) * n^(-1/5) elementwise, or factor * sd * n^(-1/5) if the IQR is 0.
+
+    n are the total weights `counts`, which have to be positive.
+    """
     dispersion = np.where(iqr > 0, np.minimum(sd, iqr / 1.34), sd)
     return np.asarray(factor * dispersion * counts**-0.2)
 
 
 def _weighted_sd(points: Floats, weights: Floats) -> float:
-    """Return the weighted standard deviation, divisor total weight - 1; 0 for a single point."""
+    """Return the weighted standard deviation, divisor total weight - 1; 0 for a single point.
+
+    With several points (u,), the total of the weights (u,) has to exceed one.
+    """
     centred, size = _center_and_rescale(points, weights)
     return float(size * np.sqrt(weights @ centred**2 / (weights.sum() - 1))) if len(points) > 1 else 0.0
 

@@ -473,7 +473,8 @@ class NaiveBayesFit:
     def points(self) -> Floats:
         """Distinct values of the kernel densities (n, 4): column, class code, value and weight.
 
-        The column is its position among the columns with kernel densities.
+        The column is its position among the columns with kernel densities, the value in the units of the
+        data. Shape (0, 4) without kernel densities.
         """
         densities = () if self.kernels is None else self.kernels.densities
         column_points = [

@@ -540,7 +540,7 @@ class PLSFit(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a thin root (see `ClassMoments`).
+        Moments with a pooled scatter (p, p) or a pooled thin root (m, p), m <= p.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -600,7 +600,7 @@ class PLSFit(NoLikelihood):
 
     @property
     def score_unit(self) -> float:
-        """Factor that converts scores to the units of the data if columns are not scaled; otherwise one."""
+        """Factor by which scores are multiplied to get the units of the data; one if columns are scaled."""
         return 1.0 if self.scale else float(1.0 / self.moments.scale.min())
 
     @property
@@ -892,7 +892,7 @@ def fit_pls(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); total weight above K.
+        Moments with a pooled scatter (p, p) or a pooled thin root (m, p), m <= p; total weight above K.
     prior : (K,) float
         Prior probabilities of the classes.
     components : int

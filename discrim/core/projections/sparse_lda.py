@@ -405,7 +405,7 @@ class ScoringProblem:
 
     @classmethod
     def from_moments(cls, moments: ClassMoments, ridge: float) -> ScoringProblem:
-        """Build the problem from moments with a pooled scatter, or with a thin root (see `ClassMoments`).
+        """Build the problem from moments with a pooled scatter (p, p) or a pooled thin root (m, p), m <= p.
 
         The correlations have a matrix if the moments have scatter matrices, and a root if they have roots.
         The ridge is only stored.
@@ -469,7 +469,10 @@ class Direction(NamedTuple):
 
 
 def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float) -> float:
-    """Return the objective of sparse optimal scoring at unit-norm scores u (K,) and coefficients."""
+    """Return 1/2 - c'b + b'Gb/2 + ridge |b|^2/2 + penalty |b|_1 for scores u (K,), with c = M'u.
+
+    u has unit norm; M (K, p) is `problem.means`, G the correlations and b the coefficients `coef`.
+    """
     positions, b = coef
     c = scores @ problem.means[:, positions]
     curvature = problem.correlations.quadratic_form(positions, b) + problem.ridge * float(b @ b)
@@ -910,7 +913,7 @@ class SparseFit(NoLikelihood):
     Attributes
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a thin root (see `ClassMoments`).
+        Moments with a pooled scatter (p, p) or a pooled thin root (m, p), m <= p.
     prior : (K,) float
         Prior probabilities of the classes.
     estimated_prior : bool
@@ -1053,11 +1056,14 @@ class SparseFit(NoLikelihood):
         root = self.root() if axes.shape[1] else np.zeros((0, 0))
 
         def whiten(z: Floats) -> Floats:
-            """Return the scores (r, m) of z (p, m), whitened within classes."""
+            """Return the scores (r, m) of m rows z (p, m), whitened to the within-class covariance I.
+
+            The covariance has the divisor N - K. Without directions, shape (0, m).
+            """
             return np.asarray(solve_triangular(root, axes.T @ z, trans=1)) if len(root) else axes.T @ z
 
         def unwhiten(y: Floats) -> Floats:
-            """Return the coefficients (p, m) of z for coefficients y (r, m) of the whitened scores."""
+            """Return m vectors (p, m) of coefficients of z, for coefficients y (r, m) of whitened scores."""
             return np.asarray(axes @ solve_triangular(root, y)) if len(root) else axes @ y
 
         means = Means(moments.centres, moments.rests, moments.scale, whiten, unwhiten)
@@ -1126,7 +1132,7 @@ def fit_sparse(
     Parameters
     ----------
     moments : ClassMoments
-        Moments with a pooled scatter, or with a thin root (see `ClassMoments`); more rows than classes.
+        Moments with a pooled scatter (p, p) or a pooled thin root (m, p), m <= p; more rows than classes.
     prior : (K,) float
         Prior probabilities of the classes.
     by : {"penalty", "nonzero"}

@@ -146,7 +146,7 @@ class IndicatorFit:
     def residuals(self) -> Floats:
         """Return the residuals (K + p, K) of the regression of the table C on A, one column per class.
 
-        The module docstring defines C and A. The residuals have the same sums of squares as the rows of the data.
+        The module docstring defines C and A. Residuals of the rows of the data have the same sums of squares.
         """
         counts = self.moments.counts
         residuals = -self.basis @ self.explained
@@ -184,7 +184,7 @@ class IndicatorFit:
         return LinearRule(self.origin, self.moments.scale, self.coef, self.prior - self.centre @ self.coef)
 
     def data_params(self) -> tuple[Floats, Floats]:
-        """Return slopes (p, K) and intercepts (K,) of the indicators in units of the data."""
+        """Return slopes (p, K) and intercepts (K,) of the 0/1 indicators on columns in units of the data."""
         scale = self.moments.scale
         mean = self.origin * scale + self.centre
         return self.coef * scale[:, None], self.prior - mean @ self.coef
@@ -204,7 +204,10 @@ class IndicatorFit:
         return Estimates(np.column_stack([constants, coef.T]), sigma[:, None] * se_factors, df)
 
     def leverages(self, x: Floats) -> Floats:
-        """Return the leverages (m,) of rows (m, p), in the units of the data, of weight one."""
+        """Return the leverages (m,) of rows x (m, p) in the units of the data, each with a weight of one.
+
+        The leverage of a row of weight w is w times this number.
+        """
         z = standardize_columns(x, self.origin, self.moments.scale) - self.centre[:, None]
         return np.asarray(1 / self.moments.total + column_squares(self.inverse.T @ z))
 

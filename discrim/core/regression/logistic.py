@@ -725,7 +725,8 @@ class LogisticFit:
         counts : (K,) float
             Weights of the classes in these rows.
         min_information_ratio : float
-            Ratio of the information that indicates a separation, see `SEPARATION_RATIO`.
+            Ratio of the information to the information at the class proportions at which the search ends as
+            not converged, because the classes may be separated.
 
         Returns
         -------
@@ -828,7 +829,8 @@ class LogisticFit:
         tol : float
             Tolerance in standard errors.
         min_information_ratio : float
-            Ratio of the information that indicates a separation, see `SEPARATION_RATIO`.
+            Ratio of the information to the information at the class proportions at which the search ends as
+            not converged, because the classes may be separated.
 
         Returns
         -------

@@ -158,7 +158,10 @@ class PenalizedFit:
 
     @property
     def standardized_class_params(self) -> Floats:
-        """Coefficients (p + 1, K) of standardized columns; for two classes, zero for the first class."""
+        """Coefficients (p + 1, K) of standardized columns by class, intercepts in the first row.
+
+        For two classes, the coefficients of the first class are zero.
+        """
         if len(self.beta) == 1:
             return np.column_stack([np.zeros(self.beta.shape[1]), self.beta[0]])
         return self.beta.T

@@ -395,10 +395,10 @@ def _search_value_on_plane(start: Floats, metric: _PlaneMetric) -> Search[float 
 
 
 def frame_normals(fit: LogisticFit, combinations: Floats) -> Floats:
-    """Convert combinations (r, p + 1) of coefficients in data units to unit normals in the frame.
+    """Convert combinations (r, p + 1) of coefficients in data units to unit normals (r, p + 1) in the frame.
 
-    The combinations apply to the coefficients of one class, intercept first; each row of the result has
-    length one.
+    Each row applies to the coefficients of one class, intercept first, and must not be zero. Each row of the
+    result has length one; its product with coefficients is a multiple of the combination.
     """
     normals = combinations @ fit.frame.to_data()
     # Scale first; for extreme units the squares may overflow or underflow.
@@ -677,7 +677,10 @@ def check_nesting(
 
 
 def _standardized_columns(frame: NewtonFrame, x: Floats) -> Floats:
-    """Return a row of ones and the standardized columns (s + 1, m) of rows x (m, s)."""
+    """Return a line of ones and the standardized columns, (s + 1, m), of rows x (m, s) in data units.
+
+    The columns have mean zero and standard deviation one over the rows of the frame; they are not rotated.
+    """
     z = frame.deviations(x)
     z[1:] = (z[1:] * frame.scale[:, None] - frame.mean[:, None]) / frame.covariance.sd[:, None]
     return z

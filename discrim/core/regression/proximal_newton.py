@@ -95,14 +95,18 @@ class Likelihood:
         return beta
 
     def linear_functions(self, beta: Floats) -> Floats:
-        """Return the linear functions (C, n) at coefficients (C, p + 1); fast for sparse coefficients."""
+        """Return the linear functions (C, n) of the n rows at coefficients (C, p + 1), intercepts first.
+
+        For two classes (C = 1) they are log odds of the second class. Only columns with a nonzero coefficient
+        are read if these are at most half of all.
+        """
         used = np.flatnonzero(beta.any(axis=0))
         if 2 * len(used) > len(self.z):
             return np.asarray(beta @ self.z)
         return np.asarray(beta[:, used] @ self.z[used])
 
     def evaluate(self, eta: Floats) -> LikelihoodState:
-        """Return loss, residuals and probabilities at linear functions (C, n)."""
+        """Return loss, residuals and probabilities at linear functions (C, n) of the rows."""
         rows = np.arange(len(self.codes))
         if self.n_functions == 1:
             odds = eta[0]

@@ -365,11 +365,14 @@ class Effect(NamedTuple):
     jacobian: Floats
 
     def add(self, other: Effect) -> Effect:
-        """Return the sum of both effects, the effect over the rows of both."""
+        """Return the sums of `total` and `jacobian` of both effects: the effect over the rows of both.
+
+        Both effects have to be of the same fit.
+        """
         return Effect(self.total + other.total, self.jacobian + other.jacobian)
 
     def subtract(self, other: Effect) -> Effect:
-        """Return this effect minus the other one, with the difference of their Jacobians."""
+        """Return this effect minus the other one of the same fit: differences of `total` and `jacobian`."""
         return Effect(self.total - other.total, self.jacobian - other.jacobian)
 
 
@@ -479,7 +482,11 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
 
 
 def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> Floats:
-    """Return the derivatives (K, q, m) of probabilities (K, m) by the q log odds of `fit.others`."""
+    """Return the derivatives (K, q, m) of probabilities (K, m) by the q log odds of `fit.others`.
+
+    Element [k, i, j] is the derivative for class k of row j with respect to the log odds of `fit.others[i]`
+    against the reference class.
+    """
     derivatives = -class_probabilities[:, None] * class_probabilities[fit.others]
     for i, k in enumerate(fit.others):
         # The sum of the other probabilities avoids cancellation in one minus a probability.
@@ -488,6 +495,9 @@ def _probability_derivatives(fit: LogisticFit, class_probabilities: Floats) -> F
 
 
 def _jacobian(by_odds: Floats, z: Floats) -> Floats:
-    """Return the sums over rows of `by_odds` (K, q, m) times z (p + 1, m): (K, q (p + 1)), by class."""
+    """Return the sums (K, q (p + 1)) over the m rows of `by_odds` (K, q, m) times z (p + 1, m).
+
+    Columns of the result are ordered by the q classes other than the reference, the intercept of each first.
+    """
     k, q, m = by_odds.shape
     return np.asarray((by_odds.reshape(k * q, m) @ z.T).reshape(k, q * len(z)))
