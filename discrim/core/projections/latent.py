@@ -323,7 +323,10 @@ def fit_orthogonal_latents(a: Floats, b: Floats, max_orthogonal: int) -> list[La
 
 
 def _score_and_loading(columns: Floats, w: Floats) -> tuple[Floats, Floats]:
-    """Return the scores (r,) of columns for weights `w` (p,), and the slopes (p,) of the columns on them."""
+    """Return the scores (r,) of columns (r, p) for weights `w` (p,), and the slopes (p,) on the scores.
+
+    The scores must not all be zero.
+    """
     t = columns @ w
     return t, columns.T @ t / (t @ t)
 

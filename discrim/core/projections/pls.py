@@ -504,7 +504,7 @@ class PLSOptions(NamedTuple):
 
 
 Decides = Literal["lda", "max", "centroid"]
-"""Classification rules, see the module docstring."""
+"""Classification rules: LDA of the scores, largest fitted indicator, nearest centroid of the scores."""
 Indicators = Literal["scaled", "centred"]
 """Whether class indicators are only centred, or also divided by their standard deviations over all rows."""
 
@@ -554,7 +554,8 @@ class PLSFit(NoLikelihood):
     indicators : {"scaled", "centred"}
         Whether indicators are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
-        The classification rule, see the module docstring.
+        The classification rule: linear discriminant analysis of the scores ("lda"), the largest fitted
+        indicator ("max"), or the nearest class centroid of the scores ("centroid").
     column_scale : (p,) float
         Divisors of the columns, in the coordinates z of the moments; infinite for a constant column if
         columns are scaled. Without scaling, they restore the relative sizes in the units of the data.
@@ -904,7 +905,8 @@ def fit_pls(
     indicators : {"scaled", "centred"}
         Whether indicators are divided by their standard deviations.
     decides : {"lda", "max", "centroid"}
-        The classification rule, see the module docstring.
+        The classification rule: linear discriminant analysis of the scores ("lda"), the largest fitted
+        indicator ("max"), or the nearest class centroid of the scores ("centroid").
     estimated_prior : bool
         Whether the prior is the class proportions of the rows.
     engine : callable, optional

@@ -345,7 +345,7 @@ class VariateRule:
     linear: LinearRule
 
     def scores(self, x: Floats) -> Floats:
-        """Return the scores (m, K) of rows x (m, p)."""
+        """Return the scores (m, K) of rows x (m, p) in the units of the data: `linear` of their variates."""
         return self.linear.scores(self.variates(x))
 
 

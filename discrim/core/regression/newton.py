@@ -289,7 +289,10 @@ class Information:
 
 
 def _pair_positions(n_lines: int) -> Codes:
-    """Return the position (n, n) of each pair of lines, in any order, in the list of pairs (i, j), i <= j."""
+    """Return the position (n, n) of each pair of lines in the list of pairs (i, j), i <= j.
+
+    The matrix is symmetric: a pair has one position in either order.
+    """
     positions = np.empty((n_lines, n_lines), dtype=np.intp)
     upper = np.triu_indices(n_lines)
     positions[upper] = positions[upper[1], upper[0]] = np.arange(len(upper[0]))

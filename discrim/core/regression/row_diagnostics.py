@@ -466,7 +466,8 @@ def slope_effect(fit: LogisticFit, z: Floats, change: Floats, shift: Floats, wei
     Returns
     -------
     Effect
-        Its `total` is the sum over rows of weight times derivatives g_k (see the module docstring).
+        Its `total` (K,) is the sum over rows of weight times the derivative of the probability of class k by
+        the column.
     """
     class_probabilities = class_probabilities_under_prior(fit, z, shift)
     others = fit.others
