@@ -559,7 +559,7 @@ def describe(
     Returns
     -------
     message, hint : str
-        The hint is "" if there is none.
+        The hint is "" for errors without a hint.
     """
     description = DESCRIPTIONS.get(error.reason, (error.reason, ""))
     values = {"where": "within classes", **error.values}

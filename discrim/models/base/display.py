@@ -243,7 +243,7 @@ class SummarizedModel(SummarizedResults):
     def _section_functions(self, *, brief: bool, subject: Any = None) -> SectionFunctions:
         """Return the functions that compute the sections of the summary or of its short form.
 
-        The keys are the names of the sections; the functions have no arguments, and each returns a `Section`.
+        The keys are the names of the sections; each function takes no arguments and returns a `Section`.
 
         Parameters
         ----------

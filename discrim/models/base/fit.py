@@ -145,7 +145,7 @@ class Selection:
 
 
 PriorInRefits = Literal["fixed", "refitted", "none"]
-"""Whether refits keep a prior of class proportions or estimate it again; "none" if the model has no prior."""
+"""Whether refits keep a prior of class proportions or estimate it again; "none" without a prior."""
 
 FOLD_OPTIONS = ("folds", "grid", "seed")
 """Arguments of verbs that control the selection of tuning parameters by cross-validation."""
@@ -335,8 +335,8 @@ class Refits(Generic[EstimatesT]):
     def _usable_columns(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Codes:
         """Return the positions (q,) of the columns that the verb would keep, by the moments of the rows.
 
-        Columns that are constant are left out, except those of `kept_if_constant`; and if `drops_columns`,
-        also the `unusable_columns`.
+        Constant columns are left out, except the columns in `kept_if_constant`; and if `drops_columns`, also
+        the `unusable_columns`.
         """
         dropped = set(constant_columns(moments)) - set(self.kept_if_constant(fit))
         varying = [j for j in range(moments.n_columns) if j not in dropped]
@@ -644,7 +644,7 @@ class ModelSpec(Refits[EstimatesT]):
 def _fit_of_columns(fit: FittedModel[EstimatesT], keep: Codes) -> FittedModel[EstimatesT]:
     """Return the fit with its covariance model restricted to the columns at positions (q,), for a refit.
 
-    A fit whose estimates have no covariance model is returned unchanged.
+    A fit whose estimates lack a covariance model is returned unchanged.
     """
     estimates: Any = fit.estimates
     covariance_model = getattr(estimates, "covariance_model", None)
@@ -730,7 +730,7 @@ class FittedModel(Generic[EstimatesT_co]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fit without its rows."""
-        # A pickle has no rows, because it may be passed on to others. It is not __getstate__, which
+        # A pickle omits the rows, because it may be passed on to others. It is not __getstate__, which
         # dataclasses with slots overwrite in Python 3.11.2.
         stripped = self.without_rows()
         state = [
@@ -746,8 +746,8 @@ class FittedModel(Generic[EstimatesT_co]):
     def without_rows(self) -> Self:
         """Return the fit without its rows, which can still predict new rows.
 
-        It also has no fit before a selection, and only the cached results `CACHE_KEYS_WITHOUT_ROWS`. A fit
-        that has no rows is returned unchanged.
+        The fit before a selection and all cached results except `CACHE_KEYS_WITHOUT_ROWS` are removed too. A
+        fit without rows is returned unchanged.
         """
         if not self.has_rows:
             return self
@@ -787,7 +787,7 @@ class FittedModel(Generic[EstimatesT_co]):
     def fit_before_selection(self) -> FittedModel[Any]:
         """Return the fit before a selection, whose refits select again, or the fit itself without one.
 
-        A fit that was loaded has no fit before its selection and returns itself. Raises DataError if the
+        A loaded fit lacks the fit before its selection and returns itself. Raises DataError if the
         table was changed after the fit.
         """
         if self.selection is None or self.selection.unselected_fit is None:
@@ -1016,7 +1016,7 @@ class FittedModel(Generic[EstimatesT_co]):
         -------
         Rule
             A `MarginalRule`, or for a `CalibratedRule` a copy that calibrates one. `rule` itself if the rows
-            do not require it or the model has no `marginal_rule`.
+            do not require it or the model does not define `marginal_rule`.
 
         Raises
         ------

@@ -67,7 +67,7 @@ def find_undefined_score(fit: FittedModel[Any], *, at_means: bool) -> str | None
     Returns
     -------
     str or None
-        Description of the problem; None if there is none.
+        Description of the problem; None for valid input.
     """
     moments = fit.estimates.moments
     divisors = [getattr(fit.estimates, name, 1.0) for name in ("divisor", "divisors")]
@@ -497,7 +497,7 @@ def _encode_calibrator(calibrator: Calibrator) -> tuple[dict[str, Any], Floats]:
 def _read_calibrator(path: Any, description: Any, tensors: dict[str, Floats], k: int) -> Calibrator | None:
     """Create a calibrator from its description and array, which is removed from `tensors`.
 
-    None if there is no description; raises DamagedFileError if description or array are not valid.
+    None without a description; raises DamagedFileError if description or array are not valid.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class FittedResults(SummarizedModel):
         return pd.Series(self._fit.prior.copy(), index=self.classes, name="prior")
 
     def _without_rows(self) -> Self:
-        """Return a copy whose fit has no rows; see `FittedModel.without_rows`."""
+        """Return a copy whose fit lacks rows; see `FittedModel.without_rows`."""
         stripped = copy(self)
         stripped._fit = self._fit.without_rows()
         return stripped

@@ -137,7 +137,7 @@ def to_broom_names(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def value_or_nan(fit: Any, name: str) -> Any:
-    """Return an attribute of a fit, or NaN if it raises NotSupportedError because the model has none."""
+    """Return an attribute of a fit, or NaN if it raises NotSupportedError because the model lacks it."""
     try:
         return getattr(fit, name)
     except NotSupportedError:

@@ -248,7 +248,7 @@ def option_by_class(name: str, value: Any, classes: pd.Index, check: Callable[[A
     Raises
     ------
     DataError
-        A class is unknown or has no value.
+        A class is unknown or lacks a value.
     """
     if isinstance(value, pd.Series):
         value = value.to_dict()
@@ -445,7 +445,7 @@ def usable_rows(
     Raises
     ------
     DataError
-        The formula has no predictor, a value is missing and `na_action="raise"`, no complete row remains, a
+        The formula lacks a predictor, a value is missing and `na_action="raise"`, no complete row remains, a
         value is out of range (see `check_data_range`), or there is only one class.
     CollinearError
         Every column is constant.
@@ -548,7 +548,7 @@ def _drop_columns_by_position(
 def _raise_no_complete_rows(design_rows: DesignRows) -> NoReturn:
     """Raise DataError for a table without complete rows.
 
-    The message names the columns without any value or, if there are none, all columns of the formula.
+    The message names the columns without any value or, if each has a value, all columns of the formula.
     """
     table = design_rows.table
     columns = design_rows.design.columns
@@ -736,7 +736,7 @@ def collinear_error(
 
 
 def separation_note(moments: ClassMoments, terms: tuple[str, ...]) -> str:
-    """Return " " and a sentence on the columns that vary only between classes; "" if there are none.
+    """Return " " and a sentence on the columns that vary only between classes; "" without such columns.
 
     Moments with thin roots, of fewer rows than columns, are not searched.
     """
@@ -769,7 +769,7 @@ def warn_of_near_dependencies(
 ) -> None:
     """Issue a CollinearWarning that names columns that are nearly linear combinations of others.
 
-    Coefficients of such columns are huge. Nothing happens if there are none.
+    Coefficients of such columns are huge. Without such columns the function does nothing.
 
     Parameters
     ----------
@@ -855,9 +855,9 @@ def drop_collinear_columns(
 def drop_constant_columns_if_wide(design_rows: DesignRows) -> DesignRows:
     """Drop constant columns, with a warning, if a pooled covariance of all columns would have too few rows.
 
-    That is the case if labelled rows minus classes are fewer than columns. Otherwise, and if there are no
-    labelled or no complete rows, the rows are returned unchanged. Verbs call this before they check the
-    number of columns and read the rows.
+    That is the case if labelled rows minus classes are fewer than columns. Otherwise, and without
+    labelled or complete rows, the rows are returned unchanged. Verbs call this before they check the number
+    of columns and read the rows.
     """
     n_rows = design_rows.n_labelled
     p = len(design_rows.terms)
@@ -949,8 +949,8 @@ def _raise_too_few_rows(rows: int, n_classes: int, terms: tuple[str, ...], hint:
     terms : tuple of str
         Columns of the design.
     hint : str or None
-        Hint of the error; by default the alternatives of lda(). Ignored if there are no more rows than
-        classes.
+        Hint of the error; by default the alternatives of lda(). Ignored if `rows` is at most
+        `n_classes`.
     """
     if rows <= n_classes:
         raise CollinearError(

@@ -451,8 +451,8 @@ def stored_path(fit: FittedModel[Any], reason: str, hint: str, parameter: str = 
     Raises
     ------
     NotSupportedError
-        The fit does not store a table, for example because it was loaded from a file, or the table has no
-        column `parameter`.
+        The fit does not store a table, for example because it was loaded from a file, or the table lacks
+        the column `parameter`.
     """
     if fit.path is None or (parameter and parameter not in fit.path):
         raise NotSupportedError(f"The path of the choice is not available, {reason}.", hint=sentence(hint))

@@ -145,7 +145,7 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, Floats]]:
     Raises
     ------
     MissingFileError
-        There is no file at the path.
+        The file does not exist.
     UnreadableFileError
         The operating system does not allow to open or read the file.
     NotAFitError
@@ -197,7 +197,7 @@ def check_finite(path: Path, tensors: Mapping[str, Floats]) -> None:
 def _open_regular_file(path: Path) -> BufferedReader:
     """Open a regular file to read bytes.
 
-    Raises NotAFitError for a folder or another special file, and MissingFileError if there is no file.
+    Raises NotAFitError for a folder or another special file, and MissingFileError for a missing file.
     """
     if path.is_file():
         return path.open("rb")

@@ -90,7 +90,7 @@ def read_labelled_rows(
 ) -> LabelledRows:
     """Read the classes of rows and predict them, chunk by chunk if they are a source of tables.
 
-    Raises DataError if a source has no rows.
+    Raises DataError for a source without rows.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def raise_if_zero_prior(codes: Codes, prior: Floats | None, classes: pd.Index) -
 def warn_of_uncounted_rows(actual: Codes, has_prediction: NDArray[np.bool_], index: pd.Index) -> None:
     """Warn of rows of `data=` that an error rate excludes, because their class or prediction is missing.
 
-    One DroppedRowsWarning counts both kinds; there is no warning without such rows.
+    One DroppedRowsWarning counts both kinds; it is not issued without such rows.
 
     Parameters
     ----------
@@ -325,7 +325,7 @@ def evaluate_predictions(
     """Return the actual class, the predicted class and the weight of each row.
 
     With `options.costs` the predicted class has the smallest expected cost. Predictions of "apparent" without
-    costs are stored in the cache of the fit. Raises NotSupportedError for costs if the model has no
+    costs are stored in the cache of the fit. Raises NotSupportedError for costs if the model lacks
     posteriors, and for "loo" or "cv" with `data`.
 
     Parameters
@@ -425,7 +425,7 @@ class PassPredictions:
         x : (m, p) float
             Values of the p columns of the design.
         missing : (m,) bool or None
-            Rows with a missing value; None if there are none.
+            Rows with a missing value; None if all rows are complete.
         """
         # The other computation may have silenced the floating-point warnings of NumPy.
         with np.errstate(**self._numerics):
@@ -482,7 +482,7 @@ def evaluate_distributed_scores(
 ) -> tuple[Codes, StoredValue[Floats], Floats | None, pd.Index]:
     """Score new rows, or the rows of the fit; scores of rows on workers stay there.
 
-    Raises NotSupportedError if `method` is "loo" or "cv" and `data` is a table, if the fit has no rows, or if
+    Raises NotSupportedError if `method` is "loo" or "cv" and `data` is a table, if the fit lacks rows, or if
     the model cannot be fitted without a row or fold.
 
     Parameters
@@ -634,12 +634,12 @@ def error_rates(
         without an interval), wrong, total (numbers or weights of wrong and of all rows; NaN for methods that
         do not count) and prior (`refit_prior_source` for "loo" and "cv", else ""); also choice
         (`choice_treatment`) if the rows of the fit chose columns or parameters. `attrs["note"]` explains
-        missing intervals and classes that cannot be predicted; it is absent if there are none.
+        missing intervals and classes that cannot be predicted; otherwise it is absent.
 
     Raises
     ------
     DataError
-        An option is not valid, `options.weights` is passed without `data`, or `data` has no row with a class
+        An option is not valid, `options.weights` is passed without `data`, or `data` lacks a row with a class
         and a prediction.
     NotSupportedError
         The model does not support a method, or `options.prior` is passed for a method outside
@@ -782,10 +782,10 @@ def _raise_if_weights_without_data(data: Any, options: EvaluationOptions) -> Non
 
 
 def _missing_interval_notes(rates: Sequence[tuple[str, ErrorRateEstimate]]) -> list[str]:
-    """Return sentences on the methods without an interval and the reason; empty if there are none.
+    """Return sentences on the methods without an interval and the reason; empty without such methods.
 
-    `rates` has pairs (method name, its estimate). Only posterior-based methods, which have no interval, and
-    "632+" with an estimate but a standard error of NaN (too few samples) are explained.
+    `rates` contains pairs (method name, its estimate). Only posterior-based methods, which lack an interval,
+    and "632+" with an estimate but a standard error of NaN (too few samples) are explained.
     """
     reasons = []
     if any(method.startswith("posterior") for method, _ in rates):
@@ -910,7 +910,8 @@ def _posterior_error(
 ) -> ErrorRateEstimate:
     """Return the error rate that is estimated from the posteriors of the rows, without counting errors.
 
-    It has no interval. Raises NotSupportedError with costs, or if the fit has no posteriors or no rows.
+    It does not include an interval. Raises NotSupportedError with costs, or if the fit lacks posteriors or
+    rows.
 
     Parameters
     ----------
@@ -1190,7 +1191,7 @@ def _select_assessed_rows(
 ) -> AssessedRows:
     """Return the rows that have a class, a prediction and a positive weight; the others are counted.
 
-    Raises DataError if there are none, or if all of them have classes with a prior of zero.
+    Raises DataError without such rows, or if the classes of all such rows have a prior of zero.
 
     Parameters
     ----------

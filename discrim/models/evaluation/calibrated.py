@@ -39,7 +39,7 @@ CALIBRATION_SEED = 0
 def fitted_calibrator(fit: FittedModel[Any]) -> Calibrator:
     """Return the calibrator, which maps scores of the rule to log posteriors; the fit caches it.
 
-    Raises NotSupportedError if the calibrator is not in the cache and cannot be estimated: the fit has no
+    Raises NotSupportedError if the calibrator is not in the cache and cannot be estimated: the fit lacks
     rows, or the model can be fitted neither without single rows nor without folds.
     """
     if CALIBRATOR_KEY not in fit.cache:
@@ -143,7 +143,7 @@ def posterior_rule(
 ) -> Rule:
     """Return the rule whose scores are log posteriors by a method of `predict_proba`, up to a constant.
 
-    Raises NotSupportedError if the model has no posteriors by the method, or if "calibrated" is combined with
+    Raises NotSupportedError if the model lacks posteriors by the method, or if "calibrated" is combined with
     a convention.
 
     Parameters
@@ -204,6 +204,6 @@ def calibrated_rule(fit: FittedModel[Any], prior: Any = None) -> CalibratedRule:
 def calibrated_prior(fit: FittedModel[Any]) -> Floats:
     """Return the prior (K,) of calibrated posteriors.
 
-    It is the prior of the fit, or the class proportions if the model has no prior.
+    It is the prior of the fit, or the class proportions for a model without a prior.
     """
     return fit.counts / fit.counts.sum() if fit.prior_in_refits == "none" else fit.prior_values()

@@ -39,7 +39,7 @@ def classification(
 ) -> Classification:
     """Predict labelled rows and return them with their posteriors; see `Assessment.classification`.
 
-    Raises NotSupportedError if the model has no posteriors.
+    Raises NotSupportedError if the model lacks posteriors.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ class Classification(SummarizedResults):
 
 
 def raise_if_no_distances(fit: FittedModel[Any]) -> None:
-    """Raise NotSupportedError, which names `casewise()`, if distances to the classes have no distribution.
+    """Raise NotSupportedError, which names `casewise()`, unless distances to the classes have a distribution.
 
     They are compared with chi-square, which `has_distance_distribution` supports for normal classes with
     full covariances in closed form and for robust covariances.
@@ -259,7 +259,7 @@ def casewise(
     Raises
     ------
     NotSupportedError
-        `method` is "loo" and the covariance is robust or `data` is passed; or the fit has no rows.
+        `method` is "loo" and the covariance is robust or `data` is passed; or the fit lacks rows.
     """
     fit: FittedModel[Any] = results._fit
     check_word("method", method, ("apparent", "loo"))

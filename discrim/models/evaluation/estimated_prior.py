@@ -134,7 +134,7 @@ def estimate_prior(
     Raises
     ------
     NotSupportedError
-        The model has no posteriors; or a bootstrap is requested and the fit has no rows, the batch is not a
+        The model lacks posteriors; or a bootstrap is requested and the fit lacks rows, the batch is not a
         table in memory, or missing columns would be integrated out by the call only.
     DataError
         An option is not valid, `data` is None, or no row is informative about its class.
@@ -316,8 +316,8 @@ def estimate_proportions(
     title : str
         Title of the model, for the summary.
     densities_are_known : bool
-        Whether the densities are exact and not estimates of a fit; the result then has no note on their
-        error.
+        Whether the densities are exact and not estimates of a fit; the result then omits the note on
+        their error.
     bootstrap : callable, optional
         Function of the positions (J,) of the classes with a positive prior and of this prior (J,), which
         returns proportions (B, J) in B bootstrap samples. It is called after the proportions are estimated.
@@ -392,8 +392,8 @@ def _informative_rows(
     Returns
     -------
     _BatchDensities
-        Complete rows of positive weight with a positive density in one or more of the J classes; (0, J)
-        densities if there are none. Counts of the incomplete and the impossible rows.
+        Complete rows of positive weight with a positive density in one or more of the J classes; without such
+        rows the densities are (0, J). Counts of the incomplete and the impossible rows.
     """
     density_chunks = []
     weights = []

@@ -63,7 +63,7 @@ def shared_folds(
     Raises
     ------
     DataError
-        An argument is not valid, a labelled row has no fold or group, or the rows or groups are too few.
+        An argument is not valid, a labelled row lacks a fold or group, or the rows or groups are too few.
     """
     check_integer("repeats", repeats, 1)
     check_memory(
@@ -342,7 +342,7 @@ def permuted_hit_rates(fit: FittedModel[Any], observed: float, design: Permutati
     Raises
     ------
     NotSupportedError
-        The fit has no rows, or too many permutations failed (`MAX_REDRAWS_PER_PERMUTATION`).
+        The fit lacks rows, or too many permutations failed (`MAX_REDRAWS_PER_PERMUTATION`).
     DataError
         A group has rows of several classes or blocks, folds of the user have rows of one class each, or no
         permutation changes the labels.
@@ -460,7 +460,7 @@ def _permutation_scheme(
 
 
 def quoted_name(vector: Any) -> str:
-    """Return the quoted name of a column or Series for a message, or "the vector" if it has no name."""
+    """Return the quoted name of a column or Series for a message, or "the vector" for an unnamed one."""
     name = vector if isinstance(vector, str) else getattr(vector, "name", None)
     return repr(name) if isinstance(name, str) else "the vector"
 

@@ -62,7 +62,7 @@ def posterior_intervals(
     ------
     NotSupportedError
         "delta" and the model is neither logistic nor normal with distances in closed form, or has a
-        covariance for each class and a class of weight one or less; or "bootstrap" and the fit has no rows,
+        covariance for each class and a class of weight one or less; or "bootstrap" and the fit lacks rows,
         has weights that are not integers, or cannot be refitted to samples.
     DataError
         `level` or `replicates` is not valid, or the table of intervals does not fit into memory.

@@ -489,9 +489,9 @@ def calibrate_sets(
 def _left_out_rows(fit: FittedModel[Any], options: PredictionSetOptions, prior: Floats | None) -> LeftOutRows:
     """Return the rows of the fit, scored by rules that are fitted without them.
 
-    With `options.prior` the scores are under this prior. Raises NotSupportedError if the fit has no rows or
+    With `options.prior` the scores are under this prior. Raises NotSupportedError if the fit lacks rows or
     the model cannot leave them out, and PriorError if the fit has a prior of zero for a class to which
-    `options.prior` gives a positive one.
+    `options.prior` assigns a positive prior.
 
     Parameters
     ----------
@@ -628,7 +628,7 @@ def prediction_set_function(
     -------
     callable
         Function of results and a table that returns the table of prediction sets. If `data` is None, the
-        table is ignored: the sets are those of the rows of the fit.
+        table is ignored: the sets are for the rows of the fit.
     """
     options = options.with_defaults(fit, data)
     calibration, left_out = calibrate_sets(fit, options)

@@ -115,7 +115,7 @@ class TypicalityMeasure:
         """Return the measure (n, K) of the rows of the fit, each computed from estimates without the row.
 
         NaN for rows that are not used; infinite in its own class for a "distance" that does not exist without
-        the row. Raises NotSupportedError if the fit has no rows, the covariance is robust, or a "common" or
+        the row. Raises NotSupportedError if the fit lacks rows, the covariance is robust, or a "common" or
         "density" measure requires a refit for each row.
         """
         design_rows = fit.require_rows(
@@ -124,7 +124,7 @@ class TypicalityMeasure:
         raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Typicality")
         if self.measure_type == "scores":
             return _score_nonconformity(fit, left_out_scores(fit))
-        # A class with a prior of zero would have no score.
+        # A class with a prior of zero would lack a score.
         fit_with_equal_prior = fit
         k = len(fit.classes)
         if self.measure_type == "common" or not (fit.prior > 0).all():
@@ -308,7 +308,7 @@ def _reference_ranks(
     missing_policy : MissingPolicy
         Options for missing values and unseen levels.
     hint : str
-        Hint of the error if the fit has no rows that can be left out.
+        Hint of the error if the fit lacks rows that can be left out.
 
     Returns
     -------
@@ -406,7 +406,7 @@ def relative_distances(
 ) -> pd.DataFrame:
     """Return squared distances to the classes minus the squared distance to the distribution of all rows.
 
-    For a "density" measure minus twice the log density takes the place of the squared distance; see
+    For a "density" measure minus twice the log density replaces the squared distance; see
     `TypicalityMeasure`. Raises NotSupportedError if they are not defined, or rows cannot be left out.
 
     Parameters

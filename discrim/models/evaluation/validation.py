@@ -76,7 +76,7 @@ def refits_prior(fit: FittedModel[Any], refit_prior: bool | None) -> bool:
     Returns
     -------
     bool
-        False in any case if the user specified the prior or the model has none.
+        False in any case if the user specified the prior or the model lacks one.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def left_out_scores(fit: FittedModel[Any], refit_prior: bool | None = None) -> F
     """Return the leave-one-out scores (n, K) of the rows of a fit, and store them in its cache.
 
     Rows that cannot be left out have NaN, and a warning counts them. `refit_prior` is as in `refits_prior`.
-    Raises NotSupportedError if the fit has no rows or its model cannot be refitted, and DataError if the
+    Raises NotSupportedError if the fit lacks rows or its model cannot be refitted, and DataError if the
     scores do not fit into memory.
     """
     design_rows = fit.require_rows("leave_one_out()")
@@ -684,7 +684,7 @@ def _single_row_fold_scores(
     """Return the leave-one-out scores (n, K) if each fold is one row and the model has a closed form.
 
     None otherwise, or if leave-one-out differs from folds: with weights, dropped columns, standardization, or
-    choices such as a tuning parameter. Also None if a row has no score.
+    choices such as a tuning parameter. Also None if a row lacks a score.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ def moments(
 def _first_table_with_complete_rows(
     chunk: tuple[Table, str | None], chunks: Iterator[tuple[Table, str | None]], columns: Sequence[str]
 ) -> tuple[tuple[Table, str | None], int]:
-    """Skip the tables at the beginning of a source that have no complete row.
+    """Skip the tables at the beginning of a source that lack a complete row.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ def _first_table_with_complete_rows(
     Returns
     -------
     chunk : (Table, str or None)
-        First table with a complete row and its file name; the last table if there is none.
+        First table with a complete row and its file name; without one, the last table.
     skipped : int
         Number of rows before it.
     """
@@ -428,7 +428,7 @@ class Moments:
         """Compute the moments of a table with the design of these moments.
 
         New classes extend the design, unless the classes were declared by `levels=`. Raises DataError if the
-        first table has weights and this one has none.
+        first table has weights and this one lacks them.
 
         Parameters
         ----------
@@ -664,7 +664,7 @@ class Moments:
     def _extend_to_classes(self, levels: tuple[Any, ...]) -> Moments:
         """Return the moments over the classes `levels`, in this order, which have to include all present.
 
-        A class that was not present has no rows. The moments are returned unchanged for their own classes.
+        A class that was not present has zero rows. The moments are returned unchanged for their own classes.
         """
         if levels == self._design.levels:
             return self
@@ -678,7 +678,7 @@ class Moments:
         )
 
     def _without_empty_classes(self) -> Moments:
-        """Return the moments without the classes that have no rows; unchanged if no class has rows."""
+        """Return the moments of the classes with rows; unchanged if all classes are empty."""
         keep = np.flatnonzero(self._moments.rows > 0)
         if len(keep) in (0, len(self._design.levels)):
             return self
@@ -845,8 +845,8 @@ def moments_of_rows(
     levels_given : bool
         Whether the user declared the classes by `levels=`.
     weights : str, array or None
-        Argument of the user; if it is the name of a column, `Moments` stores it for later tables. The weights
-        themselves are those of `design_rows`.
+        Argument of the user; if it is the name of a column, `Moments` stores it for later tables. The values
+        of the weights are in `design_rows`.
 
     Returns
     -------
@@ -998,7 +998,7 @@ def _read_level_counts(path: Path, tensors: dict[str, Floats], design: Design) -
     Returns
     -------
     LevelCounts
-        Without tables for moments of published statistics, which have no counts of levels.
+        Without tables for moments of published statistics, which lack counts of levels.
 
     Raises
     ------

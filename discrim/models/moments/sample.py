@@ -276,7 +276,8 @@ def usable_moments(
     Raises
     ------
     DataError
-        There are no rows, rows of one class only, or values outside the range of the computations.
+        The moments lack rows, are of one class only, or contain values outside the range of the
+        computations.
     CollinearError
         Every column is constant.
 

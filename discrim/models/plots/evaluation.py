@@ -180,7 +180,7 @@ def assessed_roc(assessment: Any, options: PlotOptions) -> Axes:
 def _draw_roc(fit: FittedModel[Any], rows: LabelledScores, options: PlotOptions) -> Axes:
     """Draw ROC curves, with bands if the classes are named or few (`draw_roc`).
 
-    A class without rows, or with all rows, has no curve.
+    Curves of classes without rows, or with all rows, are omitted.
 
     Parameters
     ----------

@@ -252,7 +252,7 @@ class PlaneSection:
     def limits(self, names: Sequence[str]) -> tuple[Limits, ...]:
         """Return the limits (low, high) of the axes: the range of each column, with a margin if possible.
 
-        There is no margin if predicting the corners raises DataError, for example because of a logarithm;
+        The margin is omitted if predicting the corners raises DataError, for example because of a logarithm;
         only a column with a single value then has an upper limit above it.
         """
         ranges = [self._range(name) for name in names]
@@ -322,7 +322,7 @@ def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
     `fixed`, otherwise their mean or most frequent level.
 
     Raises DataError if a column is not numeric or named twice, or a value is not valid, and NotSupportedError
-    if the formula has no numeric column.
+    if the formula lacks a numeric column.
     """
     numeric_names = numeric_columns(fit.design_rows.design)
     if not numeric_names:
@@ -482,7 +482,7 @@ def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
     """Describe for a title how the drawn columns were chosen, and the values of the others.
 
     The clauses state which columns are integrated out, regressed on the drawn ones, or fixed. The result is
-    empty if the user chose the columns and there are no others. `names` are the drawn columns; empty for a
+    empty if the user chose the columns and all are drawn. `names` are the drawn columns; empty for a
     description of all panels of a matrix.
     """
     others = section.other_values(names)
@@ -690,9 +690,9 @@ def _outlines(
 
     For models with densities the outlines are ellipses of the classes or their components, or contours that
     contain a share of each density (`outline_coverage`). For models of the posteriors only, they are lines of
-    equal probability. Other models have no outlines. Planes for which other columns are fixed or regressed
-    have none either, except lines of equal probability. Without outlines the function does nothing, and the
-    description is empty.
+    equal probability. Outlines are not drawn for other models. In planes for which other columns are fixed
+    or regressed, only lines of equal probability are drawn. Without outlines the function does nothing, and
+    the description is empty.
 
     Parameters
     ----------

@@ -175,7 +175,7 @@ def has_tuned_option(results: Any, fit: FittedModel[Any], options: PlotOptions) 
 
 
 def has_no_rows(results: Any, fit: FittedModel[Any], options: PlotOptions) -> bool:
-    """Return whether the fit has no rows and `data=` was not passed; a condition of `default_if`."""
+    """Return whether the fit lacks rows and `data=` was not passed; a condition of `default_if`."""
     return not fit.has_rows and options.data is None
 
 
@@ -318,7 +318,7 @@ def rows_to_draw(fit: FittedModel[Any], options: PlotOptions) -> PlottedRows | N
         functions = select_functions(design.functions, design_rows.functions)
         read = expression(design.response_code, frozenset(functions)).columns
         if read and not set(read) & set(design_rows.table.names):
-            # The new rows have no response.
+            # The new rows lack a response.
             codes = np.full(design_rows.table.nrows, -1)
         else:
             codes = response_codes(design, design_rows.table, design_rows.functions)
@@ -442,7 +442,7 @@ def select_separating_columns(
 
     Two columns are the pair with the largest F (the smallest Wilks' lambda); more are the columns with the
     largest F one by one. Of more than `MAX_CROSS_PRODUCT_COLUMNS` candidates, only the ones with the largest
-    F are paired. The first columns are returned if there are no more than `n_columns`, or if neither the fit
+    F are paired. The first columns are returned if `names` has at most `n_columns`, or if neither the fit
     nor the rows have their moments.
 
     Parameters
@@ -616,7 +616,7 @@ def check_columns_option(
 def read_column_option(plot_kind: str, noun: str, candidates: Sequence[str], options: PlotOptions) -> str:
     """Return the column in `columns=`, by default the first candidate.
 
-    Raises DataError if there are no candidates, the column is not among them, or more than one is passed.
+    Raises DataError if `candidates` is empty, the column is not among them, or more than one is passed.
 
     Parameters
     ----------
@@ -772,7 +772,7 @@ def draw_plot(
     """Draw one of several plots, and fit its texts to the figure.
 
     Without a kind the first plot is drawn that supports `interactive`, if that is set, and whose `default_if`
-    holds; if there is none, the last.
+    is true; otherwise the last.
 
     Parameters
     ----------

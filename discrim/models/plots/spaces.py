@@ -57,7 +57,7 @@ MAX_BARS = 30
 def read_axes_option(
     names: Sequence[str], options: PlotOptions, max_axes: int = 2, axis_term: str = "discriminant"
 ) -> list[str]:
-    """Return the axes in `axes=`, by default the first `max_axes`; empty if the fit has none.
+    """Return the axes in `axes=`, by default the first `max_axes`; empty for a fit without axes.
 
     Raises DataError if an axis in `axes=` is unknown or named twice, or if it names none or too many.
 
@@ -227,7 +227,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 
     Columns are sorted by the discriminant with which they correlate most, then by the absolute value of this
     correlation; of more than `MAX_BARS` columns the ones with the largest are drawn. Raises NotSupportedError
-    if there is no discriminant. Returns the outer axes.
+    without a discriminant. Returns the outer axes.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def structure(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
 def scree(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Draw proportions of between-class variance by discriminant, with the p-values of the dimension tests.
 
-    Raises NotSupportedError if there is no discriminant.
+    Raises NotSupportedError without a discriminant.
     """
     canonical = results.canonical()
     if not len(canonical.proportion):
@@ -548,7 +548,7 @@ def class_outlines(
     """Return the function that draws outlines of the classes in a plane, and its description for a title.
 
     An outline is the ellipse (`outline_coverage`) of a class, or of each of its components, around the mean;
-    only means are marked if the model has no covariances. Returns None for a model that has neither class
+    only means are marked if the model lacks covariances. Returns None for a model that has neither class
     means nor components.
 
     Parameters
@@ -643,10 +643,10 @@ def _class_covariances(
 ) -> ClassCovariances:
     """Return class means, covariances by class, and the pooled covariance, of the model or of the rows.
 
-    Covariances of the model are used if it has one for each class, if it is robust, or if there are no rows;
+    Covariances of the model are used if it has one for each class, if it is robust, or if `rows` is None;
     a common covariance then stands for each class. They are in the units of the data and have the divisors of
-    the model; covariances of rows have the divisor n - 1. Raises NotSupportedError if the model has no means
-    and there are no rows.
+    the model; covariances of rows have the divisor n - 1. Raises NotSupportedError for a model without
+    means if `rows` is None.
 
     Parameters
     ----------
@@ -665,7 +665,7 @@ def _class_covariances(
         `names` by `names`; a class without a covariance is left out.
     pooled : DataFrame or None
         `names` by `names`: the common covariance of the model, or the mean of its class covariances weighted
-        by n_k - 1. None if a class has fewer than one row, or the model has no covariance of these columns.
+        by n_k - 1. None if a class has fewer than one row, or the model lacks a covariance of these columns.
     """
     columns = list(names)
     covs: dict[Any, pd.DataFrame] | None = None
@@ -807,7 +807,7 @@ def territory(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes
     of class k is ln prior_k - |z - m_k|^2 / 2, with the distance in the metric of the covariance of the
     discriminants and m_k the class mean: with equal priors, a row belongs to the class of the nearest mean.
     SPSS prints this map in letters. For one discriminant the posteriors are drawn along it. Raises
-    NotSupportedError if there is no discriminant.
+    NotSupportedError without a discriminant.
 
     Parameters
     ----------
@@ -1000,7 +1000,7 @@ def _draw_without_regions(
 def _axis_limits(values: Floats, means: Floats) -> tuple[float, float]:
     """Return the limits (low, high) of an axis that includes scores (n,) and class means (K,) with a margin.
 
-    The means have a margin of 3 units if there are no finite scores, else 0.5.
+    The means have a margin of 3 units without finite scores, else 0.5.
     """
     finite = values[np.isfinite(values)]
     low = min(float(finite.min(initial=np.inf)), float(means.min()) - (0.5 if len(finite) else 3.0))

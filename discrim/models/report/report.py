@@ -344,8 +344,8 @@ def _is_expression(text: str) -> bool:
 def option_items(results: Any) -> list[tuple[str, str]]:
     """Return pairs such as ("Option ncomp", "2") of the options that differ from the defaults, as code.
 
-    If there are none, the only pair is ("Options", "the defaults"); if they cannot be determined, its text is
-    the reason.
+    Without such options the only pair is ("Options", "the defaults"); if they cannot be determined, its text
+    is the reason.
     """
     try:
         options = changed_options(results)
@@ -613,7 +613,7 @@ def _summary_chapter(page: Page, results: Any) -> str:
 
 
 def _test_chapter(page: Page, results: Any) -> str:
-    """Return the chapter of the tests in `TESTS` that the results have; a sentence if they have none.
+    """Return the chapter of the tests in `TESTS` that the results have; a sentence for results without tests.
 
     A test that raises DiscrimError is replaced by a paragraph with the reason.
     """
@@ -694,9 +694,9 @@ def evaluation_method(results: Any) -> CountingMethod:
     """Return the method by which a report predicts the rows of the fit.
 
     The methods of `evaluation_methods` are tried in order, by computing the confusion matrix (seed 0); the
-    first that raises no DiscrimError is returned. The result is "apparent" without any attempt if the fit has
-    no rows or is slow to evaluate (`is_slow_to_evaluate`), or if the first method is "cv" and each fold would
-    repeat a choice, such as a penalty.
+    first that raises no DiscrimError is returned. The result is "apparent" without any attempt if the fit
+    lacks rows or is slow to evaluate (`is_slow_to_evaluate`), or if the first method is "cv" and each fold
+    would repeat a choice, such as a penalty.
     """
     fit = getattr(results, "_fit", None)
     if fit is None or not fit.has_rows or is_slow_to_evaluate(fit):
@@ -715,7 +715,7 @@ def evaluation_method(results: Any) -> CountingMethod:
 def _error_chapter(page: Page, results: Any, method: CountingMethod) -> str:
     """Return the chapter of the confusion matrix, and of the error rates by `method` and by resubstitution.
 
-    Raises DataError for results of known distributions, which have no confusion matrix, and the errors of
+    Raises DataError for results of known distributions, which lack a confusion matrix, and the errors of
     `error_rates` and `confusion`.
 
     Parameters

@@ -375,9 +375,10 @@ class CanonicalResults(SummarizedResults):
         replicates : int
             Number of samples of the bootstrap.
         level : float
-            Level of the intervals: 0.95 stands for 95 percent. They are between percentiles. As eigenvalues
-            of few rows are too large, and those of rows drawn again larger still, they begin above the true
-            one more often than they say: in one of four simulations with 50 rows of two classes.
+            Level of the intervals: 0.95 stands for 95 percent. They are between percentiles. Eigenvalues
+            of few rows are too large, and eigenvalues of resampled rows are larger still. Therefore intervals
+            begin above the true value more often than their level implies: in one of four simulations with
+            50 rows of two classes.
         seed : int, optional
             Seed of the bootstrap.
 
@@ -399,7 +400,7 @@ class CanonicalResults(SummarizedResults):
         sections : sequence of str, optional
             Keys of the tables wanted, in order: "correlations", "dimensions", "raw", "standardized",
             "standardized_total", "structure_within", "structure_total", "structure_between" and "centroids";
-            by default all. Fits that adjust columns for covariates have no total or between tables.
+            by default all. Fits that adjust columns for covariates lack total and between tables.
 
         Returns
         -------

@@ -566,7 +566,7 @@ def as_sql(
 def _read_names_option(option: str, option_value: Any) -> tuple[str, ...]:
     """Return the names in an option, a str or several, as a tuple.
 
-    Raises DataError if a name is not a str or is empty, or if there is none, except for the option "keep".
+    Raises DataError if a name is not a str or is empty, or if the option is empty, except for "keep".
     """
     names = (
         (*option_value,)

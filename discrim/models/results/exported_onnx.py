@@ -161,7 +161,7 @@ class _Graph:
         largest = self.add_node("ReduceMax", scores, axes, keepdims=0)
         argmax = self.add_node("ArgMax", scores, axis=1, keepdims=0)
         no_class = self.add_constant(np.array(-1))
-        # A row with an infinite or missing score has no largest score.
+        # The largest score is undefined for a row with an infinite or missing score.
         is_missing = self.add_node("IsNaN", self.add_infinite_to_nan(largest))
         code = self.add_node("Where", is_missing, no_class, argmax)
         dtype, missing_label = _ONNX_TYPES[self.label_type]
@@ -215,7 +215,7 @@ class _Graph:
                 return self.add_node("Mul", self.add_feature(left), self.add_feature(right))
             case LevelValues(category, values):
                 indicators, indicator_sum = self._levels[category]
-                # An unseen level is none of them: 0/0.
+                # All indicators of an unseen level are zero: 0/0.
                 level_value = self.add_node(
                     "MatMul", indicators, self.add_constant(np.array(values)[:, None])
                 )

@@ -117,7 +117,7 @@ class MarginalModel(ModelAbstract):
         Parameters
         ----------
         params : (m,) float
-            Coefficients in the order of `get_coef`; ignored if the model has none.
+            Coefficients in the order of `get_coef`; ignored for a model without coefficients.
         newdata : (n, K) or (n, K + 1 + p) float
             Rows from `get_exog`.
 

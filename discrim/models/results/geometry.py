@@ -140,7 +140,7 @@ class Boundary(SummarizedResults):
         Raises
         ------
         DataError
-            The scores of the classes are equal in all columns, so that there is no plane.
+            The scores of the classes are equal in all columns and do not define a plane.
         """
         plane = self._proper_plane()
         design_rows = self._fit.new_rows(data, MissingPolicy(unseen))
@@ -168,7 +168,7 @@ class Boundary(SummarizedResults):
         Raises
         ------
         DataError
-            The scores of the classes are equal in all columns, so that there is no plane.
+            The scores of the classes are equal in all columns and do not define a plane.
         """
         plane = self._proper_plane()
         return transform_rows(
@@ -332,7 +332,7 @@ class MaketablesAttributes:
     def __maketables_stat__(self, key: str) -> Any:
         """Return a statistic by a key of maketables, such as "N".
 
-        None for other keys, also for keys of likelihoods if the model has no likelihood of the class given
+        None for other keys, also for keys of likelihoods if the model lacks a likelihood of the class given
         the row; NaN if the fit does not have the statistic.
         """
         fit = self._equations_of
@@ -341,12 +341,12 @@ class MaketablesAttributes:
 
     @property
     def __maketables_fixef_string__(self) -> None:
-        """Fixed effects, of which there are none."""
+        """Fixed effects, always None."""
         return None
 
     @property
     def __maketables_var_labels__(self) -> None:
-        """Labels of the variables, of which there are none."""
+        """Labels of the variables, always None."""
         return None
 
     @property
@@ -540,7 +540,7 @@ class PlaneSpec(ModelSpec[EstimatesT]):
     file_moments = "diagonal"
 
     def likelihood_of(self, fit: FittedModel[EstimatesT]) -> str:
-        """Return "none": the model has no likelihood."""
+        """Return "none": the model does not define a likelihood."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[EstimatesT]) -> PriorInRefits:
@@ -559,7 +559,7 @@ class PlaneSpec(ModelSpec[EstimatesT]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[EstimatesT], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit to the used rows; it has no prior.
+        """Return the rule, without a prior, of a refit to the used rows.
 
         None if the rows lack a class of the fit, or if the estimates cannot be refitted, for example because
         no plane separates the classes.
@@ -694,7 +694,7 @@ class ClassCovariances(GroupSummary):
     """Base class of results with a covariance of each class, and derived quantities."""
 
     def _require_covariances(self, method_name: str) -> None:
-        """Raise NotSupportedError, which names `method_name`, if the fit has no covariance for each class.
+        """Raise NotSupportedError, which names `method_name`, if the fit lacks a covariance for each class.
 
         This default does nothing: subclasses whose fits may lack covariances override it.
         """

@@ -508,7 +508,7 @@ def _calibration_note(fit: FittedModel[Any]) -> str:
     if scores is None or not fit.has_posteriors or scores.size > MAX_RECALIBRATED_SCORES:
         return ""
     design_rows = fit.design_rows
-    # Rows that the fit does not use have no scores.
+    # Rows that the fit does not use lack scores.
     is_scored = scores.max(axis=1) > -np.inf
     weights = None if design_rows.weights is None else design_rows.weights[is_scored]
     slope, se = estimate_recalibration(

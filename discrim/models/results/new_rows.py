@@ -217,7 +217,7 @@ class NewRowsMethods(FittedResults):
             probability of the class given the row, and `D2`, the squared Mahalanobis distance to its
             centroid; then `second`, the class of the second largest posterior, with the same; and for `lda`
             the discriminant scores LD1, LD2, ..., unless rows are left out. A row with a missing value has
-            only its actual class, and one without a class has no `misclassified`.
+            only its actual class, and a row without a class lacks `misclassified`.
 
         Raises
         ------

@@ -124,7 +124,7 @@ class ClassMeans(FittedResults):
 
 
 def _require_leave_one_out(results: FittedResults) -> None:
-    """Raise NotSupportedError if the fit has no rows or its rows cannot be left out one by one."""
+    """Raise NotSupportedError if the fit lacks rows or its rows cannot be left out one by one."""
     needs_rows("leave_one_out()")(results)
     check = getattr(results._fit.estimates, "check_leave_one_out", None)
     if check is not None:
@@ -378,7 +378,7 @@ class EvaluationMethods(FittedResults):
             No row has a class and a prediction; a label is not one of the classes; or an option cannot be
             used.
         NotSupportedError
-            The fit has no rows, because it was loaded or computed from moments: pass `data`.
+            The fit lacks rows, because it was loaded or computed from moments: pass `data`.
 
         Examples
         --------
