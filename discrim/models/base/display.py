@@ -2,7 +2,7 @@
 
 `SummarizedModel.summary` is the `summary()` of every fitted model. The functions that compute the sections
 come from the `ModelSpec` of the model. The `repr` of results is a short form of the summary. A decorator
-gives returned tables the number formats of summaries in notebooks.
+applies the number formats of summaries to returned tables in notebooks.
 """
 
 from __future__ import annotations

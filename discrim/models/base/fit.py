@@ -172,7 +172,7 @@ class Refits(Generic[EstimatesT]):
         return fit.estimates.moments.scatter_type
 
     def choice_description(self, fit: FittedModel[EstimatesT]) -> str:
-        """Describe the tuning parameters that were selected from the data; "" if none were, as by default."""
+        """Describe the tuning parameters that were selected from the data; otherwise "", as by default."""
         return ""
 
     def refit_to_moments(self, fit: FittedModel[EstimatesT], moments: ClassMoments) -> Rule | None:
@@ -359,7 +359,7 @@ class ModelSpec(Refits[EstimatesT]):
     Parameters
     ----------
     search : object, optional
-        Search that selects tuning parameters, such as a `GridSearch`; None if none are selected.
+        Search that selects tuning parameters, such as a `GridSearch`; otherwise None.
     """
 
     name: ClassVar[str]
@@ -615,7 +615,7 @@ class ModelSpec(Refits[EstimatesT]):
         Returns
         -------
         dict of str to tuple of int
-            -1 stands for any length. Arrays that are not listed are not checked; by default none is listed.
+            -1 stands for any length. Unlisted arrays are not checked; by default no array is listed.
         """
         return {}
 

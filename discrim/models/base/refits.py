@@ -112,7 +112,7 @@ def _option_with_chosen(option: Any, chosen: Any, classes: pd.Index) -> Any:
         The option as the user passed it.
     chosen : object
         The chosen value, or an array or tuple (K,) of values by class; for an option that accepts
-        specifications, a dict of the chosen parameters, empty if none was chosen.
+        specifications, a dict of the chosen parameters, otherwise empty.
     classes : Index of length K
         Class labels.
 

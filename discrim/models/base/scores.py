@@ -27,7 +27,7 @@ from discrim.models.base.reading import all_sparse_rows, join_labels
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Decision:
-    """How scores are converted to predicted classes, of which there are K.
+    """Conversion of scores of K classes to predicted classes.
 
     Attributes
     ----------

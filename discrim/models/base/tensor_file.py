@@ -108,7 +108,7 @@ def damaged_file_error(
 def not_a_fit_error(path: Any, description: str) -> NotAFitError:
     """Return the error for a file that `save` did not write.
 
-    `description` says what the file is instead, with an article, such as "a folder".
+    `description` names the kind of the file instead, with an article, such as "a folder".
     """
     return NotAFitError(
         f"{os.fspath(path)!r} cannot be read as a saved fit: it is {description}, which save() did not "

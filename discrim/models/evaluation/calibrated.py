@@ -83,7 +83,7 @@ def calibration_sample(fit: FittedModel[Any]) -> tuple[Floats, Codes, Floats]:
 
 
 def _left_out_scores(fit: FittedModel[Any]) -> tuple[Floats, Codes | None]:
-    """Return the scores of rows under rules fitted without them; the module docstring says how.
+    """Return the scores of rows under rules fitted without them; see the module docstring.
 
     Raises NotSupportedError if the model can be fitted neither without single rows nor without folds.
 

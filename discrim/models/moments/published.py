@@ -238,7 +238,7 @@ def _validated_covariance(matrix: Any, columns: pd.Index, matrix_name: str) -> F
     ----------
     matrix : DataFrame or (p, p) array-like
     columns : Index of length p
-        Columns of the means, which give the order of the result.
+        Columns of the means, which determine the order of the result.
     matrix_name : str
         Name of the matrix in error messages.
 

@@ -141,7 +141,7 @@ class PlaneSection:
         )
 
     def regressed_columns(self, names: Sequence[str]) -> list[str]:
-        """Return the numeric columns that are predicted from the drawn columns `names`; empty if none is.
+        """Return the numeric columns that are predicted from the drawn columns `names`, possibly empty.
 
         Columns that the user fixed are not among them.
         """
