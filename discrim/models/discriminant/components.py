@@ -66,7 +66,7 @@ def raise_if_collinear_total(
     Raises
     ------
     SingularEstimateError
-        There are at most as many rows as columns, or `moments` have no scatter matrix by class
+        There are at most as many rows as columns, or `moments` lack scatter matrices by class
         (`scatter_type` is not "class").
     CollinearError
         Columns are collinear over all rows.
@@ -275,7 +275,7 @@ def _count_errors_by_folds(choice: AxesChoice, spectrum: TotalAxes) -> tuple[Cod
     choice : AxesChoice
         Covariance model, and the rows that choose.
     spectrum : TotalAxes
-        Not used; the parameter makes the signature equal to that of `_count_errors_by_leave_one_out`.
+        Not used; the parameter makes the signature equal to `_count_errors_by_leave_one_out`.
 
     Returns
     -------
@@ -440,7 +440,7 @@ def add_roots_if_imprecise(
     Returns
     -------
     ClassMoments
-        `moments` if they are precise enough, have roots, or there are no rows or no principal axes; else the
+        `moments` if they are precise enough or have roots, or without rows or principal axes; otherwise the
         moments of the rows with roots.
     """
     subspace = covariance_model.subspace

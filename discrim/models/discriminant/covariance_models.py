@@ -275,8 +275,8 @@ def effective_method(covariance_model: CovarianceModel, method: Divisor) -> str:
 def warn_of_separated_axes(covariance_model: CovarianceModel | None, levels: Sequence[Any]) -> None:
     """Warn if the number of axes of a fitted covariance model separates axes with equal eigenvalues.
 
-    There is one warning for each set of axes: those of all classes, or of each class. `levels` are the class
-    labels, for the message. A `covariance_model` that is None or has no axes causes no warning.
+    Each set of axes, of all classes or of each class, causes one warning. `levels` are the class labels, for
+    the message. A `covariance_model` that is None or lacks axes causes no warning.
     """
     if covariance_model is None:
         return
@@ -297,7 +297,7 @@ DESCRIPTIONS: dict[type[CovarianceModel], type[CovarianceDescription]] = {}
 def describes(*models: type[CovarianceModel]) -> Callable[[D], D]:
     """Return a class decorator that registers a description in `DESCRIPTIONS` for classes of models.
 
-    It also applies to their subclasses that have no description of their own.
+    It also applies to their subclasses without a description of their own.
     """
 
     def register(description: D) -> D:
@@ -331,7 +331,7 @@ def check_closed_form(fit: FittedModel[Any], method: str) -> None:
     """Raise NotSupportedError if the covariance of a fit does not support `method`, a method of posteriors.
 
     "plugin" is always supported. Other methods require a covariance model with the trait `has_distances`,
-    such as the full one. The error is that of `CovarianceDescription.sampling_error`, if it returns one.
+    such as the full one. The error comes from `CovarianceDescription.sampling_error`, if it returns one.
     """
     model = fit.estimates.covariance_model
     if method == "plugin" or model.traits.has_distances:
@@ -365,7 +365,7 @@ class CovarianceDescription:
     full_hint : str
         How to fit the full covariance instead, after "Fit".
     other_shrinkage : str
-        Alternative to a larger shrinkage, after "Pass a larger number"; empty if there is none.
+        Alternative to a larger shrinkage, after "Pass a larger number"; otherwise empty.
     axes_option : str
         Option that determines the number of axes; empty for models without axes.
     axis_name : str
@@ -443,7 +443,7 @@ class CovarianceDescription:
         """Return the items of a header for the parameters of the model; other models override this method.
 
         Here they are one item for each shrinkage, and one for the units of the shrinkage target if the model
-        has any; `moments` and `covariances` have no effect. In overrides, `moments` are those of the fit and
+        has any; `moments` and `covariances` are ignored. In overrides, `moments` belong to the fit and
         `covariances` has one element for a common covariance, else one for each class.
         """
         sphere = [] if self.model.target_units is None else [sphere_item(self.model.target_units)]
@@ -452,7 +452,7 @@ class CovarianceDescription:
     def note(self, shorten: Callable[[str], str]) -> str:
         """Return the note below a header: here, that "loo" chose the shrinkage; else "".
 
-        `shorten` is a function that abbreviates text that the user wrote. It has no effect here.
+        `shorten` is a function that abbreviates text that the user wrote. It is ignored here.
         """
         return " ".join(map(shrinkage_note, self.model.shrinkages)).strip()
 
@@ -601,7 +601,7 @@ class NonlinearDescription(CovarianceDescription):
         ]
 
     def note(self, shorten: Callable[[str], str]) -> str:
-        """Return the note with the source of the estimator. `shorten` has no effect."""
+        """Return the note with the source of the estimator. `shorten` is ignored."""
         return "Eigenvalues by analytical nonlinear shrinkage (Ledoit & Wolf, 2020)."
 
 
@@ -623,7 +623,7 @@ class ShrunkCorrelationDescription(CovarianceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the shrinkages of correlations and variances, each with its rule.
 
-        The parameters have no effect.
+        The parameters are ignored.
         """
         items: list[HeaderItem] = []
         for target, shrinkage in zip(("correlations", "variances"), self.model.shrinkages, strict=True):
@@ -679,7 +679,7 @@ class FactorAnalyticDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor for a header, such as "factor by class, 1/(n-1)".
 
-        Whether it is common depends on the form of the model; `by_class` has no effect. If `mle`, the divisor
+        Whether it is common depends on the form of the model; `by_class` is ignored. If `mle`, the divisor
         is n or N.
         """
         if self.model.is_common:
@@ -689,8 +689,7 @@ class FactorAnalyticDescription(CovarianceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the form, the dimensions (once they are estimated) and the units.
 
-        The units are those in which the variance outside the signal is spherical. The parameters have no
-        effect.
+        In these units the variance outside the signal is spherical. The parameters are ignored.
         """
         form = self.model.options.form
         items: list[HeaderItem] = [HeaderItem("Form", form, form)]
@@ -714,14 +713,14 @@ class EstimatorDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return "pooled" or "by class" with the estimator as the source of the divisor, for a header.
 
-        `by_class` states that each class has its own covariance. `mle` has no effect.
+        `by_class` states that each class has its own covariance. `mle` is ignored.
         """
         return f"{'by class' if by_class else 'pooled'}, an estimator's"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table: "Covariance matrix within classes, by the estimator".
 
-        `scope` is "within classes" or names a class. `divisor` and `by_class` have no effect.
+        `scope` is "within classes" or names a class. `divisor` and `by_class` are ignored.
         """
         return f"Covariance matrix {scope}, by the estimator"
 
@@ -740,7 +739,7 @@ class SeparableDescription(CovarianceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header item with the numbers of rows and columns of the matrix layout.
 
-        The parameters have no effect.
+        The parameters are ignored.
         """
         shape = f"{self.model.rows} x {self.model.columns}"
         return [HeaderItem("Shape of the matrix", shape, f"{shape}, row by row")]
@@ -757,7 +756,7 @@ class CovariateAdjustedDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its divisor for a header: "pooled, given covariates, 1/(N-K-2)".
 
-        The example is for two covariates. If `mle`, the divisor is N. `by_class` has no effect, because the
+        The example is for two covariates. If `mle`, the divisor is N. `by_class` is ignored, because the
         covariance is pooled.
         """
         return f"pooled, given covariates, {'1/N' if mle else f'1/(N-K-{self.model.covariates})'}"
@@ -765,12 +764,12 @@ class CovariateAdjustedDescription(CovarianceDescription):
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title: "Covariance matrix within classes, given the covariates, divisor N-K-1".
 
-        `by_class` has no effect.
+        `by_class` is ignored.
         """
         return f"Covariance matrix {scope}, given the covariates, divisor {divisor}"
 
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
-        """Return the header item of the number of covariates. The parameters have no effect."""
+        """Return the header item of the number of covariates. The parameters are ignored."""
         covariates = self.model.covariates
         return [HeaderItem("Covariates", covariates, f"{covariates}, slopes common to classes")]
 
@@ -792,7 +791,7 @@ class EMDescription(FullDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the incomplete observations and the EM iterations.
 
-        The second adds ", not converged" if EM did not converge. The parameters have no effect.
+        The second adds ", not converged" if EM did not converge. The parameters are ignored.
         """
         model = self.model
         steps = f"{model.steps}{'' if model.converged else ', not converged'}"
@@ -835,14 +834,14 @@ class RobustDescription(CovarianceDescription):
     def heading(self, *, by_class: bool, mle: bool) -> str:
         """Return the covariance and its estimator for a header, such as "by class, minimum determinant".
 
-        `by_class` states that each class has its own covariance. `mle` has no effect.
+        `by_class` states that each class has its own covariance. `mle` is ignored.
         """
         return f"{'by class' if by_class else 'pooled'}, {self.estimator}"
 
     def title(self, scope: str, divisor: str, *, by_class: bool) -> str:
         """Return the title of the table, such as "Robust covariance matrix within classes (t, nu = 4)".
 
-        `scope` is "within classes" or names a class. `divisor` and `by_class` have no effect.
+        `scope` is "within classes" or names a class. `divisor` and `by_class` are ignored.
         """
         return f"Robust covariance matrix {scope} ({self.estimator})"
 
@@ -872,7 +871,7 @@ class StudentTDescription(RobustDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the degrees of freedom, the iterations and the breakdown point.
 
-        `covariances` has no effect.
+        `covariances` is ignored.
         """
         rule = "estimated" if self.model.estimated_nu else "given"
         return [
@@ -891,7 +890,7 @@ class MCDDescription(RobustDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the subset sizes h, as percentages of rows, and the breakdown point.
 
-        `covariances` has no effect.
+        `covariances` is ignored.
         """
         sizes = self.model.subset_sizes(moments)
         rows = moments.counts
@@ -932,7 +931,7 @@ class SubspaceDescription(CovarianceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header items of the number of axes with their share of the variance, and of shrinkages.
 
-        The parameters have no effect.
+        The parameters are ignored.
         """
         model = self.model
         label = f"Principal axes{', standardized' if model.standardized else ''}"
@@ -967,7 +966,7 @@ class SAVEDescription(SubspaceDescription):
     def items(self, moments: ClassMoments, covariances: tuple[Covariance, ...]) -> list[HeaderItem]:
         """Return the header item of the number of axes, with their share of the sum of the eigenvalues.
 
-        The parameters have no effect.
+        The parameters are ignored.
         """
         model = self.model
         text = f"{model.count} of {model.total}, {model.variance_share:.1%} of eigenvalues"

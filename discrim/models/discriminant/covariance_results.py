@@ -59,7 +59,7 @@ class ShrunkModel(FitComponent):
     """
 
     def _shrinkages(self) -> tuple[Shrinkage, ...]:
-        """Return the shrinkages of the covariance model: one, or those of correlations and variances."""
+        """Return the shrinkages of the covariance model: one, or two for correlations and variances."""
         shrinkages: tuple[Shrinkage, ...] = self._fit.estimates.covariance_model.shrinkages
         return shrinkages
 

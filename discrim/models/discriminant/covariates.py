@@ -208,7 +208,7 @@ def _wilks_row(roots: Floats, p: int, df: int, df_resid: float) -> list[float]:
     Parameters
     ----------
     roots : (r,) float
-        Nonzero eigenvalues of the squares and products of the hypothesis relative to those of the residuals.
+        Nonzero eigenvalues of the hypothesis squares and products relative to the residual matrix.
     p : int
         Number of columns without the covariates.
     df, df_resid : int, float

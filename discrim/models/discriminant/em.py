@@ -170,8 +170,8 @@ def read_observed_sample(design_rows: DesignRows) -> tuple[DesignRows, ObservedS
     Raises
     ------
     DataError
-        There is no such row or no predictor, a column is never observed, or values exceed the range of double
-        precision.
+        No row qualifies, the formula lacks predictors, a column is never observed, or values exceed the
+        range of double precision.
     NotSupportedError
         The rows do not fit memory.
     """
@@ -198,7 +198,7 @@ def _read_observed(design_rows: DesignRows) -> tuple[DesignRows, ObservedSample,
     Raises
     ------
     DataError
-        No row has a class and a weight, or a column has no observed value.
+        No row has a class and a weight, or a column is never observed.
     """
     chunks = [
         (

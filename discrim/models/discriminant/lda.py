@@ -82,7 +82,7 @@ from discrim.subspace import MultipleCorrespondence
 
 
 def _require_standard_errors(results: LDAResults) -> None:
-    """Raise NotSupportedError if the fit has no standard errors of the log odds; for `available_if`.
+    """Raise NotSupportedError if the fit lacks standard errors of the log odds; for `available_if`.
 
     They do not exist for robust estimates, EM from incomplete rows, `ncomp=`, and covariance models without
     the trait `has_standard_errors`, such as a shrunk covariance.
@@ -137,7 +137,7 @@ class LDALogOdds(LogOddsEquations):
         DataError
             The reference is not a class, or the level is not between 0 and 1.
         NotSupportedError
-            The fit has no standard errors (with `ncomp=`, or a shrunk or robust covariance), or `debiased` is
+            The fit lacks standard errors (with `ncomp=`, or a shrunk or robust covariance), or `debiased` is
             set and the divisor is at most p + 1.
         """
         reading.check_flag("debiased", debiased)
@@ -508,7 +508,7 @@ class LDAResults(LDALogOdds, LinearGeometry, ClassDifferences):
         -------
         DataFrame by term
             partial_wilks, partial_R2, F, df1, df2, p, tolerance (1 - R2 of the column on the others within
-            classes), and for two classes t. Covariates are conditioned on and have no row.
+            classes), and for two classes t. Covariates are conditioned on and not listed.
         """
         fit = self._fit.estimates
         # Tests conditional on the covariates too: treat the covariates as columns.
@@ -636,7 +636,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
         Returns
         -------
         Rule
-            Rule with the prior and method instead of those of the fit.
+            Rule with this prior and method instead of the fit's.
 
         Raises
         ------
@@ -661,7 +661,7 @@ class LDASpec(normal_fits.NormalSpec[LDAFit]):
 
         The fit gets a covariance model for the columns of the rows, and the rows get indicators of their
         levels for multiple correspondence analysis (see `adapt_to_levels`). Without such axes and without
-        covariates both are unchanged. `fixed` has no effect.
+        covariates both are unchanged. `fixed` is ignored.
         """
         return adapt_to_levels(fit, rows)
 
@@ -764,7 +764,7 @@ def lda(
         The formula cannot be read or is not allowed.
     DataError
         A column is unknown, a value is infinite, no row or only one class is left, or the estimator of the
-        covariance cannot be fitted or has no `covariance_`.
+        covariance cannot be fitted or lacks `covariance_`.
     PriorError
         The prior is not a distribution over the classes.
     CollinearError

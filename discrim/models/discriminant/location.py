@@ -108,12 +108,12 @@ def location(
     Notes
     -----
     The model is Krzanowski's (1975, Journal of the American Statistical Association 70, 782-790), the
-    smoothing that of Asparoukhov & Krzanowski (2000, Statistics and Computing 10, 289-297). Within a class a
+    smoothing is from Asparoukhov & Krzanowski (2000, Statistics and Computing 10, 289-297). Within a class a
     row lies in cell s with probability p_ks, and its numeric columns are normal with mean m_ks; their
     covariance S is common to classes and cells. With n_kt rows of class k in cell t, whose mean is y_kt, and
     weights a_st = L^d of cells that differ in d columns, N_ks = sum_t a_st n_kt, p_ks = N_ks / sum_t N_kt,
     and m_ks = sum_t a_st n_kt y_kt / N_ks. The divisor of S is N minus the sum of n_ks / N_ks over cells and
-    classes. At L = 1, or at any L if no column is a category, it is N - K and the rule equals that of `lda`
+    classes. At L = 1, or at any L if no column is a category, it is N - K and the rule equals the `lda` rule
     for the numeric columns. Boolean columns are categories.
 
     The choice of L keeps S fixed while rows are left out. `leave_one_out()` computes everything except L and
@@ -438,7 +438,7 @@ class LocationSpec(ModelSpec[LocationFit]):
         return LOCATION_PLOTS
 
     def likelihood_of(self, fit: FittedModel[LocationFit]) -> str:
-        """Return "none": the model has no log-likelihood `llf`."""
+        """Return "none": the model does not compute a log-likelihood `llf`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[LocationFit]) -> None:
@@ -451,14 +451,14 @@ class LocationSpec(ModelSpec[LocationFit]):
     def refit_to_rows(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit with the same prior that repeats any choice of the smoothing, or None.
 
-        None if a class has no row, no column is numeric, or the covariance is singular.
+        None if a class is empty, no column is numeric, or the covariance is singular.
         """
         return _refit_rule(fit, rows, self.search)
 
     def refit_with_fixed(self, fit: FittedModel[LocationFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that keeps prior and smoothing, and estimates everything else again.
 
-        None if a class has no row, no column is numeric, or the covariance is singular.
+        None if a class is empty, no column is numeric, or the covariance is singular.
         """
         return _refit_rule(fit, rows, ())
 
@@ -467,7 +467,7 @@ class LocationSpec(ModelSpec[LocationFit]):
     ) -> tuple[FittedModel[LocationFit], DesignRows]:
         """Return the fit unchanged, and the rows with each category coded by the levels that the rows have.
 
-        It is called for rows that lack levels of the fit. `fixed` has no effect.
+        It is called for rows that lack levels of the fit. `fixed` is ignored.
         """
         return fit, replace(rows, design=level_design(rows.design))
 
@@ -488,7 +488,7 @@ def _refit_rule(
     Returns
     -------
     Rule or None
-        None if a class has no row, no column is numeric, or the covariance is singular.
+        None if a class is empty, no column is numeric, or the covariance is singular.
     """
     estimates = fit.estimates
     layout = cell_layout(design_rows)

@@ -105,11 +105,11 @@ def nearest_centroid(
     The rule is Rocchio's (1971, in The SMART Retrieval System, 313-323).
 
     The score of a class is ``ln prior_k - |x - m_k|^2 / (2 s2)`` with s2 = tr(W) / (p (N - K)), where W are
-    the sums of squares within classes. The rule and the posteriors are those of
-    `lda(covariance="spherical")`. For equal priors the labels are those of scikit-learn's
+    the sums of squares within classes. The rule and the posteriors agree with
+    `lda(covariance="spherical")`. For equal priors the labels agree with scikit-learn's
     `NearestCentroid()`. With other priors scikit-learn first divides the columns by their standard deviations
-    within classes, so that its labels are those of `lda(covariance="diagonal")`; its posteriors are the
-    squares of that rule's, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
+    within classes, so that its labels agree with `lda(covariance="diagonal")`; its posteriors are the squared
+    posteriors of that rule, divided by their sum. `discrim.shrunken_centroids` adds a threshold.
 
     Distances are in the units of the columns. A column with a hundred times the standard deviation of the
     others determines the rule alone. A warning is then shown, and `column_shares()` has the contributions.
@@ -142,7 +142,7 @@ def nearest_centroid(
             ),
         )
     prior_text = ', prior="equal"' if isinstance(prior, str) and prior == "equal" else ""
-    # A diagonal covariance has no unit for a column that is constant within classes.
+    # A diagonal covariance cannot scale a column that is constant within classes.
     lda_covariance = (
         "covariance=discrim.covariance.Shrunk(standardize=True)"
         if constant_within_classes(stats).any()
@@ -387,6 +387,6 @@ class NearestCentroidSpec(ModelSpec[NearestCentroidFit]):
     ) -> Rule:
         """Return the rule of the columns at positions `keep` (q,); the others are integrated out.
 
-        `log_prior` (K,) are the logs of the prior; `method` has no effect.
+        `log_prior` (K,) are the logs of the prior; `method` is ignored.
         """
         return centroid_marginal_rule(estimates, log_prior, method, keep)

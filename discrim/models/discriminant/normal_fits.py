@@ -186,7 +186,7 @@ def fit_covariance_to_rows(
         The covariance is singular with these parameters, or with each candidate number of axes.
     DataError
         The total weight of a class is too small for leave-one-out, each candidate shrinkage is singular
-        without some row, squared distances exceed double precision, or the user's estimator has no
+        without some row, squared distances exceed double precision, or the user's estimator lacks a
         covariance.
     NotSupportedError
         components="loo" would take too long.
@@ -496,8 +496,8 @@ class NormalSpec(ModelSpec[EstimatesT]):
     ) -> FittedModel[EstimatesT]:
         """Return a fitted model of `estimates`, `rows` and the options of the verb (`arguments`).
 
-        It is that of `ModelSpec.fit`, which describes `options`, except that after a fit by EM predictions
-        integrate out the missing columns of a row.
+        It equals the result of `ModelSpec.fit`, which describes `options`, except that after a fit by EM
+        predictions integrate out the missing columns of a row.
         """
         is_partial = _covariance_model(estimates).traits.uses_incomplete_rows
         return super().fit(
@@ -571,7 +571,7 @@ class NormalSpec(ModelSpec[EstimatesT]):
         """Return the leave-one-out scorer of the estimates under the prior of the fit.
 
         It reads the rows with columns divided by the units of the covariance model, if it has any. Raises
-        NotSupportedError for a fit without rows, or if the covariance model has no leave-one-out.
+        NotSupportedError for a fit without rows, or if the covariance model does not support leave-one-out.
         """
         estimates: Any = fit.estimates
         rows = fit.require_rows("leave_one_out()")
@@ -639,7 +639,7 @@ def _refit_with_choices_repeated(
     Returns
     -------
     Rule or None
-        None if a covariance is singular; if a class has no row (fewer than two rows, unless `is_common`);
+        None if a covariance is singular; if a class is empty (fewer than two rows, unless `is_common`);
         or if, with method="moment", the divisor of a covariance is not clearly positive.
 
     Raises
@@ -687,7 +687,7 @@ def join_class_problems(problems: Sequence[str]) -> str:
 def drop_hint(columns: Sequence[str], p: int) -> str:
     """Return the hint (after a comma) to leave out these columns.
 
-    "" if there are none, or more than half of all p columns.
+    "" without columns, or for more than half of all p columns.
     """
     can_drop = len(columns) > 0 and 2 * len(columns) <= p
     return f", or leave out {reading.join_labels(columns, max_labels=len(columns))}" if can_drop else ""
@@ -845,7 +845,7 @@ FEW_ROWS_HINT = "use fewer columns, or merge such classes with others"
 """Hint of a test of equal covariances if the covariance of a class is singular."""
 
 SCHOTT_HINT = '. To test more columns than rows, pass method="schott" to box_m(formula, data)'
-"""Additional hint of `box_m` if some class has no more rows than columns, but each has the three it needs."""
+"""Further hint of `box_m` if a class has at most as many rows as columns, but each has the required three."""
 
 TESTS_CACHE_KEY = "equal covariances"
 """Key of the tests of equal covariances, or of the message why they fail, in the cache of a fit."""

@@ -1,7 +1,7 @@
 """Summaries of linear, quadratic and regularized discriminant analysis.
 
-For each model there is a function that returns the functions of the sections of its summary, by name, and a
-dict with those of its short form. Each section function has the results and the fit as arguments. The
+For each model a function returns the section functions of its summary, by name, and a dict contains the
+section functions of its short form. Each section function has the results and the fit as arguments. The
 description of a covariance model names additional sections, such as flagged observations.
 """
 
@@ -414,7 +414,7 @@ def qda_sections(results: QDAResults, fit: FittedModel[QDAFit]) -> SectionFuncti
     "factors", "means", "axes", "deviations", "covariance <class>" for the first `MAX_SHOWN_COVARIANCES`
     classes (or one "covariance" if it is common), "flagged", "path" and "equal_covariances". Sections that
     the fit does not support are left out. With many columns "deviations" is added, and the covariances are
-    shown only if they are requested by name, except those of scores (`ncomp=`).
+    shown only if they are requested by name, except covariances of scores (`ncomp=`).
     """
     covariance_model = fit.estimates.covariance_model
     section_functions: Sections = {"header": _qda_header_section, "classes": _log_determinants_section}
@@ -464,7 +464,7 @@ def _standard_deviations_section(results: QDAResults, fit: FittedModel[QDAFit]) 
 def _qda_header_section(results: QDAResults, fit: FittedModel[QDAFit]) -> Pairs:
     """Return the header of the summary of `qda`: the items that it shares with `lda`, by class.
 
-    The note is that of the covariance model, if it has one.
+    The covariance model provides the note, if it has one.
     """
     left_items, right_items = _common_header_items(results, fit, by_class=True)
     return headers.header(fit, [*left_items, *right_items], _covariance_note(fit))

@@ -402,7 +402,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         -------
         Series
             Natural logarithms, on the index of `a` or by the names of sets. Missing if a row has a missing
-            value, or a set has no complete row. Incomplete rows of other sets are left out.
+            value, or a set lacks complete rows. Incomplete rows of other sets are left out.
 
         Raises
         ------
@@ -464,7 +464,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         Returns
         -------
         DataFrame, rows or sets of `a` by rows or sets of `b`
-            Natural logarithms. Missing if a row has a missing value, or a set has no complete row.
+            Natural logarithms. Missing if a row has a missing value, or a set lacks complete rows.
 
         Raises
         ------
@@ -710,7 +710,7 @@ class PLDASpec(ModelSpec[PLDAFit]):
     def refit_with_fixed(self, fit: FittedModel[PLDAFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit with the prior of the fit and a new length normalization, if it has one.
 
-        None if a class has no row, or W is singular.
+        None if a class is empty, or W is singular.
         """
         estimates = fit.estimates
         if not estimates.normalize:

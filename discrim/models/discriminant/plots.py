@@ -244,8 +244,8 @@ def rda_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
 def robust_distances(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot robust against classical distances (Rousseeuw & van Zomeren, 1990, JASA 85, 633-651).
 
-    The distances are those of the rows from their own class means, not squared. Up to `MAX_LABELS` of the
-    most distant flagged rows have labels, if these do not overlap. Raises NotSupportedError unless the fit is
+    The distances of the rows from their own class means are not squared. Up to `MAX_LABELS` of the most
+    distant flagged rows have labels, if these do not overlap. Raises NotSupportedError unless the fit is
     robust.
 
     Parameters

@@ -439,7 +439,7 @@ class QDASpec(normal_fits.NormalSpec[QDAFit]):
         Returns
         -------
         Rule
-            Rule with the prior and method instead of those of the fit.
+            Rule with this prior and method instead of the fit's.
 
         Raises
         ------

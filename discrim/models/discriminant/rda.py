@@ -134,7 +134,7 @@ class RDAPlan:
     def requires_roots(self) -> bool:
         """Whether the moments of all rows must contain square roots of the scatter matrices.
 
-        True if a candidate pair needs the roots and there are no folds, which compute their own roots.
+        True if a candidate pair needs the roots, unless there are folds, which compute their own roots.
         """
         return self.cv in (None, "loo") and needs_roots(self.pairs, self.parametrization)
 
@@ -937,7 +937,7 @@ def _read_axes(
 def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -> None:
     """Warn if the columns have very different standard deviations, on which axes and ridge depend.
 
-    There is no warning for a fit without axes and ridge, or with axes of standardized columns.
+    It does not warn of a fit without axes and ridge, or with axes of standardized columns.
     """
     if fit.subspace_model is not None:
         hint = "Pass components=discrim.subspace.PrincipalComponents(n, standardize=True)"
@@ -951,7 +951,7 @@ def _warn_of_units(fit: RDAFit, moments: ClassMoments, terms: tuple[str, ...]) -
 def _read_user_splits(folds: Any, design_rows: DesignRows) -> tuple[Split, ...]:
     """Return the train-test splits in `folds=`; an empty tuple if it is an integer of at least 2 or "loo".
 
-    Raises DataError if it is none of these and has no valid splits.
+    Raises DataError for any other value without valid splits.
     """
     if isinstance(folds, str) and folds == "loo":
         return ()

@@ -359,7 +359,7 @@ class RobustModel(FitComponent):
 def refit_robustly(fit: FittedModel[Any], design_rows: DesignRows) -> Rule | None:
     """Refit robustly to rows with other weights and return the rule under the prior of the fit, or None.
 
-    If the sample covariance of the rows is singular, the rule is that of `refit_to_moments`, which leaves out
+    If the sample covariance of the rows is singular, `refit_to_moments` computes the rule and leaves out
     columns. None if too many rows lie in a hyperplane, a class has too few rows, or a covariance is singular.
     """
     estimates = fit.estimates

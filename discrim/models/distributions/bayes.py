@@ -940,7 +940,7 @@ def _bounds_section(results: BayesResults, distribution: KnownDistribution) -> S
 
 
 def _costs_section(results: BayesResults, distribution: KnownDistribution) -> Section:
-    """Return the section of the costs; raise NotSupportedError if there are none."""
+    """Return the section of the costs; raise NotSupportedError without costs."""
     if results.costs is None:
         raise NotSupportedError("The classifier has no costs.", hint="Call bayes() with costs=.")
     return Section(
@@ -964,8 +964,8 @@ def bayes(
     Parameters
     ----------
     prior : None, "equal", dict or Series by class, or sequence in the order of the classes
-        Prior probabilities of the classes. None stands for equal probabilities, because there is no
-        sample from which proportions could be computed.
+        Prior probabilities of the classes. None stands for equal probabilities, because proportions
+        cannot be computed without a sample.
     densities : DataFrame of P(x | class), classes by values; or dict of distributions by class
         The columns of a DataFrame are the values of x; a MultiIndex has the values of several columns.
         Distributions are frozen ones of `scipy.stats`, of one variable or several, all continuous or all
@@ -980,7 +980,7 @@ def bayes(
         Cost of assigning an observation of one class (row) to another (column). `error_rate` is then the mean
         cost.
     draws : int
-        Number of random points for each class, used if densities of several variables have no closed form.
+        Number of random points for each class, used if densities of several variables lack a closed form.
     seed : int, optional
         Seed of these points.
 

@@ -57,14 +57,14 @@ def known_distribution(
     densities : DataFrame of P(x | class), or mapping or Series of distributions by class
         The class densities.
     columns : sequence of str, optional
-        Names of the columns of x; by default those of a table, or "x", or "x1", "x2", ...
+        Names of the columns of x; by default the names of a table, or "x", or "x1", "x2", ...
     response : str, optional
-        Name of the class, which becomes the name of `classes`; by default that of a table's index, or "y".
+        Name of the class, which becomes the name of `classes`; by default a table's index name, or "y".
 
     Returns
     -------
     KnownDistribution
-        The order of the classes is that of `densities`.
+        The classes are in the order of `densities`.
 
     Raises
     ------
@@ -468,7 +468,7 @@ def as_classifier(distribution: KnownDistribution, rule: Any) -> Callable[[Float
     Raises
     ------
     DataError
-        `rule` is none of these, or a Series or mapping lacks or repeats a value.
+        `rule` is not one of these, or a Series or mapping lacks or repeats a value.
     NotSupportedError
         `rule` is a Series or mapping, and the distribution is not a table of probabilities.
     """

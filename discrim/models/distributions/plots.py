@@ -188,7 +188,7 @@ def draw_joint_densities(
     regions : DataFrame
         Intervals of the line from left to right: low, high, decision (a label or missing).
     ax : Axes, optional
-        The axes to draw into; by default those of a new figure.
+        The axes to draw into; by default the axes of a new figure.
     signs : Signs
         Colours and line styles of the classes.
 
@@ -229,7 +229,7 @@ def draw_joint_masses(
     predicted : (V,) int
         Position of the class that the rule predicts for each value (row of `joint`).
     ax : Axes, optional
-        The axes to draw into; by default those of a new figure.
+        The axes to draw into; by default the axes of a new figure.
     signs : Signs
         Colours of the classes.
 

@@ -154,7 +154,7 @@ class ClassPair(NamedTuple):
 def separated_pairs(proof: Separation, columns: Floats, codes: Codes) -> list[ClassPair]:
     """Return the pairs of classes that a separating direction separates, completely or quasi-completely.
 
-    A pair is separated if it has no row on the wrong side of its plane and at least one row off the plane.
+    A pair is separated if no row is on the wrong side of its plane and at least one row is off the plane.
 
     A linear program satisfies its constraints only up to its tolerance. Rows within the largest violation of
     the certificate therefore count as on the plane.
@@ -469,7 +469,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         def scores(x: Floats, codes: Any, weights: Any) -> Floats:
             """Return the scores (m, 2) of rows by the rule of the fit; missing (both) for support points.
 
-            `codes` and `weights` have no effect.
+            `codes` and `weights` are ignored.
             """
             values = rule.scores(x)
             values[np.abs(values[:, 1]) < 1 + SUPPORT_TOLERANCE] = np.nan
@@ -478,7 +478,7 @@ class HyperplaneSpec(geometry.PlaneSpec[HyperplaneFit]):
         return scores
 
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of the arrays in a file of p columns, by name; `k` has no effect.
+        """Return the shapes of the arrays in a file of p columns, by name; `k` is ignored.
 
         "origin" and "plane.coef" are (p,); "plane.support" and "plane.multipliers" are (-1,), of any length.
         """

@@ -420,7 +420,7 @@ class PerceptronSpec(geometry.PlaneSpec[PerceptronFit]):
     def leave_one_out(self, fit: FittedModel[PerceptronFit]) -> Floats:
         """Return the scores (n, K) of each used row by a run of the perceptron without the row.
 
-        The largest score of a row is that of the predicted class. The scores are missing, which makes the
+        The predicted class has the largest score of a row. The scores are missing, which makes the
         caller refit, if without the row a column may be constant or a level or a class is missing. Raises
         NotSupportedError for a fit without rows, or if the runs take too long.
         """

@@ -96,7 +96,7 @@ def margin(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the separating line, its margin and the support points in the plane of two columns.
 
     Support points are ringed for the rows of the fit if no other column is fixed. For one column, or more
-    than two, the plot is that of `regions`.
+    than two, the plot `regions` is drawn.
 
     Parameters
     ----------

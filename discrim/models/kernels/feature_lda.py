@@ -103,7 +103,7 @@ def factor_columns(design_rows: DesignRows) -> list[list[int]]:
     """Return, for each categorical term that is a main effect, the positions of its columns in the rows.
 
     Columns of the design that the rows do not have are left out; positions count the columns of x. The list
-    is empty if there are no such terms.
+    is empty without such terms.
     """
     spec = design_rows.design.spec
     if spec is None:
@@ -336,7 +336,7 @@ def refit_with_new_features(
 ) -> Rule | None:
     """Refit to other rows with features, kernel and ridge chosen again; return the classification rule.
 
-    The prior is that of the fit. Columns that are constant in the rows are left out.
+    The prior of the fit is used. Columns that are constant in the rows are left out.
 
     Parameters
     ----------
@@ -350,8 +350,8 @@ def refit_with_new_features(
     Returns
     -------
     Rule or None
-        Rule for all columns of `design_rows`. None if there is no plan, a class is empty, the total weight is
-        at most the number of classes, every column is constant, or `fit_by_features` raises DataError.
+        Rule for all columns of `design_rows`. None without a plan, or if a class is empty, the total weight
+        is at most the number of classes, every column is constant, or `fit_by_features` raises DataError.
     """
     moments = _moments_if_sufficient(design_rows)
     if moments is None or plan is None:

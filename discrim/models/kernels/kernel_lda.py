@@ -354,9 +354,9 @@ def _candidate_table(chosen: ChosenKernel) -> pd.DataFrame:
 def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str, Any]:
     """Return the row of `KernelLDAResults.path` for a candidate.
 
-    The keys are the columns of the path: kernel, scale, width (NaN if the kernel has none), ridge, loss, se,
-    by ("all rows" or "landmarks") and chosen. "chosen" is False for a loss by landmarks, even if the kernel,
-    scale and ridge are those of `chosen`.
+    The keys are the columns of the path: kernel, scale, width (NaN if undefined), ridge, loss, se,
+    by ("all rows" or "landmarks") and chosen. "chosen" is False for a loss by landmarks, even if `chosen`
+    has the same kernel, scale and ridge.
     """
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
@@ -508,7 +508,7 @@ def _permutation_importance(
     Raises
     ------
     NotSupportedError, DataError
-        There are no rows to permute; see `_rows_to_permute`.
+        The rows to permute are not available; see `_rows_to_permute`.
     """
     test_rows = _rows_to_permute(fit, data)
     terms = _columns_by_term(fit.design_rows)
@@ -606,7 +606,7 @@ def _rows_to_permute(fit: FittedModel[Any], data: Data | None) -> _TestRows:
     Raises
     ------
     NotSupportedError
-        `data` is None, and the fit has no rows or was made by features.
+        `data` is None, and the fit lacks rows or was made by features.
     DataError
         None of the new rows has a class and all values.
     """
@@ -682,7 +682,7 @@ class KernelLDAResults(VariateResults):
 
     @property
     def width(self) -> float:
-        """Width of the kernel, in coordinates; NaN if the kernel has no width."""
+        """Width of the kernel, in coordinates; NaN for a kernel without a width."""
         estimates = self._fit.estimates
         return estimates.width if SearchSpace.has_width(estimates.kernel_name) else np.nan
 
@@ -697,7 +697,7 @@ class KernelLDAResults(VariateResults):
     def path(self) -> pd.DataFrame:
         """Kernels that were tried, each with its best ridge, and the losses of left-out rows.
 
-        Columns: kernel, scale, width (NaN if the kernel has none), ridge, loss (mean loss of `select=`), se
+        Columns: kernel, scale, width (NaN if undefined), ridge, loss (mean loss of `select=`), se
         (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
         loss. With `components=` it is "sample" or "landmarks" for the candidates of the kernel, and "GCV" for
         candidates of the ridge, whose loss is generalized cross-validation without a standard error (NaN);
@@ -837,7 +837,7 @@ class KernelLDASpec(ModelSpec[Any]):
         return super().fit(estimates, rows, arguments, **options)
 
     def likelihood_of(self, fit: FittedModel[Any]) -> str:
-        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
+        """Return "none": the model does not compute a likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[Any]) -> None:
@@ -937,8 +937,8 @@ MIN_INTERPOLATION_R2 = 0.999
 def kernel_lda_sections(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes", "axes", "centroids" and "path"; each function takes `results` and `fit`
-    and returns a section. "path" is left out if the fit does not store the losses of a choice.
+    The names are "header", "classes", "axes", "centroids" and "path"; each function accepts `results` and
+    `fit` and returns a section. "path" is left out if the fit does not store the losses of a choice.
     """
     section_functions: Sections = {
         "header": _header_section,
@@ -1005,7 +1005,7 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
 def _axes_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> Section:
     """Return the section of the axes: squared correlation, share, and the share predicted by leave-one-out.
 
-    For fits by features, and if the fit has no leverages because it was loaded, it is `variate_axes`, without
+    For fits by features, and if a loaded fit lacks leverages, it is `variate_axes`, without
     the predicted share.
     """
     if fit.estimates.feature_type or fit.estimates.one_minus_leverages is None:

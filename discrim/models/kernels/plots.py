@@ -78,7 +78,7 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
 def importance(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the increase of the log loss by term as bars with standard errors, the largest first.
 
-    At most `MAX_BARS` terms are drawn. The rows are those of the fit, each predicted without itself;
+    At most `MAX_BARS` terms are drawn. The rows of the fit are used, each predicted without itself;
     NotSupportedError is raised if the fit does not have its rows or was made with `components=`.
 
     Parameters

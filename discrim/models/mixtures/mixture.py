@@ -166,7 +166,7 @@ def _choose_by_bic(
         The options with the chosen numbers and forms.
     path : DataFrame
         A row for each candidate, class by class; see `MixtureResults.path` for the columns. If
-        `choice.together`, the candidates are for all classes at once, and there is no column class.
+        `choice.together`, the candidates are for all classes at once, and the column class is absent.
 
     Raises
     ------
@@ -324,7 +324,7 @@ def _refit_from_new_starts(
     Returns
     -------
     Rule or None
-        None if a class has no observed value in some column, or from every start a component becomes
+        None if a class lacks observed values in some column, or from every start a component becomes
         singular, too narrow or empty.
     """
     n_classes = len(fit.classes)
@@ -626,7 +626,7 @@ def mixture(
     """Mixture discriminant analysis: each class has a mixture of normal distributions.
 
     A class may consist of several clusters or have a curved shape. With one component each class is normal,
-    with a covariance of one of fourteen forms that include those of `discrim.lda` and `discrim.qda`.
+    with a covariance of one of fourteen forms that include the forms of `discrim.lda` and `discrim.qda`.
 
     Parameters
     ----------
@@ -954,7 +954,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
     def refit_to_rows(self, fit: FittedModel[MixtureFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit from new starts that repeats any choice by BIC.
 
-        A fit from a file is refitted by `refit_with_fixed`. None if a class has no observed value in some
+        A fit from a file is refitted by `refit_with_fixed`. None if a class lacks observed values in some
         column, or from every start a component becomes singular, too narrow or empty.
         """
         if self.search is None:
@@ -965,7 +965,7 @@ class MixtureSpec(ModelSpec[MixtureFit]):
         """Return the rule of a refit with the fit's numbers of components and forms.
 
         EM starts at the components of the fit, or at new partitions if the rows lack columns of the fit. None
-        if a class has no observed value in some column, or a component becomes singular, too narrow or empty.
+        if a class lacks observed values in some column, or a component becomes singular, too narrow or empty.
         """
         estimates = fit.estimates
         if len(rows.terms) != len(estimates.scale):
@@ -1016,7 +1016,7 @@ MAX_SHOWN_COMPONENTS = 60
 def mixture_sections(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes", "components" and "path"; each function takes `results` and `fit` and
+    The names are "header", "classes", "components" and "path"; each function accepts `results` and `fit` and
     returns a section. "path" is left out if the fit does not store the candidates of a choice.
     """
     path: Sections = {} if fit.path is None else {"path": _path_section}
@@ -1125,7 +1125,7 @@ def _components_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -
         source="fit.shares, fit.component_means, fit.covs",
     )
     statistic, values = headers.rank_columns(fit.estimates.moments)
-    # The first column of the table is the share, which has no rank.
+    # The first column of the table is the share, which is not ranked.
     ranking = statistic, np.append(np.nan, values)
     return headers.transpose_if_wide(section, "components_by_column", ranking)
 

@@ -34,7 +34,7 @@ def components(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axe
     options : PlotOptions
         Options of the method `plot`. `columns` are two columns, by default those that separate the classes
         best; `level` is the proportion of a component inside its ellipse, by default `ELLIPSE_COVERAGE`;
-        `data` has the observations to draw, by default those of the fit, if it has them.
+        `data` has the observations to draw, by default the observations of the fit, if available.
 
     Returns
     -------

@@ -150,8 +150,8 @@ def usable_available_rows(
     NotSupportedError
         There are columns of counts.
     DataError
-        `na_action` is "raise", there are no rows with a class and a weight or only one class, or a column has
-        no value in a class.
+        `na_action` is "raise", rows with a class and a weight are absent or of only one class, or a column is
+        never observed in a class.
     CollinearError
         Every column is constant.
     """
@@ -193,7 +193,7 @@ def usable_available_rows(
 
 
 def _raise_if_unobserved_columns(design_rows: DesignRows, tally: Tally) -> None:
-    """Raise DataError if the observed values of a column have no weight in some class.
+    """Raise DataError if the observed values of a column have zero weight in some class.
 
     The error has the first such class and all its columns without observed values.
     """

@@ -86,10 +86,10 @@ def _levels_by_term(fit: FittedModel[NaiveBayesFit]) -> dict[str, Any]:
 def _refit_rule(fit: FittedModel[NaiveBayesFit], design_rows: DesignRows) -> Rule | None:
     """Return the rule of a refit to rows, under the prior of the fit.
 
-    It is None if in some class there are no rows, a normal column has no positive variance, a kernel density
-    has no bandwidth, or all counts are zero without `laplace`. If `design_rows.uses_incomplete_rows`,
-    constant columns are left out of the refit, and the result is also None if no column varies. The rule
-    accepts all columns of `design_rows` in any case.
+    It is None if a class is empty or in some class a normal column lacks a positive variance, a kernel
+    density lacks a bandwidth, or all counts are zero without `laplace`. If
+    `design_rows.uses_incomplete_rows`, constant columns are left out of the refit, and the result is also
+    None if no column varies. The rule accepts all columns of `design_rows` in any case.
     """
     moments, tally = _tally_rows(fit, design_rows)
     keep = np.arange(moments.n_columns)
@@ -226,7 +226,7 @@ class NaiveBayesResults(ClassCovariances, ClassifierResults):
     def multinomial(self) -> pd.DataFrame:
         """Probabilities of the columns of counts, Laplace's correction included; each class sums to one.
 
-        Shape: classes by columns of counts; without columns if there are no counts.
+        Shape: classes by columns of counts; zero columns for a fit without counts.
         """
         terms = self.terms[self._fit.estimates.plan.count_positions]
         counts = self._fit.estimates.counts
@@ -518,7 +518,7 @@ def naive_bayes(
     PriorError
         The prior is not a distribution over the classes.
     CollinearError
-        A normal column is constant within a class without smoothing; a class has no bandwidth; or its counts
+        A normal column is constant within a class without smoothing; a class lacks a bandwidth; or its counts
         are all zero and laplace is zero. The message names the class and the column.
     NotSupportedError
         A category is multiplied with another column.
@@ -897,7 +897,7 @@ def _read_bandwidths(bandwidth: Any, terms: list[str], families: Codes) -> tuple
     rule : {"nrd0", "nrd"}
         Rule for the bandwidths that are not fixed; "nrd0" if `bandwidth` is a number or a mapping.
     bandwidths : (p,) float64
-        Fixed bandwidth of each column; 0 for columns that follow the rule or have no kernel density.
+        Fixed bandwidth of each column; 0 for columns that follow the rule or lack a kernel density.
 
     Raises
     ------
@@ -1024,7 +1024,7 @@ def _raise_if_no_bandwidth(fit: NaiveBayesFit, design_rows: DesignRows) -> None:
 def _raise_if_no_variance(
     moments: ClassMoments, terms: tuple[str, ...], levels: Sequence[Any], plan: ColumnPlan
 ) -> None:
-    """Raise CollinearError if a normal column has no positive variance in some class.
+    """Raise CollinearError if a normal column lacks a positive variance in some class.
 
     It is raised if the weight of a class is at most one and the divisor is n - 1; without smoothing, if a
     column is constant in a class; with smoothing, if a smoothed variance is zero or infinite.
@@ -1225,8 +1225,9 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def leave_one_out(self, fit: FittedModel[NaiveBayesFit]) -> LeaveOneOutScorer | Floats:
         """Return the function that scores each row by the rule fitted without it.
 
-        With missing="available", smoothing and normal columns there is no closed form, and all scores are
-        NaN, so that the caller refits without each row; more than 2,000 rows are then a NotSupportedError.
+        With missing="available", smoothing and normal columns a closed form does not exist. All scores are
+        then NaN, so that the caller refits without each row, and more than 2,000 rows raise
+        NotSupportedError.
         """
         estimates = fit.estimates
         if estimates.available is not None and estimates.smoothing and estimates.normal is not None:
@@ -1268,7 +1269,7 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
         Returns
         -------
         fit : FittedModel
-            The fit with the columns and the numbers of levels of the rows. Its other estimates are those of
+            The fit with the columns and the numbers of levels of the rows. Its other estimates are from
             the original fit and have to be refitted.
         rows : DesignRows
             The rows with a level design, without columns that the fit does not have.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def naive_bayes_sections(results: NaiveBayesResults, fit: FittedModel[NaiveBayesFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    Each is a function of `results` and `fit` that returns a section. The names are "header" and those of
+    Each is a function of `results` and `fit` that returns a section. The names are "header" and the names of
     `naive_bayes_brief`; "deviations", standard deviations, if there are normal columns; and "available",
     numbers of observed values, for fits with missing="available".
     """
@@ -159,7 +159,7 @@ def _standard_deviations_section(results: NaiveBayesResults, fit: FittedModel[Na
 
 
 def _normal_moments(fit: FittedModel[NaiveBayesFit]) -> ClassMoments | None:
-    """Return the moments of the normal columns; None if there are none, or if missing="available"."""
+    """Return the moments of the normal columns; None without normal columns or with missing="available"."""
     normal = fit.estimates.normal
     return None if normal is None or fit.estimates.available is not None else normal.moments
 

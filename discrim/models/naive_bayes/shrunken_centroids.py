@@ -56,7 +56,7 @@ def _choose_threshold(
 ) -> tuple[float, pd.DataFrame]:
     """Choose the threshold by cross-validation.
 
-    The errors equal those of `error_rates(["cv"])` of fits with these thresholds and the same folds and seed.
+    The errors equal `error_rates(["cv"])` of fits with these thresholds and the same folds and seed.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def _choose_threshold(
     fit : ShrunkenFit
         A fit to these rows, whose prior weights the errors of the classes; its threshold is not used.
     search : GridSearch
-        Candidate thresholds, or their number if there are none; folds, and rule of the choice.
+        Candidate thresholds, or otherwise their number; folds, and rule of the choice.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def _choose_threshold(
     Raises
     ------
     DataError
-        A class has one row, there are no test rows, or the candidates are not valid.
+        A class has one row, test rows are absent, or the candidates are not valid.
     CollinearError
         In a training set a class is empty, the total weight is at most the number of classes, or s_0 is zero
         and a column does not vary within classes.
@@ -513,7 +513,7 @@ MAX_SURVIVORS = 30
 def shrunken_centroids_sections(results: ShrunkenCentroidsResults, fit: FittedModel[ShrunkenFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes", "path" and "survivors"; each function takes `results` and `fit` and
+    The names are "header", "classes", "path" and "survivors"; each function accepts `results` and `fit` and
     returns a section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {

@@ -565,7 +565,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return KERNEL_DENSITY_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KernelDensityFit]) -> str:
-        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
+        """Return "none": the model does not compute a likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def required_moments(self, fit: FittedModel[KernelDensityFit]) -> None:
@@ -623,7 +623,7 @@ METRIC_TEXTS = {
 def kernel_density_sections(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes" and "path"; each function takes `results` and `fit` and returns a
+    The names are "header", "classes" and "path"; each function accepts `results` and `fit` and returns a
     section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}

@@ -165,8 +165,8 @@ def knn(
     formula : str
         Response and predictors, such as `species ~ .`; see the page on formulas.
     data : table
-        Table in memory; sources that are read in chunks are refused. There are no weights: repeat rows
-        instead.
+        Table in memory; sources that are read in chunks are refused. Weights are not supported: repeat
+        rows instead.
     k : int, optional
         Number of nearest observations that vote; observations as near as the k-th also vote. By default
         leave-one-out chooses k, the largest one if errors are equal.
@@ -382,7 +382,7 @@ def _warn_of_copies(fit: KNNFit, x: Floats, grid: list[int]) -> None:
 def _candidate_table(fit: KNNFit, grid: list[int]) -> pd.DataFrame:
     """Return the leave-one-out error of each candidate for k, as a table with columns k, error and se.
 
-    The errors are proportions and equal those of `error_rates(["loo"])` of a fit with this k; se is their
+    The errors are proportions and equal `error_rates(["loo"])` of a fit with this k; se is their
     standard error. `fit.k` is not used.
     """
     with Progress(len(fit.search.points), "choice of k") as progress:
@@ -410,7 +410,7 @@ def _refit_rule(
     Returns
     -------
     NeighbourRule or None
-        None if there are no rows or fewer than k, a class is empty, a column to be scaled is constant, or the
+        None if rows are absent or fewer than k, a class is empty, a column to be scaled is constant, or the
         covariance for "mahalanobis" is singular. With candidates, also if none is below the number of rows.
     """
     chunks = [repeat_rows(x, codes, weights) for _, x, codes, weights in used_rows(design_rows)]
@@ -426,7 +426,7 @@ def _refit_rule(
 
 
 class KNNResults(ClassifierResults):
-    """A fit of k nearest neighbours. It has no likelihood and no estimates except k."""
+    """A fit of k nearest neighbours. It does not have a likelihood, and k is its only estimate."""
 
     _fit: FittedModel[KNNFit]
 
@@ -528,7 +528,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     constructor = staticmethod(restore_knn)
     file_moments = "diagonal"
     allows_constant = True
-    # Some metrics have no distance to a class mean.
+    # Some metrics do not define a distance to a class mean.
     scores_class_means = False
 
     search: tuple[int, ...] = ()
@@ -551,7 +551,7 @@ class KNNSpec(ModelSpec[KNNFit]):
         return KNN_PLOTS
 
     def likelihood_of(self, fit: FittedModel[KNNFit]) -> str:
-        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
+        """Return "none": the model does not compute a likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[KNNFit]) -> PriorInRefits:
@@ -623,7 +623,7 @@ MAX_SHOWN_CANDIDATES = 20
 def knn_sections(results: KNNResults, fit: FittedModel[KNNFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes" and "path"; each function takes `results` and `fit` and returns a
+    The names are "header", "classes" and "path"; each function accepts `results` and `fit` and returns a
     section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_functions: Sections = {"header": _header_section, "classes": _classes_section}

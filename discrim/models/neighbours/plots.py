@@ -76,7 +76,7 @@ def _draw_left_out_errors(axes: Axes, parameter: Any, error: Any, se: Any, **sty
 def bandwidth_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot the leave-one-out error by bandwidth with its standard error, and the likelihood on a second axis.
 
-    A vertical line marks the chosen bandwidth. Candidates of likelihood zero have no point on the second
+    A vertical line marks the chosen bandwidth. Candidates of likelihood zero are not drawn on the second
     axis. NotSupportedError is raised if the fit does not have a `path`.
 
     Parameters
