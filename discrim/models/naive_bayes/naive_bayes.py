@@ -766,8 +766,8 @@ def _raise_if_negative_counts(
     Parameters
     ----------
     user_moments : Moments
-        The moments, with a flag for each column with negative values. Moments of published statistics have
-        no flags; their class means are checked.
+        The moments, with a flag for each column with negative values. Moments of published statistics lack
+        flags; their class means are checked.
     plan : ColumnPlan
         The families of the columns of `design_rows`.
     design_rows : DesignRows
@@ -1243,8 +1243,8 @@ class NaiveBayesSpec(ModelSpec[NaiveBayesFit]):
     def refit_error(self, fit: FittedModel[NaiveBayesFit], rows: DesignRows) -> DiscrimError | None:
         """Return the error that explains why a refit to these rows fails.
 
-        None if all normal and multinomial densities exist; the refit then failed because a kernel density has
-        no bandwidth.
+        None if all normal and multinomial densities exist; the refit then failed because a kernel density
+        lacks a bandwidth.
         """
         try:
             _raise_if_no_density(*_tally_rows(fit, rows), rows)
