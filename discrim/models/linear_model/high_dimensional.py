@@ -118,8 +118,8 @@ def covariance_test(design_rows: DesignRows, method: CovarianceMethod, na_action
     ------
     NotSupportedError
         There are more than two classes for a test of two, the weights are relative ("li-chen": or not
-        integers), there are too few rows or columns, the statistic has no positive variance estimate
-        ("li-chen"), or the rows do not fit memory or the largest difference has no standard error
+        integers), there are too few rows or columns, the variance estimate of the statistic is not positive
+        ("li-chen"), or the rows do not fit into memory or the largest difference lacks a standard error
         ("cai-liu-xia").
     CollinearError
         No column varies within classes.
@@ -163,7 +163,7 @@ def mean_test(design_rows: DesignRows, method: MeanMethod, na_action: NaAction) 
     ------
     NotSupportedError
         The weights are relative ("chen-qin": or not integers), there are too few rows or columns, or the
-        statistic has no positive variance estimate ("chen-qin").
+        variance estimate of the statistic is not positive ("chen-qin").
     CollinearError
         A column does not vary within classes although the test divides by its variance, or no column does.
     """
@@ -438,7 +438,7 @@ def _largest_covariance_difference_test(design_rows: DesignRows, moments: ClassM
     Raises
     ------
     NotSupportedError
-        The rows do not fit into memory, or the largest difference has no standard error.
+        The rows do not fit into memory, or the largest difference lacks a standard error.
     """
     raise_if_large(
         design_rows, 'method="cai-liu-xia" computes the products of all columns, and needs the rows'

@@ -123,7 +123,7 @@ class MLMResults(SummarizedResults):
         DataError
             The term or the type is unknown.
         NotSupportedError
-            Type III tests were requested although some cells have no rows.
+            Type III tests were requested although some cells are empty.
         CollinearError
             There are fewer residual degrees of freedom than responses.
         """
@@ -295,14 +295,14 @@ class MLMResults(SummarizedResults):
             The term or type is unknown, no term is named although there are several, or the model has only
             one response.
         NotSupportedError
-            Type III tests were requested although some cells have no rows.
+            Type III tests were requested although some cells are empty.
         CollinearError
             Differences of successive responses, or their mean, have a singular residual covariance matrix.
 
         Notes
         -----
-        The tests are those of Morrison (1976, Multivariate Statistical Methods, 2nd ed., sec. 4.6 and 5.6)
-        and of Johnson and Wichern (2007, Applied Multivariate Statistical Analysis, 6th ed., sec. 6.8), by
+        The tests follow Morrison (1976, Multivariate Statistical Methods, 2nd ed., sec. 4.6 and 5.6)
+        and Johnson and Wichern (2007, Applied Multivariate Statistical Analysis, 6th ed., sec. 6.8), by
         tests of the terms on the successive differences and on the mean of the responses. They assume
         independent normal observations with a common covariance matrix of any form. F is exact for two
         classes, and for level and flatness.
@@ -396,7 +396,7 @@ class MLMResults(SummarizedResults):
         DataError
             An equation has a nonzero constant, is empty, or follows from the others.
         NotSupportedError
-            Coefficients are not identified, because some cells have no rows.
+            Coefficients are not identified, because some cells are empty.
         CollinearError
             There are fewer residual degrees of freedom than responses.
 
@@ -484,7 +484,7 @@ class MLMResults(SummarizedResults):
         Returns
         -------
         DataFrame, responses by responses
-            In squared units of the responses. Missing if the term has no degrees of freedom and `size` is
+            In squared units of the responses. Missing if the term has zero degrees of freedom and `size` is
             "evidence".
         """
         check_word("size", size, ("evidence", "effect"))
@@ -604,7 +604,7 @@ class MLMResults(SummarizedResults):
         """Return the hypothesis that a term has no effect, by the sums of squares of a type.
 
         None selects the only term. Raises DataError if the term or the type is unknown, or `term` is None and
-        there are several, and NotSupportedError for type 3 if some cells have no rows.
+        there are several, and NotSupportedError for type 3 if some cells are empty.
         """
         test_type = check_test_type(type)
         return self._model.hypothesis(self._model.position(term), test_type)
@@ -668,7 +668,7 @@ def mlm(
     Raises
     ------
     FormulaError
-        The formula cannot be read, has no factor on the left, or has a response that is not a number.
+        The formula cannot be read, lacks a factor on the left, or has a response that is not a number.
     DataError
         A column is unknown, a value is infinite, or no row is complete.
     CollinearError
@@ -678,8 +678,8 @@ def mlm(
 
     Notes
     -----
-    Sums of squares of types I, II and III are those of Searle (1987, Linear Models for Unbalanced Data) and
-    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the plots are those of
+    Sums of squares of types I, II and III follow Searle (1987, Linear Models for Unbalanced Data) and
+    Fox (2016, Applied Regression Analysis and Generalized Linear Models, sec. 8.2); the plots follow
     Friendly (2007, Journal of Computational and Graphical Statistics 16, 421-444).
 
     Factors are coded by sum-to-zero contrasts, also if `C()` names another contrast, because type III tests
@@ -815,13 +815,13 @@ def manova(
         The term or type is unknown; `levels` was passed with several factors; or an argument of the
         permutations or distances is invalid (see `permanova`).
     NotSupportedError
-        Type III tests were requested although some cells have no rows; or a method was requested for several
+        Type III tests were requested although some cells are empty; or a method was requested for several
         factors or for fewer rows of a class than it requires.
 
     Notes
     -----
-    The tests are those of Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
-    Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations are those of Rencher (2002,
+    The tests are due to Wilks (1932, Biometrika 24, 471-494), Pillai (1955, Annals of Mathematical
+    Statistics 26, 117-121), Hotelling and Lawley, and Roy. Their F approximations follow Rencher (2002,
     Methods of Multivariate Analysis, ch. 6), and assume independent observations, normal within classes with
     a common covariance matrix.
 

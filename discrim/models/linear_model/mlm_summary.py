@@ -66,8 +66,8 @@ def mlm_summary(results: Any, sections: Sequence[str] | None = None, type: int |
     Summary
         Header ("header"), Pillai's trace of each term ("tests"), all four multivariate tests ("manova"),
         univariate tests of each response ("anova"), coefficients ("params"), and covariance matrix of the
-        residuals ("cov_resid"). There are no multivariate tests if there are fewer residual degrees of
-        freedom than responses, and no coefficients if a term has fewer degrees of freedom than columns.
+        residuals ("cov_resid"). Multivariate tests are omitted if there are fewer residual degrees of
+        freedom than responses, and coefficients if a term has fewer degrees of freedom than columns.
     """
     test_type = check_test_type(type)
     argument = "" if test_type == 2 else f"type={test_type}"
@@ -409,8 +409,8 @@ def _cell_means(results: Any, position: int) -> pd.DataFrame:
     Returns
     -------
     DataFrame, cells by responses
-        Labels of the cells are the levels as text, joined by ":". Empty cells are left out; there is no row
-        if the term has no cells, for example a covariate (see `TermModel.cells`).
+        Labels of the cells are the levels as text, joined by ":". Empty cells are left out; the table is
+        empty for a term without cells, for example a covariate (see `TermModel.cells`).
     """
     model = results._model
     cells, _, means = model.cells(position)

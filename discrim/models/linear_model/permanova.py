@@ -77,7 +77,7 @@ class PermutationInputs:
     permutation_design : PermutationDesign
         Number and seed of the permutations, and the blocks and groups of rows.
     is_available : bool
-        False in unpickled results, which have no rows; the other attributes are then None.
+        False in unpickled results, which lack the rows; the other attributes are then None.
     """
 
     rows: ModelRows
@@ -253,7 +253,7 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         NotSupportedError
-            The results were unpickled, and therefore have no rows.
+            The results were unpickled, and therefore lack the rows.
         """
         inputs = self._inputs.require("coordinates()")
         axes, eigenvalues = inputs.space.principal_coordinates()
@@ -344,9 +344,9 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         DataError
-            The term is unknown or has no factor, there is only one class, or no class has three rows.
+            The term is unknown or lacks a factor, there is only one class, or no class has three rows.
         NotSupportedError
-            The results were unpickled, and therefore have no rows.
+            The results were unpickled, and therefore lack the rows.
 
         Warns
         -----
@@ -414,9 +414,9 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         DataError
-            The term is unknown or has no factor ("coordinates"), or a permuted F is not finite.
+            The term is unknown or lacks a factor ("coordinates"), or a permuted F is not finite.
         NotSupportedError
-            The results were unpickled and have no rows ("coordinates").
+            The results were unpickled and lack the rows ("coordinates").
         """
         check_word("kind", kind, ("permutations", "coordinates"))
         term_label = self._term_label(self.terms[0] if term is None else term)
@@ -512,7 +512,7 @@ class PermanovaResults(SummarizedResults):
         term : str or None
             The term; None for the only one.
         caller : str
-            Name of the public method for the error of unpickled results, which have no rows.
+            Name of the public method for the error of unpickled results, which lack the rows.
 
         Returns
         -------
@@ -527,9 +527,9 @@ class PermanovaResults(SummarizedResults):
         Raises
         ------
         DataError
-            The term is unknown, or None although there are several, or has no categorical factor.
+            The term is unknown, or None although there are several, or lacks a categorical factor.
         NotSupportedError
-            The results have no rows.
+            The results lack the rows.
         """
         model = self._inputs.require(caller).rows.model
         position = model.position(term)
@@ -778,7 +778,7 @@ def permanova(
         right: ``"species * sex ~ bill_length_mm + bill_depth_mm"``. R's ``cbind(y1, y2) ~ a * b`` is the same
         as ``a * b ~ y1 + y2``. Text, categorical and boolean columns are factors, and numeric columns are
         covariates. A single numeric column on the left is a factor, as in `lda`, and ``C(year)`` makes a
-        factor of any column. With a table of distances there are no responses; write 1 instead.
+        factor of any column. With a table of distances write 1 instead of responses.
     data : table
         A pandas DataFrame, or any other table in memory that narwhals supports. Sources that are read in
         chunks are not supported, because rows are exchanged: pass a sample of their rows as a DataFrame.
@@ -790,8 +790,9 @@ def permanova(
         B = sum d / sum (x + y); "jaccard", 2 B / (1 + B), which is Jaccard's index for zeros and ones;
         "canberra", the mean of d / (x + y) over columns that are not zero in both rows; "hellinger", the
         Euclidean distance between the square roots of the proportions within each row. A row of zeros has
-        the distance 1 from any other row by "bray-curtis", "jaccard" and "canberra". Two rows of zeros have
-        no distance (0/0, as in vegan) and are an error, as is any row of zeros by "hellinger" and "cosine".
+        the distance 1 from any other row by "bray-curtis", "jaccard" and "canberra". The distance between two
+        rows of zeros is undefined (0/0, as in vegan) and an error, as is any row of zeros by "hellinger" and
+        "cosine".
     permutations : int
         Number of random permutations. If there are at most this many other labellings, each is used once.
     within : column name or (n,) array, optional
@@ -823,10 +824,10 @@ def permanova(
         the rows; all distances are zero; groups differ in size; no permutation changes the statistics; no
         residual degrees of freedom remain; or the distances do not fit in memory.
     FormulaError
-        The formula cannot be read, or has no factor on the left.
+        The formula cannot be read, or lacks a factor on the left.
     NotSupportedError
         The table is a source that is read in chunks; weights are not whole numbers; or type III tests were
-        requested although some cells have no rows.
+        requested although some cells are empty.
 
     Notes
     -----

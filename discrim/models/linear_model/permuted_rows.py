@@ -84,7 +84,7 @@ class ModelRows:
         NotSupportedError
             A term has fewer degrees of freedom than columns, and the type is III.
         DataError
-            There are no residual degrees of freedom.
+            The residual degrees of freedom are zero.
         """
         estimates = self.model.estimates
         for term in range(len(estimates.groups)) if test_type == 3 else ():
@@ -175,7 +175,7 @@ class ModelRows:
         return row_shuffle, unit_label if within is None else f"{unit_label} within {quoted_name(within)}"
 
     def unchanged_terms(self, shuffle: DesignPermutation) -> Mask:
-        """Return a mask (t,) of the t terms whose columns no permutation changes; they have no p-value."""
+        """Return a mask (t,) of the t terms whose columns no permutation changes; they lack a p-value."""
         return shuffle.invariant_term_mask(self.model.estimates.x, self.model.estimates.groups)
 
     def _require_equal_sizes(self, units: Codes, groups: Any) -> None:
@@ -213,7 +213,7 @@ def read_rows_to_permute(
     formula, data, weights, na_action, functions
         Arguments of `permanova`.
     responses : bool
-        Whether the formula names responses; a model of given distances has none.
+        Whether the formula names responses; False for a model of given distances.
 
     Returns
     -------
@@ -223,7 +223,7 @@ def read_rows_to_permute(
     Raises
     ------
     DataError
-        There is no response although `responses` is true, there are fewer than two complete rows, or a value
+        A response is missing although `responses` is true, there are fewer than two complete rows, or a value
         is missing and `na_action="raise"`.
     NotSupportedError
         The table is read in chunks or too large, or a weight is not a whole number.

@@ -76,7 +76,7 @@ class Stratum:
         Parameters
         ----------
         label : str
-            Label of the within-subject term; empty if there is none.
+            Label of the within-subject term; empty without one.
         model : TermModel
         contrasts : (p, d) float
 
@@ -187,7 +187,7 @@ class _CellMeansResults(SummarizedResults):
         Raises
         ------
         DataError
-            The level is invalid, or the term has no cells (see `TermModel.cells`).
+            The level is invalid, or the term lacks cells (see `TermModel.cells`).
         """
         check_level(level)
         model = self._model
@@ -285,7 +285,7 @@ class ProfileResults(_CellMeansResults):
         ----------
         test : {"pillai", "wilks", "hotelling-lawley", "roy"}
             The multivariate statistic. For level and flatness, and for parallelism of two classes, all four
-            have the same exact F, that of Hotelling's T2.
+            have the same exact F as Hotelling's T2.
 
         Returns
         -------
@@ -327,7 +327,7 @@ class ProfileResults(_CellMeansResults):
         Raises
         ------
         DataError
-            `level` is invalid, or the term has no cells, such as a covariate.
+            `level` is invalid, or the term lacks cells, for example a covariate.
         """
         return self._means(self._position, level)
 
@@ -671,7 +671,7 @@ def _within_table(within: Any, responses: pd.Index) -> Table:
     Raises
     ------
     DataError
-        It is not a table, has no columns or another number of rows, or its index contains only some
+        It is not a table, lacks columns or has another number of rows, or its index contains only some
         responses.
     """
     try:

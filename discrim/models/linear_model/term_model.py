@@ -58,7 +58,7 @@ class TermModel:
     total : float
         Number of rows, or sum of weights.
     has_rows : bool
-        False for an unpickled model, whose `design_rows` has no rows.
+        False for an unpickled model, whose `design_rows` lacks the rows.
     """
 
     design_rows: DesignRows
@@ -189,7 +189,7 @@ class TermModel:
     def describe_deficiency(self, term: int) -> str:
         """Describe why the term at position `term` lacks degrees of freedom, as a clause without a period.
 
-        It names the first three empty cells, or else says that the columns are collinear.
+        It names the first three empty cells, or else states that the columns are collinear.
         """
         label = self.labels[term]
         empty = self.empty_cells(term)
@@ -214,7 +214,7 @@ class TermModel:
         )
 
     def factor_label(self, code: str) -> str:
-        """Return the label of the term that consists of the factor `code` alone; `code` if there is none.
+        """Return the label of the term that consists of the factor `code` alone, otherwise `code`.
 
         `code` is an element of `ModelTerm.factors`.
         """
@@ -224,7 +224,7 @@ class TermModel:
         return code
 
     def empty_cells(self, term: int) -> list[tuple[Any, ...]]:
-        """Return the combinations of levels of a term's categorical factors that have no rows.
+        """Return the combinations of levels of a term's categorical factors without rows.
 
         The list is empty for a term without cells (see `cells`).
         """
@@ -247,7 +247,7 @@ class TermModel:
         -------
         cells : Cells or None
             The c combinations of levels of the categorical factors; covariates of the term are ignored. None
-            if it has no categorical factor, or if the indicators of the cells are not linear combinations of
+            if it lacks a categorical factor, or if the indicators of the cells are not linear combinations of
             the columns of the model (as for `a:b` without `a` and `b`). Then c is 0.
         counts : (c,) float
             Number of rows, or sum of weights, of each cell, up to rounding.
@@ -440,7 +440,7 @@ class TermCanonicalResults(SummarizedResults):
         Coefficients of scores whose residuals have unit variance. The standardized coefficient of each axis
         that is largest in size is positive.
     constant : Series by LD1, LD2, ...
-        Constant of the scores, which gives them mean zero over the rows.
+        Constant of the scores, which centers them at mean zero over the rows.
     standardized, standardized_total : DataFrame, responses by LD1, LD2, ...
         Raw coefficients multiplied by the standard deviations of the residuals, or by total standard
         deviations.
@@ -538,7 +538,7 @@ class TermCanonicalResults(SummarizedResults):
     def centroids(self) -> pd.DataFrame:
         """Observed mean scores, cells of the term by axes; missing for a cell without rows.
 
-        The table is empty if the term has no cells.
+        The table is empty for a term without cells.
         """
         cells, _, means = self._model.cells(self._position)
         if cells is None:
@@ -590,7 +590,7 @@ class TermCanonicalResults(SummarizedResults):
         Raises
         ------
         NotSupportedError
-            No table was passed, and the model was unpickled and has no rows.
+            No table was passed, and the model was unpickled and lacks the rows.
         """
         if data is None and not self._model.has_rows:
             raise NotSupportedError(
@@ -626,7 +626,7 @@ class TermCanonicalResults(SummarizedResults):
     ) -> Axes:
         """Plot hypothesis and error ellipses on two canonical axes, with responses as arrows.
 
-        The plot is that of R's candisc.
+        The plot is the same as in R's candisc.
 
         Parameters
         ----------

@@ -57,8 +57,8 @@ def scores(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes | 
         The fitted model.
     options : PlotOptions
         Options of the method `plot`. `axes` are one or two components, by default the first two; `level` is
-        the proportion of a normal class inside its outline, by default 0.5; `data` has the rows to draw, by
-        default those of the fit, if it has them.
+        the proportion of a normal class inside its outline, by default 0.5; `data` contains the rows to draw,
+        by default the rows of the fit, if it stores them.
 
     Returns
     -------

@@ -551,7 +551,7 @@ class PLSResults(LinearGeometry, ClassMeans, GroupSummary, ClassifierResults):
     def _augmented(self, missing_policy: MissingPolicy, data: Any) -> pd.DataFrame:
         """Return the table with columns of predicted labels and posteriors.
 
-        For the rules "max" and "centroid", which have no posteriors, the columns are `.fitted` and the scores
+        For the rules "max" and "centroid", which lack posteriors, the columns are `.fitted` and the scores
         `.score.<class>`. `data` None stands for the rows of the fit.
         """
         if self._fit.has_posteriors:
@@ -701,8 +701,8 @@ def pls(
     computed from the remaining variation. For two classes they agree with ropls, and posteriors, fitted
     indicators and errors of the rules "lda" and "max" are exactly the same as with as many ordinary
     components. For more classes, which ropls does not support, there are as many predictive components as
-    directions in which the class means differ, at most K - 1, and the orthogonal components are computed like
-    those of O2PLS without its part for the indicators (Trygg, 2002, Journal of Chemometrics 16, 283-293), as
+    directions in which the class means differ, at most K - 1, and the orthogonal components are computed as
+    in O2PLS without its part for the indicators (Trygg, 2002, Journal of Chemometrics 16, 283-293), like
     in K-OPLS. Q2 estimates means and standard deviations outside each fold; ropls estimates them from all
     rows, and has a slightly larger Q2.
 
@@ -802,7 +802,7 @@ def _read_within(sample: Sample, column: str) -> DesignRows:
     Raises
     ------
     DataError
-        The sample has weights or functions, which `within=` does not support, or has no formula or table.
+        The sample has weights or functions, which `within=` does not support, or lacks a formula or table.
     """
     for name, value in {"weights=": sample.weights, "functions=": sample.functions}.items():
         if value is not None:
@@ -902,7 +902,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return PLS_PLOTS
 
     def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
-        """Return "none": the fit has no likelihood; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit lacks a likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:
@@ -951,7 +951,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         """Return the rule of a refit that chooses the number of components again if it was chosen.
 
         Otherwise, and for a regression of the user, it is `refit_with_fixed`. None if a class is empty, the
-        total weight is at most the number of classes, there are no components, or no number can be chosen.
+        total weight is at most the number of classes, the fit lacks components, or no number can be chosen.
         """
         if self.search is None or fit.estimates.algorithm == "engine":
             return self.refit_with_fixed(fit, rows)

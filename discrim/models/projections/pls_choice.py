@@ -80,7 +80,7 @@ class ComponentPlan:
         Requested number of components; in a fit with orthogonal components, of predictive ones. None if folds
         choose it, a regression has its own number, or it is the rank of the class means.
     orthogonal : int, optional
-        Requested number of orthogonal components; None if folds choose it or there are none.
+        Requested number of orthogonal components; None if folds choose it or in a fit without them.
     columns : tuple of int
         Numbers of columns that the components may use, one for all or one for each; empty for no limit.
     is_chosen : bool
@@ -214,7 +214,8 @@ def choose_components(
     Raises
     ------
     DataError
-        There are no components or candidates, a class has one row, or there are no test rows.
+        The fit lacks components, the path contains no candidate, a class has one row, or all test sets are
+        empty.
     CollinearError
         The rule is "lda" and the scores do not vary within classes, or a training set cannot be fitted.
     """
@@ -267,7 +268,7 @@ def _choose_orthogonal(
 
     By default 1 to `DEFAULT_MAX_COMPONENTS` are tried, regardless of the number that `fit` has. The result is
     the fit to all rows with the chosen number, and the path, whose first column is "orthogonal"; parameters
-    and errors are those of `choose_components`.
+    and errors are the same as in `choose_components`.
     """
     fits = _fits_by_n_orthogonal(fit, fit.moments, max(component_grid(search)))
     raise_if_fewer_components(fits[0] if fits else fit, fit.n_predictive + 1)
@@ -292,7 +293,7 @@ def _fits_by_n_orthogonal(fit: PLSFit, moments: ClassMoments, max_components: in
     -------
     list of PLSFit
         Only fits with as many predictive components as `fit`, and, for the rule "lda", with scores that vary
-        within classes in all directions. Empty if a class has no rows or the total weight is at most the
+        within classes in all directions. Empty if a class lacks rows or the total weight is at most the
         number of classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes
@@ -384,7 +385,7 @@ def raise_if_fewer_components(fit: PLSFit, requested: int) -> None:
 
 
 def raise_if_no_orthogonal(fit: PLSFit) -> None:
-    """Raise DataError if the fit has no orthogonal components, or no components at all.
+    """Raise DataError if the fit lacks orthogonal components, or any components.
 
     CollinearError is raised if the rule is "lda" and the scores of the first component do not vary within
     classes.
@@ -424,7 +425,7 @@ def component_path(design_rows: DesignRows, fit: PLSFit, folds: TuningFolds) -> 
     Raises
     ------
     DataError
-        A class has one row, or there are no test rows.
+        A class has one row, or all test sets are empty.
     CollinearError
         In a training set a class is empty, or the scores do not vary within classes.
     """
@@ -472,7 +473,7 @@ def _orthogonal_path(
     Raises
     ------
     DataError
-        A class has one row, or there are no test rows.
+        A class has one row, or all test sets are empty.
     CollinearError
         A training set does not allow any number of orthogonal components; see `_fits_by_n_orthogonal`.
     """
@@ -598,7 +599,7 @@ def _refit_to_fold(
     Raises
     ------
     CollinearError
-        A class is empty, the total weight is at most the number of classes, there are no components, or the
+        A class is empty, the total weight is at most the number of classes, the fit lacks components, or the
         rule is "lda" and their scores do not vary within classes.
     """
     enough = (moments.rows >= 1).all() and moments.total > moments.n_classes

@@ -65,7 +65,7 @@ def read_n_components(engine: Any, components: int | None) -> int:
     Raises
     ------
     DataError
-        `engine` is a class or has no method `fit`, or the number is missing or not a positive whole number.
+        `engine` is a class or lacks a method `fit`, or the number is missing or not a positive whole number.
     """
     if isinstance(engine, type) or not callable(getattr(engine, "fit", None)):
         engine_label = f"the class {engine.__name__}" if isinstance(engine, type) else one_line_repr(engine)

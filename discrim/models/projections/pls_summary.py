@@ -43,7 +43,7 @@ ALGORITHM_NAMES = {"nipals": "NIPALS", "simpls": "SIMPLS", "engine": "an engine"
 def pls_sections(results: PLSResults, fit: FittedModel[PLSFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes", "components", "path", "centroids" and "columns"; each function takes
+    The names are "header", "classes", "components", "path", "centroids" and "columns"; each function accepts
     `results` and `fit` and returns a section. "path" is left out if the fit does not store the errors of a
     choice.
     """

@@ -155,7 +155,7 @@ def _raise_if_singular(fit: SparseFit, design_rows: DesignRows) -> None:
 
 
 def _warn_of_no_directions(fit: SparseFit) -> None:
-    """Issue an UninformativeFitWarning that the fit has no direction.
+    """Issue an UninformativeFitWarning that the fit lacks directions.
 
     The reason is that the penalty selects no column or, without a penalty, that the class means are equal.
     """
@@ -310,7 +310,7 @@ def _choose_penalty(
         A direction of a fit to all rows, or to the training set of a fold, does not vary within classes; or,
         in a training set, a class is empty or the total weight is at most the number of classes.
     DataError
-        A class has one row, or there are no test rows.
+        A class has one row, or all test sets are empty.
     """
     penalties: Any = _default_penalties(moments, search.count) if search.grid is None else search.grid
     fits = core.fit_sparse_path(moments, prior, penalties, **shared)
@@ -397,8 +397,8 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
     def standardized(self) -> pd.DataFrame:
         """Coefficients of columns that are divided by their standard deviations over all rows, divisor N.
 
-        Shape: terms by LD1, LD2, ... These are the coefficients that are penalized. Their scale is that of
-        the regression on the class scores, and not unit variance of the discriminant scores.
+        Shape: terms by LD1, LD2, ... These are the coefficients that are penalized. They are on the scale
+        of the regression on the class scores, and not of discriminant scores with unit variance.
         """
         return pd.DataFrame(self._fit.estimates.coef, index=self.terms, columns=self._axis_names, copy=True)
 
@@ -457,7 +457,7 @@ class SparseLDAResults(LinearScores, ClassMeans, GroupSummary, ClassifierResults
         Returns
         -------
         DataFrame by (penalty, axis), columns by term
-            The penalties decrease from row to row; a penalty at which no column is selected has no row. The
+            The penalties decrease from row to row; a penalty at which no column is selected is omitted. The
             terms are all that are selected at some penalty.
         """
         penalties, fits = self._penalty_path(grid)
@@ -867,8 +867,8 @@ MAX_COLUMNS = 30
 def sparse_lda_sections(results: SparseLDAResults, fit: FittedModel[SparseFit]) -> Sections:
     """Return the section functions of the full summary, by name, in their order.
 
-    The names are "header", "classes", "directions", "path" and "selected"; each function takes `results` and
-    `fit` and returns a section. "path" is left out if the fit does not store the errors of a choice.
+    The names are "header", "classes", "directions", "path" and "selected"; each function accepts `results`
+    and `fit` and returns a section. "path" is left out if the fit does not store the errors of a choice.
     """
     section_builders: Sections = {
         "header": _header_section,
