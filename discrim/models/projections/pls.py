@@ -902,7 +902,7 @@ class PLSSpec(ModelSpec[PLSFit]):
         return PLS_PLOTS
 
     def likelihood_of(self, fit: FittedModel[PLSFit]) -> str:
-        """Return "none": the fit lacks a likelihood; see `ModelSpec.likelihood_of`."""
+        """Return "none": the fit does not define a likelihood; see `ModelSpec.likelihood_of`."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[PLSFit]) -> PriorInRefits:

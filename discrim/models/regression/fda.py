@@ -516,7 +516,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         return FDA_PLOTS
 
     def likelihood_of(self, fit: FittedModel[FlexibleFit]) -> str:
-        """Return "none": an arbitrary regression has no likelihood."""
+        """Return "none": an arbitrary regression does not define a likelihood."""
         return "none"
 
     def rule(self, fit: FittedModel[FlexibleFit], prior: Floats, method: str, convention: str | None) -> Rule:
@@ -532,7 +532,7 @@ class FDASpec(ModelSpec[FlexibleFit]):
         """Return None: a refit needs the rows."""
 
     def refit_with_fixed(self, fit: FittedModel[FlexibleFit], rows: DesignRows) -> Rule | None:
-        """Return the rule of a refit of a copy of the engine to rows; None if a class has no weight in them.
+        """Return the rule of a refit of a copy of the engine to rows; None if the weight of a class is zero.
 
         The prior and `ncomp` of the fit are kept. Raises DataError if the engine fails, or predicts the class
         scores without error or not at all.

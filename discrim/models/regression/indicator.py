@@ -98,7 +98,7 @@ class OptimalScoring(SummarizedResults):
         ------
         CollinearError
             A column is constant within classes, or a linear combination of others within classes, so that a
-            discriminant has no variance within classes.
+            discriminant does not vary within classes.
         """
         scoring = self._scoring
         moments = self._fit.moments
@@ -196,9 +196,9 @@ def indicator(
     K classes along a line, such as `poly(x, 2)` for three, and often a lower degree is. If classes overlap
     much, there may be one to which no rule assigns a row.
 
-    With two classes the coefficients are proportional to those of `discrim.lda`, and the cut differs unless
-    the classes have the same size (Hastie, Tibshirani & Friedman, 2009, The Elements of Statistical Learning,
-    sec. 4.2).
+    With two classes the coefficients are proportional to the coefficients of `discrim.lda`, and the cut
+    differs unless the classes have the same size (Hastie, Tibshirani & Friedman, 2009, The Elements of
+    Statistical Learning, sec. 4.2).
 
     Examples
     --------
@@ -247,7 +247,7 @@ def _raise_if_too_few_rows(rows: int, terms: tuple[str, ...]) -> None:
 class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults):
     """A fitted regression of class indicators.
 
-    Fitted values are the scores of the rule; there are no posteriors.
+    Fitted values are the scores of the rule; posteriors are not defined.
     """
 
     _fit: FittedModel[IndicatorFit]
@@ -264,7 +264,7 @@ class IndicatorResults(ScoresOnly, LinearGeometry, ClassMeans, ClassifierResults
 
     @property
     def df_model(self) -> int:
-        """Number of free coefficients, (p + 1)(K - 1); those of the last class follow from the others."""
+        """Number of free coefficients, (p + 1)(K - 1); the last class follows from the others."""
         return (len(self.terms) + 1) * (len(self.classes) - 1)
 
     @property
@@ -438,7 +438,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return INDICATOR_PLOTS
 
     def likelihood_of(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return "none": the fitted values are not probabilities, and there is no likelihood."""
+        """Return "none": the fitted values are not probabilities and do not define a likelihood."""
         return "none"
 
     def prior_in_refits(self, fit: FittedModel[IndicatorFit]) -> PriorInRefits:
@@ -446,7 +446,7 @@ class IndicatorSpec(ModelSpec[IndicatorFit]):
         return "none"
 
     def posteriors_hint(self, fit: FittedModel[IndicatorFit]) -> str:
-        """Return a clause on fitted values for errors; it is never empty, because there are no posteriors."""
+        """Return a clause on fitted values for errors; never empty, because posteriors are not defined."""
         return "its fitted values may be negative or above one, see fitted and decision_function()"
 
     def shows_log_posteriors(self, fit: FittedModel[IndicatorFit]) -> bool:
@@ -502,7 +502,7 @@ def _n_correct_by_class(results: IndicatorResults) -> pd.Series:
 def _classes_section(results: IndicatorResults, fit: FittedModel[IndicatorFit]) -> Section:
     """Return the section of the classes: shares, rows, and numbers of predicted and of correct rows.
 
-    The last two are left out if the fit has no rows.
+    The last two are left out if the fit lacks rows.
     """
     table = pd.DataFrame({"share": results.prior, "n": results.counts})
     formats: dict[Any, Any] = {"share": "share", "n": "count"}

@@ -149,7 +149,7 @@ def logistic(
         A column is a combination of others; the message names them.
     SeparationError
         A hyperplane separates classes, and the likelihood has no maximum. The attributes `classes`, `columns`
-        and `rows` have the separated classes, the terms of the hyperplane, and rows that lie on it. With
+        and `rows` contain the separated classes, the terms of the hyperplane, and rows on it. With
         `bias_reduction=True` or a penalty a maximum exists.
 
     Examples

@@ -73,7 +73,7 @@ class RowInfluence(ClassifierResults):
         -------
         Series for two classes, else DataFrame
             For two classes the residuals of the class that is not the reference, like R's glm. For more
-            classes there is a column for each; "working" has no column for the reference, and "deviance" is a
+            classes each has a column; "working" lacks a column for the reference, and "deviance" is a
             Series without signs. Rows that the fit did not use are missing. Probabilities follow from the
             model with the class proportions, for any prior.
 

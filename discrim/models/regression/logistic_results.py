@@ -651,7 +651,7 @@ class LogisticSpec(ModelSpec[Any]):
         -------
         (n, K) float64
             For two classes the scores, unchanged; else log odds against the reference, or against the first
-            class with a positive prior if the prior of the reference is zero. The prior is that of the fit.
+            class with a positive prior if the prior of the reference is zero. The prior of the fit applies.
         """
         if scores.shape[1] == 2:
             return scores
@@ -707,9 +707,9 @@ MAX_TESTED_TERMS = 12
 def logistic_sections(results: LogisticResults, fit: FittedModel[LogisticFit]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    The names are "header", "classes", "log_odds", "odds_ratios" and "lr_terms"; each function takes `results`
-    and `fit` and returns a section. Tests by term ("lr_terms") are included for 2 to `MAX_TESTED_TERMS`
-    terms, if the fit has rows and finite estimates.
+    The names are "header", "classes", "log_odds", "odds_ratios" and "lr_terms"; each function accepts
+    `results` and `fit` and returns a section. Tests by term ("lr_terms") are included for 2 to
+    `MAX_TESTED_TERMS` terms, if the fit has rows and finite estimates.
     """
     section_builders: Sections = {
         "header": _header_section,

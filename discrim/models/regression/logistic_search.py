@@ -150,8 +150,8 @@ def raise_if_many_coefficients(count: int, columns: int, n_classes: int, others:
 def raise_if_many_levels(design_rows: DesignRows) -> None:
     """Raise DataError, before columns are multiplied, if there are too many coefficients.
 
-    The limits are those of `raise_if_many_coefficients`, and `MAX_CATEGORY_COEFFICIENTS` for terms with a
-    categorical factor.
+    The limits are the same as in `raise_if_many_coefficients`, and `MAX_CATEGORY_COEFFICIENTS` for terms with
+    a categorical factor.
     """
     spec = design_rows.design.spec
     n_classes = len(design_rows.design.levels)
@@ -256,7 +256,7 @@ def profile_intervals(fit: FittedModel[LogisticFit], level: float, index: pd.Ind
     DataError
         The bound of a profile is not found.
     NotSupportedError
-        The fit has no rows or no finite estimates.
+        The fit lacks rows or finite estimates.
     """
     check_level(level)
     design_rows = rows_with_maximum(fit, 'method="profile"')
@@ -287,7 +287,7 @@ def raise_if_no_maximum(fit: FittedModel[LogisticFit], caller: str) -> None:
 
 
 def rows_with_maximum(fit: FittedModel[LogisticFit], caller: str) -> DesignRows:
-    """Return the rows of a fit; raise NotSupportedError if it has no rows or classes are separated.
+    """Return the rows of a fit; raise NotSupportedError if it lacks rows or classes are separated.
 
     `caller` is the name of the method for the message, such as "residuals()".
     """
@@ -548,7 +548,7 @@ def refit_to_rows(fit: LogisticFit, terms: tuple[str, ...], design_rows: DesignR
     with np.errstate(over="ignore", invalid="ignore"):
         if not scale_rows(x).size.max() > OUTLIER_DISTANCE_RATIO:
             return refit
-    # Outliers dominate the information matrix, and the other rows seem to have none: lower the threshold.
+    # Outliers dominate the information matrix, and the other rows seem uninformative: lower the threshold.
     start = fit.unfitted_for_columns(reading.class_moments(design_rows, "pooled"))
     return start.refit(cached_rows(design_rows, 0), counts, MIN_INFORMATION_SHARE)
 
@@ -777,7 +777,7 @@ def _separated_data(
     Returns
     -------
     SeparatedData
-        `touching_rows` has the labels of rows on the plane of any pair, and is empty if there are none.
+        `touching_rows` contains the labels of the rows on the plane of any pair, and may be empty.
     """
     # Slopes for columns of unit variance show which columns the hyperplane uses.
     slopes = fit.frame.covariance.unwhiten(proof.coef[1:]) * fit.frame.covariance.sd[:, None]

@@ -86,7 +86,7 @@ def with_covariance(
         An option is unknown, `groups` is missing for "cluster" or passed without it, a row of the fit has a
         missing group, or there is only one group.
     NotSupportedError
-        Except for "nonrobust": the fit has no rows or no finite estimates, the table of a column `groups` is
+        Except for "nonrobust": the fit lacks rows or finite estimates, the table of a column `groups` is
         read in chunks, or "HC1" has at most as many observations as coefficients.
     """
     check_word("cov_type", cov_type, CovType)
@@ -247,7 +247,7 @@ def wald_test(fit: FittedModel[LogisticFit], hypothesis: Any, value: Any) -> Tes
     FormulaError
         The text of an equation cannot be read.
     NotSupportedError
-        The fit has no finite estimates, or the covariance of the tested combinations is singular.
+        The fit lacks finite estimates, or the covariance of the tested combinations is singular.
     """
     estimates = fit.estimates
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
@@ -655,14 +655,14 @@ def drop1(fit: FittedModel[LogisticFit]) -> pd.DataFrame:
     -------
     DataFrame by term
         df, deviance and aic of the fit without the term, LRT (the likelihood ratio) and p. The row "<none>"
-        is the whole model, with NaN for df, LRT and p. Terms that another one contains have no row.
+        is the whole model, with NaN for df, LRT and p. Terms that another one contains are omitted.
 
     Raises
     ------
     DataError
         The fit without some term has not converged.
     NotSupportedError
-        The fit has no rows or no finite estimates.
+        The fit lacks rows or finite estimates.
     """
     design_rows = logistic_search.rows_with_maximum(fit, "drop1()")
     if "drop1" in fit.cache:
@@ -761,7 +761,7 @@ def nested_likelihood_ratio(
     DataError
         The fits are not nested.
     NotSupportedError
-        A fit has no rows or no finite estimates.
+        A fit lacks rows or finite estimates.
     """
     ours, theirs = (logistic_search.rows_with_maximum(fit, "lr_test()") for fit in (large, small))
     nest = profile_likelihood.check_nesting(
@@ -823,7 +823,7 @@ def likelihood_ratios_by_term(fit: FittedModel[LogisticFit], test_type: TestType
     DataError
         The fit without some term has not converged.
     NotSupportedError
-        The fit has no rows or no finite estimates; or the type is III, columns were dropped, and a term
+        The fit lacks rows or finite estimates; or the type is III, columns were dropped, and a term
         contains another one.
     """
     design_rows = logistic_search.rows_with_maximum(fit, "lr_test(by=)")
@@ -878,7 +878,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
     Raises
     ------
     NotSupportedError
-        The fit has no finite estimates, the covariance matrix of a term is singular, or the type is III,
+        The fit lacks finite estimates, the covariance matrix of a term is singular, or the type is III,
         columns were dropped, and a term contains another one.
     """
     logistic_search.raise_if_no_maximum(fit, "wald_test()")
@@ -909,7 +909,7 @@ def wald_by_term(fit: FittedModel[LogisticFit], test_type: TestType) -> pd.DataF
 def type_note(design_rows: DesignRows) -> str:
     """Return a sentence on the models that type II tests of terms compare, for a note below their table.
 
-    If no term of the formula contains another one, the sentence says that each term is tested against the
+    If no term of the formula contains another one, the sentence states that each term is tested against the
     model without it.
     """
     margins = TermMarginality(design_rows.design, logistic_search.columns_of_terms(design_rows))

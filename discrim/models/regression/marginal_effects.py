@@ -100,7 +100,7 @@ def marginal_effects(
     DataError
         An option is not valid, the formula does not read a column, or no row is complete.
     NotSupportedError
-        The fit has no finite estimates, it has no rows and `data` is None, a column cannot be changed in the
+        The fit lacks finite estimates, it lacks rows and `data` is None, a column cannot be changed in the
         formula, or the table is read in chunks although the formula computes columns or `at` has values.
     """
     values = dict(at) if isinstance(at, Mapping | pd.Series) else None
@@ -274,7 +274,7 @@ class _RowStatistics(NamedTuple):
 class _AveragedRows:
     """Rows over which effects are averaged, and the effects on them.
 
-    A design is called plain if its columns are columns of the table, so that it has no `Spec`.
+    A design without a `Spec`, whose columns are columns of the table, is called plain.
 
     Attributes
     ----------
@@ -303,7 +303,7 @@ class _AveragedRows:
         DataError
             `values` is invalid.
         NotSupportedError
-            The fit has no rows and `data` is None, or a table is read in chunks although the design is not
+            The fit lacks rows and `data` is None, or a table is read in chunks although the design is not
             plain or `values` was passed.
         """
         self._fit = fit

@@ -266,7 +266,7 @@ def _choose_strength(
     Raises
     ------
     DataError
-        A class has no training rows, a search does not converge, or no fold has test rows.
+        A class lacks training rows, a search does not converge, or all test sets are empty.
     """
     path = _coefficient_path(model, search)
     strengths = path.table["strength"].to_numpy()
@@ -530,7 +530,7 @@ def fit_path(fit: FittedModel[PenalizedFit]) -> StrengthPath:
     """Return the path of a fit, which is computed and cached if it does not exist yet.
 
     Its table has the columns deviance, se and error only if folds chose the strength. Raises
-    NotSupportedError if the fit has no rows.
+    NotSupportedError if the fit lacks rows.
     """
     if "penalty_path" not in fit.cache:
         model = _read_standardized_rows(fit.require_rows("path"), fit.estimates.moments)
@@ -627,7 +627,7 @@ class PenalizedLogisticResults(LogisticResults):
         return self._strength_path().table.copy()
 
     def _strength_path(self) -> StrengthPath:
-        """Return the path of the fit by `fit_path`, which raises NotSupportedError if the fit has no rows."""
+        """Return the path of the fit by `fit_path`, which raises NotSupportedError if the fit lacks rows."""
         fit: Any = self._fit
         return fit_path(fit)
 
@@ -871,8 +871,8 @@ PENALTY_NAMES = {"ridge": "ridge", "lasso": "lasso", "elastic_net": "elastic net
 def penalized_logistic_sections(results: PenalizedLogisticResults, fit: FittedModel[Any]) -> Sections:
     """Return the section functions of the summary, by name, in their order.
 
-    The names are "header", "classes", "params", "class_params" and "path"; each function takes `results` and
-    `fit` and returns a section. "class_params" is included for more than two classes, and "path" if folds
+    The names are "header", "classes", "params", "class_params" and "path"; each function accepts `results`
+    and `fit` and returns a section. "class_params" is included for more than two classes, and "path" if folds
     chose the strength and the fit was not loaded.
     """
     section_builders: Sections = {"header": _header_section, "classes": headers.classes_section}

@@ -155,7 +155,7 @@ def _write_nonzero_counts(axes: Axes, table: pd.DataFrame) -> None:
 def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot fitted values along the first discriminant, or against a column of the table.
 
-    A colour is a class, whose rows are ticks below the values. The column is that of `options.columns`; by
+    A colour is a class, whose rows are ticks below the values. The column is named in `options.columns`; by
     default it is the only column of the formula, if that is numeric, else the first discriminant. Along the
     discriminant, the regression lines of the fitted values on it are drawn, with marks at the class means: a
     class whose line is nowhere the highest is masked. For a formula of one column the fitted values are drawn
@@ -180,7 +180,7 @@ def fitted(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     DataError
         The column is not in the formula.
     NotSupportedError
-        There are no rows, the column is not numeric, or there is no discriminant.
+        The fit lacks rows or a discriminant, or the column is not numeric.
     """
     column = options.columns
     rows = require_rows_to_draw(fit, options, "fitted")

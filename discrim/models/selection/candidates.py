@@ -366,7 +366,7 @@ class CandidateEvaluator:
     def evaluate_calibrated(self, candidate: EvaluatedCandidate) -> EvaluatedCandidate:
         """Return the candidate with losses by calibrated posteriors; raise a DiscrimError if that fails.
 
-        The name gets `CALIBRATED_SUFFIX`; the fit and the cross-validation are those of the candidate.
+        The name gets `CALIBRATED_SUFFIX`; the fit and the cross-validation of the candidate are kept.
         """
         start = monotonic()
         losses, losses_if_wrong = candidate.validation._folded_rows.apply(

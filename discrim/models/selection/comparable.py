@@ -137,7 +137,7 @@ def _raise_if_used_rows_differ(
 
 
 def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[Any], NDArray[Any]]:
-    """Return the rows that a fit uses; raise a NotSupportedError if the fit has no rows.
+    """Return the rows that a fit uses; raise a NotSupportedError if the fit lacks rows.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def _used_rows(fit: ClassifierResults, caller: str) -> tuple[pd.Index, NDArray[A
     (m,) object
         Labels of their classes.
     (m,) float
-        Their weights; ones if the fit has none.
+        Their weights; ones for a fit without weights.
     """
     design_rows = fit._fit.require_rows(caller)
     codes = used_codes(design_rows)
@@ -233,8 +233,8 @@ def _is_same_column(first: pd.Series, other: pd.Series) -> bool:
 def has_same_columns(fits: Sequence[ClassifierResults]) -> list[bool]:
     """Return for each fit whether it has the same columns as the first.
 
-    Columns are compared by value in the rows that the fits use, regardless of names and order. If any fit has
-    no rows, class means of columns with the same names are compared instead, to a relative error of 1e-9.
+    Columns are compared by value in the rows that the fits use, regardless of names and order. If any fit
+    lacks rows, class means of columns with the same names are compared instead, to a relative error of 1e-9.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ class HasFit(Protocol):
 
 
 def require_fits(fits: Sequence[Any], caller: str) -> None:
-    """Raise an error if an argument is not a fit, or if there are none; the message names `caller`.
+    """Raise an error if an argument is not a fit or `fits` is empty; the message names `caller`.
 
     The error is a NotSupportedError for a `BayesResults`, a known distribution without rows, and a DataError
     otherwise.

@@ -58,7 +58,7 @@ def cross_validate_fits(
         The fits use tables with different rows, or differ in the class, fold, weight or values of a row that
         both use.
     NotSupportedError
-        A fit has no rows, or cannot be refitted without some fold.
+        A fit lacks rows, or cannot be refitted without some fold.
     """
     comparable.require_rows(fits, "compare(folds=)")
     seed = seed_or_random(seed)
@@ -134,7 +134,7 @@ def _errors_on_shared_rows(
     Raises
     ------
     DataError
-        There are no such rows.
+        No row is used and predicted by both fits.
     """
     both = a._is_evaluated & b._is_evaluated
     if not both.any():
@@ -213,8 +213,8 @@ def _pair_items(a: CrossValidation, b: CrossValidation) -> dict[str, float]:
     total = float(weights.sum()) if a._has_weights else len(weights)
     low, high = test.low, test.high
     if not test.se > 0:
-        # Folds that do not differ have no interval. The difference is no larger than the proportion of rows
-        # on which just one of the rules is wrong, which has an exact limit.
+        # Folds that do not differ do not determine an interval. The difference is at most the proportion of
+        # rows on which just one of the rules is wrong, which has an exact limit.
         discordance = float(row_weights @ np.abs(wrong[0] - wrong[1]).mean(axis=0)) / float(row_weights.sum())
         units = total if a._clusters is None else len(np.unique(a._clusters[both]))
         high = exact_interval(discordance * units, units, 0.95)[1]

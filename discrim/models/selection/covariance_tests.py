@@ -92,7 +92,7 @@ def box_m(
     -------
     TestResult
         The chi-square approximation of Box's M; `table` also has M and the F approximation. The statistic of
-        "schott" and "li-chen" is standard normal, and that of "cai-liu-xia" has a Gumbel distribution.
+        "schott" and "li-chen" is standard normal; the statistic of "cai-liu-xia" has a Gumbel distribution.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def _logistic_ratio_test(small: LogisticResults, large: LogisticResults) -> Test
     DataError
         The fits are not nested, use different rows, or the maximization for the smaller model fails.
     NotSupportedError
-        A fit has no rows or a penalty, or only one of them has bias reduction.
+        A fit lacks rows or is penalized, or only one of them has bias reduction.
     """
     comparable.require_rows((small, large), "lr_test()")
     raise_if_penalized((small, large), "lr_test()")
@@ -432,7 +432,7 @@ def covariance_models(
 
 @with_public_errors
 def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
-    """Hausman's test of the assumptions of LDA, by its slopes and those of logistic regression.
+    """Hausman's test of the assumptions of LDA, by its slopes and the slopes of logistic regression.
 
     Under normal classes with a common covariance matrix, both estimate the same slopes, and LDA is more
     efficient. Logistic regression does not assume normal classes.
@@ -457,7 +457,7 @@ def hausman(lda_fit: LDAResults, logit: Any) -> TestResult:
     DataError
         The first fit is not a fit of `lda`, or the logistic fit has other classes, columns or rows.
     NotSupportedError
-        A hyperplane separates classes, and the logistic fit has no finite estimates; or the standard errors
+        A hyperplane separates classes, and the logistic fit lacks finite estimates; or the standard errors
         of LDA are not smaller in any direction.
 
     Notes
@@ -537,7 +537,7 @@ def _logistic_estimates(lda_fit: LDAResults, logit: Any, unit: Floats) -> tuple[
     DataError
         `logit` is not a logistic regression, or differs in classes, terms or rows.
     NotSupportedError
-        The regression is penalized, has no finite estimates, or has robust standard errors.
+        The regression is penalized, lacks finite estimates, or has robust standard errors.
     """
     unit_column = np.insert(unit, 0, 1.0)[:, None]
     raise_if_penalized((logit,), "hausman()")
@@ -644,7 +644,7 @@ def compare_log_odds(linear: LDAResults, logit: LogisticResults) -> pd.DataFrame
     DataFrame by (class, term)
         LDA, LDA_se, logistic, logistic_se, difference, statistic, df and p, as in `Comparison.log_odds`. The
         last row, ("all", "slopes"), has the joint test only: NaN if LDA is not more precise in any direction
-        or has no full covariance. If a class is named "all", the label gets an underscore.
+        or lacks a full covariance. If a class is named "all", the label gets an underscore.
     """
     _logistic_estimates(linear, logit, np.ones(len(linear.terms)))
     lda_odds = linear.log_odds(reference=logit.reference)

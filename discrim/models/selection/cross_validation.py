@@ -76,7 +76,7 @@ class FoldedRows:
     n_folds : int
         Number F of folds.
     has_posteriors : bool
-        Whether the softmax of the scores gives posteriors.
+        Whether the posteriors are the softmax of the scores.
     scores : R arrays (n, K) of float
         Scores of each repeat by rules fitted without the fold of the row.
     """
@@ -145,7 +145,7 @@ class FoldedRows:
         Returns
         -------
         dict of str to (R, m) float
-            Losses by measure, named like those of `losses`; the error is 1 for all rows.
+            Losses by measure, with the same names as in `losses`; the error is 1 for all rows.
         """
         losses = {"error": np.ones((len(self.predicted), len(self.evaluated.codes)))}
         if not self.has_posteriors:
@@ -331,7 +331,7 @@ class CrossValidation(SummarizedResults):
         Returns
         -------
         DataFrame, rows by classes
-            NaN for rows that the fit does not use or that have no prediction.
+            NaN for rows that the fit does not use or that lack a prediction.
 
         Raises
         ------
@@ -856,7 +856,7 @@ def cross_validate_fit(
     folds, repeats, groups : see `cross_validate`
         With a number of folds and without groups, the groups of the model apply, if it has any.
     seed : int
-        Seed of the assignment of rows to folds. The result has no seed if the user passed folds.
+        Seed of the assignment of rows to folds. The result does not store a seed if the user passed folds.
     nested, refit_prior : see `cross_validate`
 
     Returns
@@ -944,7 +944,7 @@ def _predicted_codes(scores: Floats) -> Codes:
 
 
 def warn_unlabelled(cv: CrossValidation, prefix: str = "") -> None:
-    """Warn if used rows have no prediction in some repeat; `prefix` is the beginning of the message."""
+    """Warn if used rows lack a prediction in some repeat; `prefix` is the beginning of the message."""
     if cv.unlabelled:
         row = int(np.argmax((cv._actual >= 0) & ~cv._is_evaluated))
         first = cv._fit.design_rows.table.label(row)

@@ -77,7 +77,7 @@ def _effective_sizes(
 ) -> tuple[float, float]:
     """Return the effective number of tested rows, and the number of independent units among them.
 
-    Units are the groups, or the rows if there are no groups.
+    Units are the groups or, without groups, the rows.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ class LearningCurve(SummarizedResults):
             n, resampled_errors[np.isfinite(resampled_errors).all(axis=1)], precisions
         )
         low, high = np.nanquantile(resampled_errors, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        # Bootstrap intervals are too narrow if there are no or few errors.
+        # Bootstrap intervals are too narrow if the number of errors is zero or small.
         sizes = [_effective_sizes(counts, weights, frequencies, clusters) for counts in tested_counts]
         exact_limits = np.array(
             [

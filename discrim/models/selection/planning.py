@@ -233,7 +233,7 @@ def plan(
 
     The number of test rows is chosen so that the exact confidence interval of an error rate has the requested
     width (Beleites et al., 2013, Analytica Chimica Acta 760, 25-33) at the target error, or at the Bayes
-    error if there is no target. Cross-validated predictions count as test rows if the rules of the folds are
+    error without a target. Cross-validated predictions count as test rows if the rules of the folds are
     as accurate as the rule of interest.
 
     The distance can be estimated from earlier data (`fit.distances()` has its square, which is too large in

@@ -666,7 +666,7 @@ class StepwiseResults(RepeatedChoice):
     def _step_tables(self) -> StepTables:
         """Return the tables of the tests at each step, which are computed once.
 
-        Raises NotSupportedError for the criteria "cv", "aic" and "bic", which have no such tests.
+        Raises NotSupportedError for the criteria "cv", "aic" and "bic", which do not use such tests.
         """
         if self._make_tables is None:
             raise NotSupportedError(
@@ -700,8 +700,8 @@ class StepwiseResults(RepeatedChoice):
     def not_in_analysis(self) -> pd.DataFrame:
         """By step and term that is not in: tolerance, F to enter (F, df1, df2, p), and the criterion with it.
 
-        The columns are those of `in_analysis`, and `min_tolerance`, which is the smallest tolerance of all
-        columns once the term has entered. F and the criterion are missing for a term that is a linear
+        The columns are the same as in `in_analysis`, and `min_tolerance`, which is the smallest tolerance of
+        all columns once the term has entered. F and the criterion are missing for a term that is a linear
         combination, within classes, of the terms in.
 
         Raises

@@ -129,7 +129,7 @@ class Choice(NamedTuple):
         Function that runs the same search on other moments of the candidates and returns the chosen terms;
         None if the search needs rows.
     make_tables : callable, optional
-        Function without arguments that computes the `StepTables`; None if the criterion has no such tables.
+        Function without arguments that computes the `StepTables`; None if the criterion lacks such tables.
     """
 
     terms: list[str]
@@ -529,7 +529,7 @@ class _PartialFSearch:
         return True
 
     def _enter_best(self) -> bool:
-        """Enter the best admissible term and update the excluded terms; return False if there is none.
+        """Enter the best admissible term and update the excluded terms; return False without such a term.
 
         By "wilks" the best has the smallest p-value and, if tied, the largest F; otherwise see
         `_best_candidate`.
@@ -870,8 +870,8 @@ class RefitsByMoments(Refits[Any]):
     def refit_to_moments(self, fit: FittedModel[Any], moments: ClassMoments) -> Rule | None:
         """Return the rule on the terms that the moments choose, as a function of all candidate columns.
 
-        Without a chosen term it is the `PriorRule`. Returns None if a covariance is singular, a class has no
-        rows, or the rows are too few for the columns.
+        Without a chosen term it is the `PriorRule`. Returns None if a covariance is singular, a class is
+        empty, or the rows are too few for the columns.
         """
         if (moments.rows < 1).any() or moments.rows.sum() - moments.n_classes < moments.n_columns:
             return None
@@ -890,7 +890,7 @@ class RefitsByMoments(Refits[Any]):
     def refit_with_fixed(self, fit: FittedModel[Any], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit to the moments of rows, which chooses terms again: nothing is fixed.
 
-        None if a covariance is singular, a class has no rows, or the rows are too few for the columns.
+        None if a covariance is singular, a class is empty, or the rows are too few for the columns.
         """
         return self.refit_to_moments(fit, reading.class_moments(rows, self.required_moments(fit) or "pooled"))
 
@@ -1022,7 +1022,7 @@ class RefitsByCalls(Refits[Any]):
     def leave_one_out(self, fit: FittedModel[Any]) -> Floats:
         """Return scores (n, K) for K classes of the n rows that the fit uses, by calls without each row.
 
-        Raises a NotSupportedError if there are too many rows for so many calls, or if the fit has no rows.
+        Raises a NotSupportedError if there are too many rows for so many calls, or if the fit lacks rows.
         """
         refit_scorer(fit, "takes a call without each row")
         used = np.flatnonzero(used_codes(fit.require_rows("leave_one_out()")) >= 0)
@@ -1050,7 +1050,7 @@ def _scores_for_all_classes(
     prior : (K,) float or None
         Prior to use instead of the prior of the fit. It is ignored if the fit lacks a class.
     method : {"plugin", "calibrated"}
-        Whether the scores are those of the model itself, or of its calibrated posteriors.
+        Whether to return the scores of the model itself, or of its calibrated posteriors.
 
     Returns
     -------
@@ -1318,5 +1318,5 @@ def merge_pair_columns(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _format_pair(one: Any, other: Any) -> str:
-    """Format the labels of two classes as "one, other"; empty if there is no pair."""
+    """Format the labels of two classes as "one, other"; empty without a pair."""
     return "" if other is None else f"{one}, {other}"
