@@ -261,7 +261,7 @@ class TermModel:
         cells = level_cells(self.design_rows.design, codes)
         values = np.hstack([np.ones((len(cells.labels), 1)), cells.values])
         # The indicator of a cell is a linear combination of the columns. Products with the triangular factor
-        # therefore give counts and sums of the cells without another pass over the rows.
+        # therefore determine counts and sums of the cells without another pass over the rows.
         combination, _, rank, _ = np.linalg.lstsq(values, np.eye(len(values)), rcond=None)
         if rank < len(values):
             return None, *no_cells

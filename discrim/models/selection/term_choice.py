@@ -971,7 +971,7 @@ class RefitsByCalls(Refits[Any]):
     def refit(self, fit: FittedModel[Any], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
         """Return None always: a call may fit other columns than the candidates; see `scores_by_call`.
 
-        `rows` and `fixed` have no effect.
+        `rows` and `fixed` are ignored.
         """
         return None
 
