@@ -675,7 +675,7 @@ COVARIANCES: tuple[type[CovarianceSpecification], ...] = (
 def covariance_words(verb: str) -> dict[str, type[CovarianceSpecification]]:
     """Return the words for `covariance=` of a verb, with the class of the specification of each.
 
-    Specifications with required parameters, such as `Separable`, have no word.
+    Specifications with required parameters, such as `Separable`, do not have a word.
 
     Examples
     --------

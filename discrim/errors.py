@@ -82,7 +82,7 @@ class DiscrimError(ValueError):
     options : dict of str to object
         Arguments that the hint suggests, and their values. The command line shows them as options.
     columns, classes, rows : tuple
-        Columns, classes and rows at fault; empty if there are none, or if they are unknown.
+        Columns, classes and rows at fault; empty if absent or unknown.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class FormulaError(DiscrimError):
     Attributes
     ----------
     location : str
-        The position in the formula, with the text around it; empty if the error has none.
+        The position in the formula, with the text around it; empty if absent.
     """
 
     def __init__(self, message: str, *, location: str = "", **data: Any) -> None:
@@ -205,7 +205,7 @@ class FolderGivenError(UnwritableFileError, IsADirectoryError):
 
 
 class ReadOnlyError(UnwritableFileError, PermissionError):
-    """There is no permission to write a file or to its folder. This error is also a PermissionError."""
+    """The permission to write a file or to its folder is missing. This error is also a PermissionError."""
 
 
 def unwritable(error: OSError, path: str) -> UnwritableFileError:
@@ -279,7 +279,7 @@ class MissingPackageError(DiscrimError, ImportError):
     name : str
         Package that is missing.
     extra : str
-        Extra of discrim that installs it; empty if there is none.
+        Extra of discrim that installs it; empty if absent.
     """
 
     def __init__(self, message: str, *, name: str = "", extra: str = "", **data: Any) -> None:
@@ -338,7 +338,7 @@ class DroppedRowsWarning(DiscrimWarning):
 
 
 class EmptyClassWarning(DiscrimWarning):
-    """A class has no observations and is left out of the fit."""
+    """A class is empty and is left out of the fit."""
 
 
 class FallbackWarning(DiscrimWarning):
@@ -357,7 +357,7 @@ class LabelWarning(DiscrimWarning):
 
 
 class MissingPredictionWarning(DiscrimWarning):
-    """Some observations have no prediction.
+    """Some observations lack a prediction.
 
     They are impossible in every class, or the rule cannot be fitted without them.
     """

@@ -328,7 +328,7 @@ class Respelling(NamedTuple):
     Attributes
     ----------
     name : str
-        The keyword; empty if there is none.
+        The keyword; empty if absent.
     hint : str
         A sentence with the correct spelling.
     options : mapping of str to str
@@ -344,7 +344,7 @@ def respell_penalty(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are parameters of a penalty of `logistic`.
 
     `keywords` are the unknown keywords of a call, and `penalty`. scikit-learn's C counts as a parameter, too.
-    The keyword of the result is the first such keyword; the result is empty if there is none.
+    The keyword of the result is the first such keyword; otherwise the result is empty.
 
     Examples
     --------
@@ -387,7 +387,7 @@ def respell_penalty(keywords: Mapping[str, Any]) -> Respelling:
 def respell_limits(keywords: Mapping[str, Any]) -> Respelling:
     """Return the correct spelling of keywords that are limits of stepwise selection in other packages.
 
-    The keyword of the result is the first such keyword; the result is empty if there is none.
+    The keyword of the result is the first such keyword; otherwise the result is empty.
 
     Examples
     --------
@@ -536,12 +536,12 @@ def respell_specification(keywords: Mapping[str, Any]) -> Respelling:
     Parameters
     ----------
     keywords : dict of str to object
-        The unknown keywords of the call, and those of `_WITH_SPECIFICATIONS`.
+        The unknown keywords of the call, and the keywords in `_WITH_SPECIFICATIONS`.
 
     Returns
     -------
     Respelling
-        Correct spelling of the first such keyword; empty if there is none. The hint is "Leave it out." if the
+        Correct spelling of the first such keyword; otherwise empty. The hint is "Leave it out." if the
         values are the defaults.
 
     Examples
@@ -646,7 +646,7 @@ def respell_keyword(function: Callable[..., Any], keywords: Mapping[str, Any]) -
     Returns
     -------
     Respelling
-        Respelling of the first such keyword; empty if there is none.
+        Respelling of the first such keyword; otherwise empty.
     """
     parameters = inspect.signature(function).parameters
     unknown = [name for name in keywords if name not in parameters]
@@ -700,7 +700,7 @@ def raise_if_unknown_keyword(function: Callable[..., Any], keywords: Mapping[str
 
 
 def _value_text(value: Any) -> str:
-    """Return the code of a value, or "..." if the code exceeds 40 characters or the value has none."""
+    """Return the code of a value, or "..." if the code exceeds 40 characters or does not exist."""
     text = repr(_plain_value(value))
     return text if len(text) <= 40 and not text.startswith("<") else "..."
 

@@ -43,7 +43,7 @@ class Specification:
         return {parameter.name: getattr(self, parameter.name) for parameter in fields(self)}
 
     def changed_parameters(self) -> dict[str, Any]:
-        """Return the parameters, by name, whose values differ from their defaults or that have no default."""
+        """Return the parameters, by name, whose values differ from their defaults or that lack a default."""
         defaults = {parameter.name: parameter.default for parameter in fields(self)}
         parameters = self.parameters()
         changed = {}

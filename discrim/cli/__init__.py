@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        Arguments after the name of the program; by default those of the process.
+        Arguments after the name of the program; by default the arguments of the process.
 
     Returns
     -------

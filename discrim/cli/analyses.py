@@ -257,7 +257,7 @@ class _FitRequest:
     def call(self, name: str) -> Any:
         """Call the public function of this name with the formula, the table and the options.
 
-        Raises a DataError if the function has no parameter for one of the options.
+        Raises a DataError if the function lacks a parameter for one of the options.
         """
         check_options_of_verb(name, self.options)
         function = getattr(discrim, name)
@@ -283,7 +283,7 @@ class _FitRequest:
         """
 
         def save(path: str) -> None:
-            """Save the fit, with its calibration if requested; do nothing if there is no fit to save."""
+            """Save the fit, with its calibration if requested; do nothing without a fit."""
             if fit is not None:
                 if self.output.calibrated:
                     # The calibration is computed now, because the file will not contain the rows.
@@ -404,7 +404,7 @@ def manova(verb: str, options: dict[str, Any]) -> None:
 def _manova_summary(request: _FitRequest) -> Summary:
     """Return the summary of the tests that the options select.
 
-    With `distance` it is that of `permanova`; with `permutations` or `method` the tests of equal class means
+    With `distance` it summarizes `permanova`; with `permutations` or `method` the tests of equal class means
     of `manova`; otherwise the four tests, of the classes or, for several factors, of all terms or one.
     """
     formula = request.formula

@@ -163,7 +163,7 @@ def _compare_saved_fits(
     table_argument : TableArgument
         DATA.
     options : dict
-        Must be empty, because saved fits have no options.
+        Must be empty, because saved fits do not accept options.
 
     Returns
     -------

@@ -121,7 +121,7 @@ def fit_model(model: TypedModel, formula: str, data: Any, options: dict[str, Any
 
 
 def check_options_of_verb(verb: str, options: dict[str, Any]) -> None:
-    """Raise a DataError if a public function has no parameter for one of the options."""
+    """Raise a DataError if a public function lacks a parameter for one of the options."""
     parameters = inspect.signature(resolve(f"{MODULE_BY_NAME[verb]}:{verb}")).parameters
     for name in options:
         if name not in parameters:

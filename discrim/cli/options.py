@@ -51,7 +51,7 @@ class Option(NamedTuple):
     Attributes
     ----------
     syntax : str
-        The option and its placeholder in the help; a positional argument has no hyphens.
+        The option and its placeholder in the help; a positional argument lacks hyphens.
     kind : callable, str or True
         Function that converts the text, the allowed words separated by blanks, or True for a flag. "" for
         --kind, whose words are the plots of the verb.
@@ -96,7 +96,7 @@ def _method_source(results: str, method: str, *names: str) -> OptionSource:
     results, method : str
         Names of the class and of its method.
     *names : str
-        Names of parameters; all parameters if there are none.
+        Names of parameters; by default all parameters.
 
     Returns
     -------
@@ -299,7 +299,7 @@ def _function_of(source: OptionSource) -> Any:
 def parameters_of(source: OptionSource) -> list[Parameter]:
     """Return the parameters of a source whose values can be typed.
 
-    They have the order of the names of the source, or without names that of the signature.
+    They have the order of the names of the source, or without names the order of the signature.
     """
     function = _function_of(source)
     descriptions = _descriptions(function)
@@ -339,7 +339,7 @@ def specifications_help(verb: str) -> list[str]:
     """Return the specifications with parameters that options of a verb accept, as they are typed.
 
     For example ``--covariance "shrunk(shrinkage='oas', grid=None, standardize=False)"``; required parameters
-    have no value.
+    lack a value.
     """
     calls = []
     verb_parameters = [parameter for source in sources_of(verb) for parameter in parameters_of(source)]
@@ -481,7 +481,7 @@ def respell_option(
     Returns
     -------
     Respelling
-        Respelling of the first such option, see `respell_keyword`; empty if there is none.
+        Respelling of the first such option, see `respell_keyword`; otherwise empty.
     """
     scalar = ValueKind(accepts_integer=True, accepts_float=True, accepts_text=True)
     literal = replace(scalar, items=scalar)

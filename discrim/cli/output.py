@@ -70,7 +70,7 @@ def html_page(title: str, body: str) -> str:
 _MAX_MESSAGE = 2000
 """Largest number of characters of a message; the middle of longer ones is omitted."""
 
-# Unicode categories: controls, formats (which reorder text or have no width), surrogates, line separators.
+# Unicode categories: controls, formats (which reorder text or lack a width), surrogates, line separators.
 _CONTROL_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
@@ -292,7 +292,7 @@ def picture_format(picture: str) -> str:
 def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> None:
     """Raise an error if a file cannot be written, or does not have one of the allowed extensions.
 
-    The error is a ReadOnlyError if the folder cannot be written to, else that of `validate_output_path`.
+    The error is a ReadOnlyError if the folder cannot be written to, else the error of `validate_output_path`.
 
     Parameters
     ----------
@@ -301,7 +301,7 @@ def check_writable(target: str, description: str = FIT_FILE, *suffixes: str) -> 
     description : str
         Description of the file in messages.
     *suffixes : str
-        Allowed extensions; all if there are none.
+        Allowed extensions; all by default.
     """
     folder = resolve_target(validate_output_path(target, description, *suffixes)).parent
     if not os.access(folder, os.W_OK):
@@ -406,7 +406,7 @@ def write_results(
     if output.summary_format == "html":
         text = html_page(summary.title, summary.as_html())
     elif output.summary_format == "text":
-        # A file has no terminal, even if standard output is one.
+        # A file is not a terminal, even if standard output is one.
         width = 100 if output.width is None and output.summary_path is not None else output.width
         text = summary.as_text(width=width)
     elif output.summary_format != EXCEL:

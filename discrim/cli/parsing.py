@@ -78,7 +78,7 @@ _MAX_HELP_WIDTH = 100
 
 
 def help_width() -> int:
-    """Return the width of help texts: that of the terminal, at least `MIN_WIDTH` and at most 100."""
+    """Return the width of help texts: the width of the terminal, at least `MIN_WIDTH` and at most 100."""
     return max(MIN_WIDTH, min(_MAX_HELP_WIDTH, shutil.get_terminal_size().columns))
 
 

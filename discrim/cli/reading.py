@@ -173,7 +173,7 @@ def label_columns_of_fit(fit: Any, *, keeps_unread: bool) -> LabelColumns:
     Returns
     -------
     LabelColumns
-        Empty if the fit has no design.
+        Empty if the fit lacks a design.
     """
     from discrim.formula.formula import label_columns_of_design
 
@@ -379,7 +379,7 @@ def warn_of_decimal_commas(table: pd.DataFrame, source: str, labels: LabelColumn
 
 
 def _read_parquet(source: str) -> Any:
-    """Read a Parquet file with pandas, or with polars if pandas has no engine."""
+    """Read a Parquet file with pandas, or with polars if pandas lacks an engine."""
     import pandas as pd
 
     try:

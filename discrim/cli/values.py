@@ -247,8 +247,8 @@ def _read_number(text: str, *, allows_integer: bool, allows_float: bool) -> int 
 def _split_list(text: str, item_kind: ValueKind) -> list[str]:
     """Split the text of a list at its commas.
 
-    Brackets around the whole list are removed, if there are no others. If the items can be lists according to
-    their kind, commas within brackets do not split: ``[0, 1],[2]`` has the items ``[0, 1]`` and ``[2]``.
+    Brackets around the whole list are removed if they are the only ones. If the items can be lists according
+    to their kind, commas within brackets do not split: ``[0, 1],[2]`` has the items ``[0, 1]`` and ``[2]``.
     """
     inner = _BRACKETS.fullmatch(text)
     if inner is not None:

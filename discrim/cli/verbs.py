@@ -207,7 +207,7 @@ class _MainParser(Parser):
 def build_parser(only: Sequence[str] | None = None) -> argparse.ArgumentParser:
     """Build the parser of the whole command line.
 
-    If `only` is passed, the subparsers of other verbs have no options, which is faster. Options that are not
+    If `only` is passed, the subparsers of other verbs lack options, which is faster. Options that are not
     typed are absent from the namespace, because the functions of the verbs define the defaults.
 
     Examples

@@ -87,7 +87,7 @@ class DaskSource(DistributedSource):
     def map_reduce(self, work: ChunkWork[T]) -> T | None:
         """Apply a function to each partition, and merge the results as a tree; errors name the partition.
 
-        The numbers of rows are counted, and compared with those of earlier passes.
+        The numbers of rows are counted, and compared with the numbers of earlier passes.
 
         Parameters
         ----------
@@ -117,8 +117,8 @@ class DaskSource(DistributedSource):
     ) -> tuple[V, StoredValue[U]]:
         """Apply a function to each partition, merge the results, and compute two values from the result.
 
-        One value is returned. The other stays on the worker that has computed it, or in this process if there
-        is no client of a cluster.
+        One value is returned. The other stays on the worker that has computed it, or in this process without
+        a client of a cluster.
 
         Parameters
         ----------
@@ -513,7 +513,7 @@ def _process_concatenated(
 
 
 def _concatenate_metadata(row_metadata: list[Any]) -> Any:
-    """Concatenate the row metadata of several partitions; None if they have none.
+    """Concatenate the row metadata of several partitions; None if absent.
 
     The metadata of a partition is a named tuple, in which arrays may be None for all partitions.
     """
@@ -664,7 +664,7 @@ def _client_of(collection: Any) -> Any:
 
 
 def _thread_count(client: Any) -> int:
-    """Return the number of threads of a client's workers, or of this machine if there is no client."""
+    """Return the number of threads of a client's workers, or of this machine without a client."""
     from dask.system import CPU_COUNT
 
     return CPU_COUNT if client is None else sum(client.nthreads().values())

@@ -43,9 +43,9 @@ class SparseFrame:
     matrix : (n, p) csr_array
         The matrix without duplicate entries. It shares the memory of the caller's matrix if possible.
     columns : list
-        Names of all columns, those of the matrix first.
+        Names of all columns, the columns of the matrix first.
     dtypes : list
-        Dtypes of all columns; a sparse dtype with the fill value 0 for those of the matrix.
+        Dtypes of all columns; a sparse dtype with the fill value 0 for columns of the matrix.
     index : pandas.Index
         Index of `extra_columns`, by default 0, 1, ...
     """
@@ -88,8 +88,8 @@ class SparseFrame:
     def with_column(self, name: str, values: Any) -> SparseFrame:
         """Return a new frame with an additional column of n values, which shares the matrix.
 
-        A column of the same name in `extra_columns` is replaced at its position. The name must not be that of
-        a column of the matrix, which would be returned in its place.
+        A column of the same name in `extra_columns` is replaced at its position. The name must differ from
+        the name of a column of the matrix, which would be returned in its place.
         """
         extra_columns = self.extra_columns.copy(deep=False)
         extra_columns[name] = values
@@ -189,7 +189,7 @@ class SparseColumns:
 
 
 def find_sparse_columns(data: Any, dtypes: Sequence[Any], names: Sequence[str]) -> SparseColumns | None:
-    """Return the sparse columns of a frame, or None if it has none.
+    """Return the sparse columns of a frame, or None without sparse columns.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def _numeric_column_type(dtype: Any) -> ColumnType:
 
 def _column_arrays(data: pd.DataFrame, positions: Sequence[int]) -> Iterator[Any]:
     """Return the pandas arrays of the columns at some positions, in the order of the table."""
-    # Creating a Series for each of 50,000 columns takes longer than a fit; pandas has no public alternative.
+    # Creating a Series for each of 50,000 columns takes longer than a fit; pandas lacks a public alternative.
     quick = getattr(data, "_iter_column_arrays", None)
     all_arrays = (series.array for _, series in data.items()) if quick is None else quick()
     requested_positions = set(positions)

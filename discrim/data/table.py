@@ -513,7 +513,7 @@ class Table:
         return values
 
     def position(self, name: str) -> int:
-        """Return the position of a column; raise DataError, with the most similar name, if there is none."""
+        """Return the position of a column; raise DataError, with the most similar name, if it is unknown."""
         try:
             return self._columns[name]
         except KeyError:
@@ -527,7 +527,7 @@ class Table:
             return list(map(self.position, names))
 
     def column_type(self, name: str) -> ColumnType:
-        """Return the type of a column, see `ColumnType`; raise DataError if there is no such column."""
+        """Return the type of a column, see `ColumnType`; raise DataError if the column is unknown."""
         if self._sparse == "unknown":
             self._sparse = self.sparse
         if name in self._column_types:
@@ -548,7 +548,7 @@ class Table:
 
     @property
     def sparse(self) -> SparseColumns | None:
-        """Columns of numbers or booleans with a Sparse dtype, as one matrix; None if there are none."""
+        """Columns of numbers or booleans with a Sparse dtype, as one matrix; None without such columns."""
         if self._sparse == "unknown":
             self._sparse = find_sparse_columns(self.data, self._dtypes, self.names)
             self._column_types.update({} if self._sparse is None else self._sparse.column_types)
@@ -609,7 +609,7 @@ class Table:
         Raises
         ------
         DataError
-            There is no such column, or an integer is outside the range of float64.
+            The column is unknown, or an integer is outside the range of float64.
         """
         stop = self.nrows if stop is None else min(stop, self.nrows)
         values: Any
@@ -750,8 +750,8 @@ class Table:
     def fill(self, names: Sequence[str], start: int, stop: int, out: NDArray[np.float64]) -> None:
         """Write rows start to stop of numeric or boolean columns into an array, with NaN for missing values.
 
-        Integers are rounded to float64. A column of another type is all NaN if it has no values; otherwise it
-        raises a DataError.
+        Integers are rounded to float64. A column of another type is all NaN if all values are missing;
+        otherwise it raises a DataError.
 
         Parameters
         ----------

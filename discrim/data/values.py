@@ -264,7 +264,7 @@ def are_numbers(labels: Sequence[Scalar]) -> Mask:
 def warn_if_labels_name_rows(n_levels: int, n_rows: int, description: str, code: str) -> None:
     """Warn (LabelWarning) if a text predictor has more levels than half its rows: it probably names the rows.
 
-    There is no warning for fewer than `MIN_ROWS_FOR_NAMES` rows.
+    Fewer than `MIN_ROWS_FOR_NAMES` rows do not cause a warning.
 
     Parameters
     ----------
@@ -543,7 +543,7 @@ class RoundingError(NamedTuple):
 
 
 def largest_rounding_error(values: NDArray[Any]) -> RoundingError | None:
-    """Return the largest error of rounding integers or objects (n,) to float64; None if there is none.
+    """Return the largest error of rounding integers or objects (n,) to float64; None if all are exact.
 
     Arrays of other dtypes, and objects that are not numbers, give None. For decimals see `_object_errors`.
 
@@ -925,7 +925,7 @@ def text_codes(series: Any, *, has_codes: bool = False) -> tuple[NDArray[Any], l
         except ImportError:
             return None
     if not len(arrow_array):
-        # Arrow has no way to combine no chunks of a dictionary of large texts.
+        # Arrow cannot combine zero chunks of a dictionary of large texts.
         return np.empty(0, dtype=np.int32), []
     arrow_array = arrow_array if has_codes else arrow_array.dictionary_encode()
     arrow_array = arrow_array.combine_chunks() if hasattr(arrow_array, "combine_chunks") else arrow_array

@@ -10,7 +10,7 @@ breast_cancer   569       31  diagnosis: 357, 212                          CC BY
 =============  ====  =======  ===========================================  ============================
 
 Each loader reads its table again, so that changes to one copy do not affect another. Classes and other
-categories are text, not categoricals: a subset then has no empty class, and levels are sorted. The text of
+categories are text, not categoricals: a subset then lacks empty classes, and levels are sorted. The text of
 the two licences is at https://creativecommons.org/licenses/by/4.0/ and
 https://creativecommons.org/publicdomain/zero/1.0/. The docstring of each loader names the authors of the
 table and the changes to it.
@@ -121,7 +121,7 @@ def load(name: str) -> pd.DataFrame:
     Raises
     ------
     DataError
-        There is no table of that name.
+        `name` is unknown.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def text(name: str) -> str:
     Raises
     ------
     DataError
-        There is no table of that name.
+        `name` is unknown.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def text(name: str) -> str:
 
 
 def _require_name(name: str) -> str:
-    """Return the name; raise a DataError if there is no such table."""
+    """Return the name; raise a DataError if it is unknown."""
     if name not in ABOUT:
         from difflib import get_close_matches
 

@@ -117,7 +117,7 @@ class Rows(ABC):
 
     @abstractmethod
     def all_weights(self) -> Floats | None:
-        """Return the weights (n,) of the rows, or None; those of a source are read at the first call."""
+        """Return the weights (n,) of the rows, or None. A source is read for them at the first call."""
 
     @abstractmethod
     def n_labelled(self, n_columns: int) -> int:
@@ -292,7 +292,7 @@ class TableRows(Rows):
 
     @property
     def unused(self) -> Mask | None:
-        """Mask (n,) of the training rows without a class or a positive weight; None if there are none."""
+        """Mask (n,) of the training rows without a class or a positive weight; None without such rows."""
         if not self.is_training:
             return None
         unused = self.codes < 0 if self.weights is None else (self.codes < 0) | ~(self.weights > 0)
@@ -361,7 +361,7 @@ class _UnfilteredBlock(NamedTuple):
         Position of the first row in the table.
     x : (m, p) float64 array
     missing : (m,) bool array or None
-        Rows with a missing value; None if there are none.
+        Rows with a missing value; None without missing values.
     codes : (m,) int array
     weights : (m,) float64 array or None
     """
@@ -479,7 +479,7 @@ class DesignRows:
         return replace(self, count_columns=self.rows.check_or_defer_counts(names))
 
     def count_dropped(self, used: Mask) -> int:
-        """Count the rows outside the mask `used` (n,), except those of weight zero; NaN weights count."""
+        """Count the rows outside the mask `used` (n,), except rows of weight zero; NaN weights count."""
         weights = self.weights
         return int((~used).sum() if weights is None else (~used & (weights != 0)).sum())
 
@@ -598,7 +598,7 @@ class DesignRows:
         x : (m, p) float64 array
             Valid until the next block is computed, because the buffer is reused.
         missing : (m,) bool array or None
-            Rows with a missing value; None if there are none, or if plain columns are not checked.
+            Rows with a missing value; None without missing values, or if plain columns are not checked.
         """
         for start, x, missing, *_ in self._iter_blocks(checked=checked, with_classes=False):
             yield slice(start, start + len(x)), x, missing
@@ -655,7 +655,7 @@ class DesignRows:
     def raise_if_missing(self) -> None:
         """Raise a DataError that names the first missing value, class or weight, if there is one.
 
-        All columns of the formula are checked, in all rows except those of weight zero.
+        All columns of the formula are checked, in all rows except rows of weight zero.
         """
         map_reduce(self, _raise_if_missing, lambda a, b: None)
 
@@ -1014,7 +1014,7 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
     Raises
     ------
     DataError
-        The weights are not numeric, their length or index differs from that of the table, a weight is
+        The weights are not numeric, their length or index differs from the table's, a weight is
         negative or infinite, no weight of the full table is positive, or the sum of the weights is not in
         `WEIGHT_SUM_RANGE`. Weights of a chunk may all be zero.
     """
@@ -1078,7 +1078,7 @@ def read_weights(weights: Any, table: Table) -> NDArray[np.float64] | None:
 def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a positive weight in a column; False for a missing weight.
 
-    None if there is no column of weights, or if it is not numeric. Invalid weights are reported by
+    None without a column of weights, or if it is not numeric. Invalid weights are reported by
     `read_weights`.
     """
     if column is None or table.column_type(column) not in ("numeric", "boolean"):
@@ -1089,7 +1089,7 @@ def positive_weight_mask(column: str | None, table: Table) -> NDArray[np.bool_] 
 def learning_row_mask(weights: NDArray[np.float64] | None, table: Table) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of the rows from which the levels of factors are learnt; None for all rows.
 
-    These are the rows with a positive weight, or all rows of a chunk that has none.
+    These are the rows with a positive weight, or all rows of a chunk without such rows.
 
     Parameters
     ----------

@@ -212,7 +212,7 @@ def constant_values_by_class(design: Design, tables: Sequence[NDArray[np.float64
     Returns
     -------
     (K, p) float array
-        Value of the column in the class. NaN if it varies, the class has no rows, the counts are unknown, or
+        Value of the column in the class. NaN if it varies, the class is empty, the counts are unknown, or
         the column is not one of a single categorical or boolean term.
     """
     values = np.full((len(design.levels), len(design.terms)), np.nan)
@@ -416,7 +416,7 @@ def rows_with_dropped_levels(
 ) -> NDArray[np.bool_] | None:
     """Return the mask (n,) of rows with a level that the design lacks, without a warning.
 
-    None if there is no such row. `design` was relearnt from some rows of `table`, for example outside a fold.
+    None without such a row. `design` was relearnt from some rows of `table`, for example outside a fold.
     `functions` are the user's functions that the formula calls.
     """
     with warnings.catch_warnings():

@@ -178,7 +178,7 @@ def model_rows(
     Returns
     -------
     design_rows : DesignRows
-        The columns are those of the terms, with sum-to-zero contrasts, followed by the responses. The classes
+        The columns encode the terms, with sum-to-zero contrasts, followed by the responses. The classes
         are the levels of the first column of a categorical factor.
     terms : list of ModelTerm
         Without the intercept and the responses, lower orders first.
@@ -186,7 +186,7 @@ def model_rows(
     Raises
     ------
     FormulaError
-        The formula is not valid, the left side has no categorical factor, or a response is categorical.
+        The formula is not valid, the left side lacks a categorical factor, or a response is categorical.
     """
     text = move_responses_right(formula)
     checked_functions = check_functions(functions)
@@ -248,7 +248,7 @@ def model_rows(
 
 
 def _table_for_column_types(data: Any) -> Table:
-    """Return a table whose column types are those of the data: all rows, or the first chunk of a source."""
+    """Return a table with the column types of the data: all rows, or the first chunk of a source."""
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
         return data if isinstance(data, Table) else Table(data, is_stored=True)

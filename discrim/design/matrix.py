@@ -421,7 +421,7 @@ class DesignMatrix:
     def fill(self, start: int, stop: int, out: Floats) -> Mask | None:
         """Write rows start to stop into out (m, p); return the mask (m,) of rows with a missing value.
 
-        None if there is no such row. See `write` and `missing_mask`.
+        None without such a row. See `write` and `missing_mask`.
         """
         self.write(start, stop, out)
         return self.missing_mask(start, out)
@@ -461,7 +461,7 @@ class DesignMatrix:
     def _factor_values(self, factor: int, start: int, stop: int) -> Floats | Codes:
         """Return a factor in rows start to stop: a column of numbers (m, 1), or codes (m,) of its levels.
 
-        A code is `_MISSING_LEVEL` or `_UNSEEN_LEVEL` if there is no level.
+        A code is `_MISSING_LEVEL` or `_UNSEEN_LEVEL` for a missing or unseen level.
         """
         if factor in self._coded_columns:
             codes, positions = self._coded_columns[factor]
@@ -536,7 +536,7 @@ class DesignMatrix:
             )
 
     def missing_mask(self, start: int, x: Floats) -> Mask | None:
-        """Return the mask (m,) of rows of a written block with a missing value; None if there is none.
+        """Return the mask (m,) of rows of a written block with a missing value; None without missing values.
 
         Such a row becomes NaN in all columns of x, unless the design is plain or `partial` is true. Raises
         DataError for an infinite value, an overflow of an interaction, and (unless `unseen` is true) an
@@ -730,7 +730,7 @@ def _design_of_products(
     Returns
     -------
     Design
-        If the products are exactly the numeric columns that it reads, in their order, it is plain and has no
+        If the products are exactly the numeric columns that it reads, in their order, it is plain and lacks a
         spec.
     """
     factor_codes = [spec.factors[factor].code for factor_codings in products for factor, _ in factor_codings]

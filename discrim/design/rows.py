@@ -67,7 +67,7 @@ def read_rows(
     FormulaError
         The formula cannot be read.
     DataError
-        The table has no rows, or lacks a column of the formula.
+        The table is empty, or lacks a column of the formula.
     NotSupportedError
         The data are a source of tables, but have to be in memory or be read repeatedly.
     """
@@ -116,7 +116,7 @@ def rows_of_new_data(design_rows: DesignRows, data: Any, *, is_stored: bool = Fa
     Raises
     ------
     DataError
-        A source has no rows.
+        A source is empty.
     """
     source = None if isinstance(data, Table) else source_of(data)
     if source is None:
@@ -268,7 +268,7 @@ class GatheredRows(NamedTuple):
 
 
 def gather_used_rows(design_rows: DesignRows) -> GatheredRows:
-    """Copy the rows that a fit uses into memory; the arrays are empty if there are none."""
+    """Copy the rows that a fit uses into memory; the arrays are empty without such rows."""
     # `used_rows` yields a slice or an array of positions.
     copies = [
         (x.copy(), codes.copy(), w, np.r_[position]) for position, x, codes, w in used_rows(design_rows)
@@ -318,7 +318,7 @@ def _chunk_used_codes(design_rows: DesignRows) -> Codes:
 def response_codes_of_all_rows(design_rows: DesignRows) -> Codes:
     """Return codes (n,) of the responses of all rows, including classes that the fit excluded.
 
-    If a row has no code in the fit, the codes number the classes by first appearance, not by `design.levels`,
+    If a row lacks a code in the fit, the codes number classes by first appearance, not by `design.levels`,
     and are -1 for rows without a response.
     """
     if (design_rows.codes >= 0).all():
@@ -360,7 +360,7 @@ def stored_rows(design_rows: DesignRows) -> StoredRows | None:
     """Return the rows of a plain design with sparse columns as `StoredRows`.
 
     They have the columns and units of `design_rows`; excluded rows become missing. The rows of all columns
-    are cached with the table. None if the table is empty or has no sparse columns, the design is not plain,
+    are cached with the table. None if the table is empty or without sparse columns, the design is not plain,
     too many values are stored, or a value is infinite, which dense blocks report as an error.
 
     Raises

@@ -2,8 +2,8 @@
 
 Factors are differentiated symbolically along their expressions, and products of factors by the product rule.
 A spline is a polynomial between its knots, whose values at a few points determine its derivative. No finite
-differences are used, hence no digits are lost for any unit of the column. Categories have no derivative;
-`count_level_class_cells` counts rows by level and class without the columns of the design.
+differences are used, hence no digits are lost for any unit of the column. Categories cannot be
+differentiated; `count_level_class_cells` counts rows by level and class without the columns of the design.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ class ChangedDesign:
     def slope(self, name: str) -> Floats:
         """Return the derivative of the design matrix (m, p) with respect to a numeric column, by name.
 
-        Raises NotSupportedError if a factor of the column has no derivative, such as a user's function.
+        Raises NotSupportedError if a factor of the column, such as a user's function, lacks a derivative.
         """
         return self._values_and_slopes({}, name)[1]
 

@@ -114,7 +114,7 @@ class SourceReader:
         return self._classes_and_weights
 
     def _read_all_rows(self) -> tuple[Codes, Floats | None]:
-        """Read classes and weights (n,) of all rows by a pass; weights are None if there is no such column.
+        """Read classes and weights (n,) of all rows by a pass; weights are None without a column of weights.
 
         Raises an error before the pass if the memory is too small.
         """
@@ -164,7 +164,7 @@ class SourceRows(Rows):
     def codes_for_levels(self, levels: tuple[Any, ...]) -> Codes:
         """Return the class (n,) of each row as a position in `levels`, -1 for other rows.
 
-        Codes that replace those of the source are returned as they are.
+        Codes that replace the codes of the source are returned as they are.
         """
         return self.reader.codes_for_levels(levels) if self.codes is None else self.codes
 
@@ -248,7 +248,7 @@ class SourceRows(Rows):
 
 
 class RowOverrides(NamedTuple):
-    """Classes, weights and mask (n,) of excluded rows that replace those of a source or chunk.
+    """Classes, weights and mask (n,) of excluded rows that replace the values of a source or chunk.
 
     None keeps the values of the source.
     """
@@ -301,7 +301,7 @@ class ChunkTask(Generic[T]):
     is_training: bool
 
     def __call__(self, data: Any, overrides: RowOverrides | None) -> ChunkResult[T] | None:
-        """Read a chunk and apply the task; return None if the chunk has no rows."""
+        """Read a chunk and apply the task; return None if the chunk is empty."""
         table = chunk_table(data, self.design.kinds)
         if table is None:
             return None
@@ -362,7 +362,7 @@ class DistributedReader(SourceReader):
         Raises
         ------
         DataError
-            The source has no rows.
+            The source is empty.
         """
         source: Any = self.table.source
         merged = source.map_reduce(self.chunk_work(design, task, merge, overrides))
@@ -412,7 +412,7 @@ class DistributedReader(SourceReader):
     def record_pass(self, merged: ChunkResult[Any] | None, overrides: RowOverrides) -> None:
         """Store the number of rows and fractional weights found by a pass; issue the first pass's warnings.
 
-        Raises DataError if `merged` is None, because the source has no rows.
+        Raises DataError if `merged` is None, because the source is empty.
         """
         source: Any = self.table.source
         if merged is None:
@@ -493,7 +493,7 @@ class DistributedRows(SourceRows):
     ) -> tuple[Any, Any, RowOverrides]:
         """Return the task for each chunk, its merge function, and the replacements for all rows.
 
-        The results of the task are those of `_apply_to_chunk`: pairs of a value and a number of dropped rows.
+        The results of the task are as in `_apply_to_chunk`: pairs of a value and a number of dropped rows.
         """
         empty_blocks = replace(design_rows, rows=NO_ROWS)
         codes = None if self.codes is None else _smallest_dtype(self.codes)
@@ -548,7 +548,7 @@ def rows_of_source(
 
 
 def response_design(design: Design) -> Design:
-    """Return a copy of a design that has no columns and computes only the response."""
+    """Return a copy of a design without columns, which computes only the response."""
     return replace(design, columns=(), terms=(), spec=None, is_plain=True)
 
 
@@ -592,7 +592,7 @@ def _merge_values_and_counts(
 
 
 def _codes_and_weights(rows: TableRows) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the classes (n,) and weights (n,) of a chunk for transfer; weights are empty if it has none."""
+    """Return the classes (n,) and weights (n,) of a chunk for transfer; absent weights are empty."""
     return _smallest_dtype(rows.codes), np.zeros(0) if rows.weights is None else rows.weights
 
 

@@ -114,7 +114,7 @@ def apply_to_source(
 def to_library_of(values: Any, data: Any) -> Any:
     """Convert a Series or DataFrame to polars if `data` is a DataFrame of polars; else return it.
 
-    If the first columns of `values` are those of `data`, they are taken from `data` unchanged. The index is
+    If `values` begins with the columns of `data`, these are taken from `data` unchanged. The index is
     dropped, missing values become null, and column names that are not text become text.
     """
     # If the table is from polars, its library has been imported.
@@ -405,7 +405,7 @@ def _declares_classes(response: Expression, first: Table) -> bool:
 
 
 def first_table(source: Source, columns: Sequence[str] | None = None) -> Table:
-    """Return the first chunk with rows; raise DataError if there is none."""
+    """Return the first chunk with rows; raise DataError if all chunks are empty."""
     for table, _ in chunk_tables(source, columns):
         return table
     raise no_rows_error(source)
@@ -572,7 +572,7 @@ class _CollectedRows:
         self.n_rows = 0
 
     def merge(self, other: _CollectedRows) -> _CollectedRows:
-        """Return a new object with the rows collected here and, after them, those of `other` with new labels.
+        """Return a new object with the rows collected here, then the rows of `other` with new labels.
 
         `other` has to come from later chunks. Neither of the two is changed.
         """
@@ -637,7 +637,7 @@ class _CollectedRows:
     def _new_level_rows(self, chunk: Table, rows: RowRange) -> list[Codes]:
         """Find the complete rows of a chunk with the first occurrence of each new level.
 
-        The first complete row of the pass is included too, even if the formula has no levels. As a side
+        The first complete row of the pass is included too, even for a formula without levels. As a side
         effect, the values of the columns of transforms are stored for all complete rows of the chunk.
 
         Parameters

@@ -48,8 +48,8 @@ def read_within(formula: str, data: Any, column: str, *, levels: Sequence[Any] |
     Raises
     ------
     DataError
-        `column` is not a column or is in the formula, a complete row with a class has no group or is alone in
-        it, or every group has a single class.
+        `column` is not a column or is in the formula, a complete row with a class lacks a group or is alone
+        in it, or every group has a single class.
     NotSupportedError
         The rows are not in memory, or the predictors are not plain numeric columns.
     """
@@ -116,8 +116,8 @@ def _join_labels(labels: Sequence[Any]) -> str:
 def deviations_of_new_rows(design_rows: DesignRows, data: Any, column: str) -> Table:
     """Return a new table as deviations from the means of its own groups, for a fit to other rows.
 
-    Only the predictors of the fit are changed. Raises DataError if a complete row has no group or is alone in
-    it, and NotSupportedError if the rows are not in memory.
+    Only the predictors of the fit are changed. Raises DataError if a complete row lacks a group or is alone
+    in it, and NotSupportedError if the rows are not in memory.
     """
     table = _require_table(data, column)
     new_rows = rows_of_new_data(design_rows, table)
@@ -195,7 +195,7 @@ def _group_codes(table: Table, column: str, complete: Mask, required: Mask) -> C
     Raises
     ------
     DataError
-        A row in `required` has no group or is the only complete row of its group.
+        A row in `required` lacks a group or is the only complete row of its group.
     """
     codes, unique_labels = pd.factorize(table.column(column), use_na_sentinel=True)
     labels = unique_labels.tolist()

@@ -193,7 +193,7 @@ class _CallReader:
         Returns
         -------
         LiteralCall
-            A name has no arguments.
+            The arguments of a name are empty.
         """
         function = tree
         args = list[ast.expr]()

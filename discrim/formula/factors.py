@@ -2,7 +2,7 @@
 
 An `Expression` is a syntax tree and is walked, never evaluated as text. Columns come from a `RowRange`,
 arithmetic is in float64 and elementwise on numbers, columns and the matrices that splines and powers make,
-and the only functions are those of the formula language and the user's own (`functions=`). Rows with missing
+and only functions of the formula language and of the user (`functions=`) are called. Rows with missing
 values are dropped before. A value that is not finite afterwards was therefore produced by the factor, and
 raises an error with the row.
 
@@ -672,7 +672,7 @@ def complete_rows(
 ) -> tuple[RowRange, Mask]:
     """Select the rows that have a value in every column and a category in every factor of a design.
 
-    A row is missing if one of the columns has no value, or if a user's function returns no category for it.
+    A row is missing if a column lacks a value, or if a user's function does not return a category for it.
 
     Parameters
     ----------

@@ -403,7 +403,7 @@ def expand_right_side(
     Raises
     ------
     FormulaError
-        There is no term, a term is not allowed, or a column of the response is a predictor.
+        The side lacks a term, a term is not allowed, or a column of the response is a predictor.
 
     Warns
     -----
@@ -475,7 +475,7 @@ class FullDataSummary(NamedTuple):
     rows : int
         Number of rows of the full data.
     learning : Table or None
-        Columns from which transforms learn, of all complete rows; None if there are no such transforms.
+        Columns from which transforms learn, of all complete rows; None without such transforms.
     """
 
     rows: int

@@ -5,7 +5,7 @@ that are not valid in Python (in backticks, dotted as in R, keywords) are replac
 parser of Python tokens can split the rest, and a hostile column name remains a name. `formula.py` splits the
 scanned text at ``+ - * / : ** ~``. Each factor is then parsed here as a Python syntax tree and converted to
 the few node types below. Attributes, subscripts, comparisons, lambdas, comprehensions, f-strings and
-assignments have no node type and cannot be written. No later step evaluates text.
+assignments do not have a node type and cannot be written. No later step evaluates text.
 
 Errors point to the formula as typed, and suggest the spelling that was probably meant. The limits keep a
 hostile or mistaken formula from costing more than an error message.
@@ -506,7 +506,7 @@ MAX_BASIS = 1_000
 """Largest number of columns of one ``poly``, ``bs`` or ``cr``, and of levels of a non-treatment contrast."""
 
 NUMPY_FUNCTIONS = ("log", "log2", "log10", "log1p", "exp", "sqrt", "abs")
-"""Functions of NumPy, which are applied to each value and have no options."""
+"""Functions of NumPy, which are applied to each value, without options."""
 STATEFUL_FUNCTIONS: Mapping[str, tuple[str, ...]] = {
     "center": (),
     "scale": ("center", "rescale", "ddof"),

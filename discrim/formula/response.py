@@ -52,7 +52,7 @@ _MARKS = {
 _LOOKALIKES = str.maketrans(_CYRILLIC | _GREEK | _MARKS)
 """Characters and the Latin letters that they resemble.
 
-The letters are those of the blocks Greek and Coptic, Cyrillic, and Cyrillic Supplement that confusables.txt
+The letters belong to the blocks Greek and Coptic, Cyrillic, and Cyrillic Supplement that confusables.txt
 of Unicode Technical Standard 39 (in the edition of 2021) takes for one Latin letter, except forms that NFKD
 converts to letters of this table; and Ԛ, which it lacks. The marks are a few of its hyphens and quotation
 marks. It also equates I, l and 1, and 0 and O, which is not done here: too many codes differ by them.
@@ -83,7 +83,7 @@ def labels_differing_by_case(labels: Sequence[str]) -> list[list[str]]:
 
 
 def labels_that_look_alike(labels: Sequence[str]) -> list[list[str]]:
-    """Return groups of labels that look the same on a screen, except those of `labels_differing_by_case`.
+    """Return groups of labels that look the same on a screen, except groups of `labels_differing_by_case`.
 
     They differ by the composition of an accent, by characters without width, by compatibility forms such as
     wide letters, or by Cyrillic and Greek letters instead of Latin ones.
@@ -180,8 +180,8 @@ def classes_and_codes(
     Raises
     ------
     DataError
-        The response has no values, is a measurement with many different numbers, or has a label that is not
-        in `levels`.
+        The response does not contain values, is a measurement with many different numbers, or has a label
+        that is not in `levels`.
     """
     column = response.root.name if isinstance(response.root, Column) else None
     factorized = None if column is None or levels is not None else table.factorized(column)
@@ -426,7 +426,7 @@ def _describe_response(response: Expression) -> str:
 
 
 def _expand_codes(codes: Codes, row_mask: NDArray[np.bool_]) -> Codes:
-    """Return codes (n,) of all rows from those of the rows in `row_mask` (n,); -1 for the other rows."""
+    """Return codes (n,) of all rows from the codes of the rows in `row_mask` (n,); -1 for the other rows."""
     if row_mask.all():
         return codes
     all_codes = np.full(len(row_mask), -1, dtype=np.intp)

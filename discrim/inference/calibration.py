@@ -51,7 +51,7 @@ probabilities are divided by their largest difference R within a row; difference
 own class and another one are then at most sqrt(3) times the length of a direction in the parameters. If the
 classes were separated, a maximum would not exist, and the squared Newton decrement d^2 would be at least a
 third of the smallest eigenvalue of the information (see `discrim.core.regression.newton`). The search ends
-when d^2 is small and this case is excluded; otherwise there is no estimate.
+when d^2 is small and this case is excluded; otherwise the estimate does not exist.
 """
 
 from __future__ import annotations

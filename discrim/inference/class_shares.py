@@ -66,8 +66,8 @@ class ClassProportions:
     em_steps, newton_steps : int
         Numbers of EM and Newton steps.
     converged : bool
-        Whether the slopes satisfy the conditions of a maximum up to the tolerance. There is no warning if
-        they do not.
+        Whether the slopes satisfy the conditions of a maximum up to the tolerance. A failure is not
+        reported by a warning.
     """
 
     proportions: Floats
@@ -525,7 +525,7 @@ def _bracketed_root(increasing: Callable[[float], float], inner: float, outer: f
     Returns
     -------
     float
-        `outer` if there is no root in the interval.
+        `outer` without a root in the interval.
     """
     if inner == outer or increasing(outer) <= 0:
         return outer

@@ -25,7 +25,7 @@ long tails.
 
 Each model contains the previous one; likelihood ratios of neighbours therefore add up. At every maximum the
 traces sum to N p, and the likelihood is a function of the log-determinants. Spherical covariances and common
-principal components depend on the units of the data; the other models do not. Two maxima have no closed form
+principal components depend on the units of the data; the other models do not. Two maxima lack a closed form
 and are computed by Newton's method (Flury & Gautschi, 1986, SIAM Journal on Scientific and Statistical
 Computing 7, 169-184).
 
@@ -116,8 +116,8 @@ def box_m_test(covariances: Floats, counts: Floats) -> TestResult:
     Returns
     -------
     TestResult
-        The statistic, df and p-value are those of the chi-square approximation, (1 - c1) M. The table has M,
-        the chi-square and the F approximation, which is infinite if M is outside its range.
+        The statistic, df and p-value are computed by the chi-square approximation, (1 - c1) M. The table has
+        M, the chi-square and the F approximation, which is infinite if M is outside its range.
 
     Raises
     ------
@@ -721,7 +721,7 @@ def covariance_hierarchy(
     estimated_prior : bool
         Whether the prior was estimated and counts as K - 1 parameters.
     factors : sequence of Factors
-        Factor models, which are listed below the hierarchy and have no next model. A column `dimensions` has
+        Factor models, which are listed below the hierarchy, without a next model. A column `dimensions` has
         their numbers of factors by class as text, and is empty for the other models. They are tested against
         the free model only if the dimensions were specified, because the statistic of dimensions selected
         from the rows is not chi-square. The likelihood is NaN if a signal has less variance than the noise.

@@ -22,8 +22,8 @@ functions of these.
 *Permutations.* Under the null hypothesis rows are exchangeable: the statistic is computed for B permutations
 of the rows, and p = (1 + b) / (1 + B), with b the number of statistics at least as large as the observed one.
 The rows of the model are permuted, not the rows of G; permutations among rows with the same design result in
-the same labelling. If there are no more labellings than requested permutations, each labelling is used once,
-and p is the proportion of labellings whose statistic is at least as large as the observed one.
+the same labelling. If there are at most as many labellings as requested permutations, each labelling is used
+once, and p is the proportion of labellings whose statistic is at least as large as the observed one.
 
 *Dispersion.* The squared distance of row i from the centroid of the m rows of its class is sum_j d_ij^2 / m
 - sum_jk d_jk^2 / (2 m^2), which needs no coordinates. The distance from the spatial median, the point with
@@ -66,9 +66,9 @@ N_SQUARE_ARRAYS = 5
 def find_undefined_distances(metric: Metric, x: Floats) -> tuple[str, Mask]:
     """Find the values of rows for which a metric is undefined, and the reason.
 
-    A row of zeros has no profile ("hellinger") and no angle ("cosine"). For the other metrics that compare
-    proportions its distance from any other row is 1; only the distance of two rows of zeros is 0/0, for which
-    vegan's vegdist returns NaN.
+    A row of zeros does not have a profile ("hellinger") or an angle ("cosine"). For the other metrics that
+    compare proportions its distance from any other row is 1; only the distance of two rows of zeros is 0/0,
+    for which vegan's vegdist returns NaN.
 
     Parameters
     ----------
@@ -551,7 +551,7 @@ def _squares_and_pseudo_f(space: RowSpace, model: Directions, cells: Codes) -> t
     squares : (B, t + 1) float
         The last column has the residual sum of squares.
     f : (B, t) float
-        Pseudo-F of the t terms; infinite, or NaN for 0/0, if there is no residual variation.
+        Pseudo-F of the t terms; infinite, or NaN for 0/0, without residual variation.
     """
     n, n_permutations = cells.shape
     n_directions = model.values.shape[1]

@@ -213,7 +213,7 @@ def error_rate_from_labels(
 ) -> ErrorRateEstimate:
     """Return the error rate of predicted classes, overall and by class, with an interval.
 
-    The result is that of `error_rate_from_counts` without costs, but no (K, K) table is formed.
+    The result equals `error_rate_from_counts` without costs, but the (K, K) table is not formed.
 
     Parameters
     ----------
@@ -383,12 +383,12 @@ class OutOfBagPredictions:
     actual : (n,) int
         Class of each row, not negative.
     predicted : (n,) int
-        Class that the rule fitted to all rows assigns to each row; negative if the row has no prediction.
+        Class that the rule fitted to all rows assigns to each row; negative if the row lacks a prediction.
     sample_counts : (B, n) int
         Number of times that each row is in each sample.
     out_of_bag_predicted : (B, n) int
         Class that the rule fitted to the sample assigns to each row; negative if the row is in the sample or
-        has no prediction.
+        lacks a prediction.
     """
 
     actual: Codes
@@ -495,7 +495,7 @@ def _out_of_bag_losses(
     Returns
     -------
     losses : (n,) float
-        Mean loss of each row in the samples without it; zero if there are none.
+        Mean loss of each row in the samples without it; zero without such samples.
     influences : (n,) float
         sum_j w_j cov(N_i, Q_j) of the module docstring: covariance over samples between the number of times a
         row is drawn and the weighted losses of all rows.
@@ -851,7 +851,7 @@ def near_minimum_mask(errors: Floats, standard_errors: Floats | None = None) -> 
     errors : (G,) float
         Error rates of the candidates; NaN is never near the minimum. A ValueError is raised if all are NaN.
     standard_errors : (G,) float, optional
-        Standard errors of the error rates, of which that of the smallest rate is used; without them only ties
+        Standard errors of the error rates; only the one of the smallest rate is used. Without them only ties
         (up to `TIE_TOLERANCE`) are included.
 
     Returns
@@ -980,7 +980,7 @@ def kappa(counts: Floats, prior: Floats | None, level: float) -> Estimate:
     Returns
     -------
     Estimate
-        All values are NaN if chance agreement is 1 or there are no rows; the limits are NaN if the standard
+        All values are NaN if chance agreement is 1 or all counts are zero; the limits are NaN if the standard
         error is zero and kappa is not 1.
 
     Examples
@@ -1124,7 +1124,7 @@ def _stratified_estimate(
     Returns
     -------
     Estimate
-        The interval is that of `weighted_mean_interval`; all values are NaN if no weight is positive.
+        The interval is computed by `weighted_mean_interval`; all values are NaN if no weight is positive.
     """
     total = float(pi.sum())
     if not total > 0:

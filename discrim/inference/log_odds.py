@@ -230,7 +230,7 @@ def wald_columns(odds: LogOdds, shrinkage_factor: float, level: float) -> dict[s
     se = np.column_stack([constant_se, shrinkage_factor * odds.slopes_se]).ravel()
     with np.errstate(divide="ignore", invalid="ignore"):
         z = coef / se
-    # Infinite odds due to a prior of zero are not estimates and have no standard error.
+    # Infinite odds due to a prior of zero are not estimates and lack a standard error.
     se, z = (np.where(np.isfinite(coef), column, np.nan) for column in (se, z))
     half = np.where(np.isfinite(coef), normal_isf((1 - level) / 2) * se, 0.0)
     columns = {"coef": coef, "se": se, "z": z, "p": 2 * normal_sf(np.abs(z))}
@@ -364,7 +364,7 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     Parameters
     ----------
     efficient, robust : (m,) float
-        Estimates; those of LDA are efficient under the hypothesis, those of the logistic model consistent in
+        Estimates: LDA is efficient under the hypothesis, the logistic model is consistent in
         general.
     efficient_cov, robust_cov : (m, m) float
         Covariance matrices of the estimates.

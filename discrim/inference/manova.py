@@ -321,7 +321,7 @@ class LeastSquares:
     def term_hypothesis(self, term: int, test_type: TestType) -> Hypothesis:
         """Return the hypothesis that a term has no effect, by a test of type I, II or III.
 
-        `term` is its position in `groups`. The hypothesis has no directions (df 0) if the columns of the term
+        `term` is its position in `groups`. The hypothesis lacks directions (df 0) if the columns of the term
         depend linearly on the constant and the columns it is adjusted for.
         """
         adjusted_for = adjusting_terms(term, test_type, self.factors)
@@ -548,7 +548,7 @@ def hypothesis_table(model: LeastSquares, hypothesis: Hypothesis) -> pd.DataFram
     Returns
     -------
     pandas.DataFrame
-        Values are NaN, with F_is "not defined", if the hypothesis has no directions or the model has fewer
+        Values are NaN, with F_is "not defined", if the hypothesis lacks directions or the model has fewer
         residual degrees of freedom than responses.
     """
     q = hypothesis.df
@@ -632,7 +632,7 @@ def roy_critical_value(n_columns: int, n_classes: int, total: float, alpha: floa
     Returns
     -------
     float
-        NaN if there are no residual degrees of freedom.
+        NaN without residual degrees of freedom.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def anova_table(moments: ClassMoments, terms: pd.Index, level: float | None = No
     terms : pandas.Index
         Labels of the p columns.
     level : float, optional
-        Confidence level of intervals for the explained proportion; by default there are none.
+        Confidence level of intervals for the explained proportion; by default they are not computed.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def distance_table(
         Number q of covariates, and for q > 0 the squared distances between the class means of the covariates,
         under their within-class scatter matrix; they are added to 1/n_i + 1/n_j.
     level : float, optional
-        Confidence level of intervals for the distance D; by default there are none.
+        Confidence level of intervals for the distance D; by default they are not computed.
 
     Returns
     -------

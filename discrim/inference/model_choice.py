@@ -14,10 +14,10 @@ many draws is the corrected loss. Both steps use the existing fits: each loss is
 outside its training folds.
 
 The quantiles of the draws are not a valid interval if few rows, or none, are wrong, because draws of rows
-without an error have none. The lower limit of a corrected loss is therefore the smaller one of the quantile
-of the draws and the lower limit of the chosen model's losses (`mean_loss_interval`: exact for an error
-rate); the upper limit is the larger one of the quantile and the upper limit plus the correction. `python -m
-tests.benchmarks.rare_errors` simulates its coverage.
+without an error lack errors, too. The lower limit of a corrected loss is therefore the smaller one of the
+quantile of the draws and the lower limit of the chosen model's losses (`mean_loss_interval`: exact for an
+error rate); the upper limit is the larger one of the quantile and the upper limit plus the correction.
+`python -m tests.benchmarks.rare_errors` simulates its coverage.
 """
 
 from __future__ import annotations
@@ -124,8 +124,8 @@ def _weighted_mean_losses(losses: Floats, test_rows: EvaluatedRows) -> tuple[Flo
     Returns
     -------
     means, errors : (C,) float
-        Rows without weight are ignored. Standard errors are those of independent rows of a mixture, of
-        independent rows within classes (with a prior), or of groups; NaN for an infinite mean or one group.
+        Rows without weight are ignored. Standard errors assume independent rows of a mixture,
+        independent rows within classes (with a prior), or groups; NaN for an infinite mean or one group.
     """
     row_weights = test_rows.row_weights()
     positive_mask = row_weights > 0

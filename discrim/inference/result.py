@@ -36,7 +36,7 @@ class TestResult:
     assumes : str
         Assumptions of the p-value, as sentences.
     approximations : dict of str to tuple
-        Rows of `table`: the label of each approximation, and the values of the columns, NaN if there is none.
+        Rows of `table`: the label of each approximation, and the values of the columns, NaN if absent.
     labelled_values : tuple of (str, float)
         Labels and values in the printed line, before the degrees of freedom. A label is empty if the name of
         the test is the label. By default the statistic, labelled as a chi-square.

@@ -90,7 +90,7 @@ class Area:
 
 
 NO_AREA = Area(np.nan, np.nan, np.nan, np.nan)
-"""Result if there are no pairs of rows to compare."""
+"""Result without pairs of rows to compare."""
 
 
 def area_with_interval(
@@ -313,9 +313,9 @@ class PairAreas:
     pairs : list of (int, int)
         Class codes i < j of all pairs, including classes without rows.
     areas : list of Area
-        Area of each pair; NaN if one of its classes has no rows.
+        Area of each pair; NaN if one of its classes is empty.
     mean : Area
-        M, the unweighted mean of the areas that are not NaN; NaN if there are none.
+        M, the unweighted mean of the areas that are not NaN; NaN if all are NaN.
     """
 
     pairs: list[tuple[int, int]]

@@ -167,7 +167,7 @@ def _class_means(setting: Setting) -> Floats:
 
 
 def _excess_error_indicators(bayes_distances: Floats, estimated_distances: Floats) -> Floats:
-    """Return the error indicators (0 or 1) of the estimated rule minus those of the Bayes rule.
+    """Return the error indicators (0 or 1) of the estimated rule minus the indicators of the Bayes rule.
 
     Parameters
     ----------

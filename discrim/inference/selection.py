@@ -79,7 +79,7 @@ class CriterionValue(NamedTuple):
 
 
 PAIR_CRITERIA = ("mahalanobis", "maxminf")
-"""Criteria whose value is that of one pair of classes, the closest one."""
+"""Criteria whose value is computed from one pair of classes, the closest one."""
 
 MINIMIZED_CRITERIA = ("wilks", "minresid")
 """Criteria for which smaller values are better."""
@@ -366,7 +366,7 @@ class SelectedColumns:
         """Return the tolerances (m,) of the chosen columns.
 
         The tolerance of a column is the proportion of its within-class variance that the other chosen columns
-        do not explain. The order is that of `pivots`.
+        do not explain. The order is the same as in `pivots`.
         """
         return np.asarray(1 / (self._inverse_triangles()[0] ** 2).sum(axis=1))
 

@@ -208,8 +208,8 @@ class PairScores:
         -------
         (2, 4) float
             Lower and upper limits of the four `VerificationErrors`, quantiles of the replicates with pairs of
-            both kinds; NaN if there are none. If the equal error rate is zero, its upper limit is the exact
-            limit of a proportion for as many trials as there are classes with same-class pairs.
+            both kinds; NaN without such replicates. If the equal error rate is zero, its upper limit is the
+            exact limit of a proportion for as many trials as there are classes with same-class pairs.
         """
         rng = np.random.default_rng(seed)
         replicate_errors = []
@@ -224,7 +224,7 @@ class PairScores:
             return np.full((2, 4), np.nan)
         limits = np.asarray(np.quantile(defined_errors, [(1 - level) / 2, (1 + level) / 2], axis=0))
         if self.error_measures(costs).eer == 0:
-            # Bootstrap samples of classes without errors have none; use the exact limit for as many classes.
+            # Resampling classes without errors yields none; use the exact limit for as many classes.
             limits[1, 0] = exact_interval(0.0, len(np.unique(self.same_codes)), level)[1]
         return limits
 

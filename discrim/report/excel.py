@@ -151,7 +151,7 @@ class _Sheet(NamedTuple):
     frame : DataFrame
         Rows and columns on the sheet.
     texts : list of list of str
-        Texts of the cells of `frame` in other formats; empty if there are none.
+        Texts of the cells of `frame` in other formats; empty if absent.
     """
 
     key: str

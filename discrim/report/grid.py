@@ -641,7 +641,7 @@ class Section:
     formats : format, or mapping of column to format
         See `column_texts`. Columns that are not in the mapping are "general".
     row_formats : mapping of row label to format
-        Formats of rows with another kind of number than the other rows, instead of those of the columns.
+        Formats of rows with another kind of number than the other rows; they replace the columns' formats.
     headings : mapping of column to text
         Headings of columns that are not headed by their names.
     shared : bool
@@ -761,7 +761,7 @@ class SummaryContent(Protocol):
 
     @property
     def _last_line(self) -> str:
-        """Line below the sections; empty if there is none."""
+        """Line below the sections; empty if absent."""
 
     def _all_sections(self) -> dict[str, SummarySection]:
         """Return all sections by name, also those that are not shown."""
@@ -776,7 +776,7 @@ class Grid:
     Attributes
     ----------
     headers : list of str
-        Headings of the columns; empty if there are none.
+        Headings of the columns; empty if absent.
     stubs : list of str
         Labels of the rows, indented by two blanks within a group. A group begins with a row of its label and
         empty cells.
@@ -1214,7 +1214,7 @@ def _add_row_labels(
     stubs : list of str
         Labels of the lines, indented by two blanks within a group.
     lines : list of list of str
-        Texts of the lines, including those of groups and of the ellipsis.
+        Texts of the lines, including lines of groups and of the ellipsis.
     """
     row_labels = list(table.index)
     grouped = len(table.levels) == 2

@@ -63,7 +63,7 @@ STYLE = """<style>
   }
 }
 </style>"""
-"""Style of every summary. It has no ids, because a page may contain several summaries.
+"""Style of every summary. It does not contain ids, because a page may contain several summaries.
 
 On a narrow page the header, which is the only table without column names, has its second block below the
 first. A table that is wider than its container fades at the edge where it is cut.
@@ -96,7 +96,7 @@ def _section_html(section: SummarySection) -> str:
     """Format a section, with its title and notes, as a collapsible HTML element.
 
     The element is initially open, unless it is a table of more than `MAX_OPEN_ROWS` rows. The header of a
-    summary (`Pairs`) that has no entries is not collapsible: its title is formatted as a note.
+    summary (`Pairs`) without entries is not collapsible: its title is formatted as a note.
     """
     grid = grid_of(section)
     name = heading(section)
@@ -112,7 +112,7 @@ def _section_html(section: SummarySection) -> str:
 def _grid_html(grid: Grid, caption: str, corner: str = "") -> str:
     """Format a grid as an HTML table with column names.
 
-    Row labels that begin with two blanks are indented; labels of groups, which have no cells, are bold.
+    Row labels that begin with two blanks are indented; labels of groups, which lack cells, are bold.
 
     Parameters
     ----------

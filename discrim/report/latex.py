@@ -278,7 +278,7 @@ COLUMN_SEP = 12.0
 """Points between two columns."""
 
 FOOTNOTESIZE = 0.855
-r"""Widths of characters in \footnotesize, relative to those of 10-point type."""
+r"""Widths of characters in \footnotesize, relative to 10-point type."""
 
 MAX_STUB_SHARE = 0.46
 MAX_CELL_SHARE = 0.42
@@ -340,7 +340,7 @@ def as_latex(
     Notes
     -----
     A document needs no package: pdflatex of texlive-latex-base sets it. With \usepackage{booktabs} the
-    rules are those of booktabs; without it they are plain lines. Greek letters are set as mathematics.
+    rules are drawn by booktabs; without it they are plain lines. Greek letters are set as mathematics.
     \usepackage[T1]{fontenc} is needed for a few letters, as in "Łódź, Ąžuolas, Đorđe, «x»"; Chinese,
     Japanese and Korean need lualatex or xelatex with a font that has them (\usepackage{fontspec} and
     \setmainfont{Noto Serif CJK SC}), or the package CJKutf8; Cyrillic needs \usepackage[T2A]{fontenc}.
@@ -506,7 +506,7 @@ def _grid_cells(grid: Grid, available: float) -> tuple[list[Cell], list[Cell], l
     stubs : list of Cell
         Row labels.
     headers : list of Cell
-        Column names; empty if the grid has none.
+        Column names; empty if absent.
     columns : list of list of Cell
         Cells by column.
     """

@@ -47,7 +47,7 @@ class ResultTable(pd.DataFrame, metaclass=_ResultTableType):
 
     Columns that do not fit the line are continued below the others. Long tables are shortened to the first
     and last rows by pandas' option `display.max_rows`. Tables of more than 100 columns are printed by pandas'
-    own rules. Slices, pickles, copies (except those of `copy.deepcopy`) and everything computed from a result
+    own rules. Slices, pickles, copies (except by `copy.deepcopy`) and everything computed from a result
     table are plain DataFrames.
     """
 
@@ -136,6 +136,6 @@ def is_terminal() -> bool:
     """Return whether standard output is a terminal."""
     try:
         return sys.stdout.isatty()
-    # Without a console there is no stream; a closed stream does not answer.
+    # Without a console the stream is None; a closed stream does not answer.
     except (AttributeError, ValueError):
         return False

@@ -27,7 +27,7 @@ MAX_BRIEF_ROWS = 20
 Sections = dict[str, Callable[..., SummarySection]]
 """Functions that compute the sections of a summary, by name.
 
-Their arguments are the results and the fit; after `SectionFunctions.bind` they have none.
+Their arguments are the results and the fit; after `SectionFunctions.bind` they are called without arguments.
 """
 
 
@@ -44,7 +44,7 @@ class SectionFunctions(Sections):
     preparations : list of (set of str, callable)
         Sets of section names, each with a function that `summarize` calls first if it shows all sections of
         the set. The function, whose result is ignored, caches results that these sections share. Its
-        arguments are those of the section functions.
+        arguments are the arguments of the section functions.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Summary:
 
     @property
     def _last_line(self) -> str:
-        """Plain text below the sections that names the unshown ones; empty if there are none."""
+        """Plain text below the sections that names the unshown ones; empty if all are shown."""
         names = list(self._unshown)
         if not names:
             return ""
@@ -154,7 +154,7 @@ class Summary:
     def select_sections(self, keys: Sequence[str]) -> Summary:
         """Return a summary of the shown sections that `keys` names, in their present order.
 
-        Other keys are ignored. The new summary has no unshown sections.
+        Other keys are ignored. The new summary does not have unshown sections.
         """
         return Summary(self.title, {key: section for key, section in self._sections.items() if key in keys})
 

@@ -27,7 +27,7 @@ from discrim.report.grid import (
 from discrim.report.result_table import is_terminal
 
 WIDTH = 100
-"""Number of columns if there is no terminal."""
+"""Number of columns without a terminal."""
 
 MIN_WIDTH = 40
 """Smallest number of columns in which numbers fit next to their labels."""
@@ -47,7 +47,7 @@ def as_text(summary: SummaryContent, width: int | None = None) -> str:
     width : int, optional
         Number of columns of the text, 40 or more. Wider tables are continued below; some tables of a summary
         with several sections leave out columns instead, with a note. By default it is the width of the
-        terminal, and 100 if there is no terminal: in a notebook, a pipe or a file.
+        terminal, and 100 without a terminal: in a notebook, a pipe or a file.
 
     Returns
     -------

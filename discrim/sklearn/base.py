@@ -109,7 +109,7 @@ class SetMethods:
             exchangeable with these, the coverage is at least the level, and at most 1/(n + 1) more if scores
             do not tie, for any distribution and any model. "loo" uses the rows of the fit, each scored by
             the rule without it, and "cv" scores them by rules without their folds. Both are close to the
-            level in practice, but have no guarantee for every distribution, because new rows are scored by
+            level in practice, but are not guaranteed for every distribution, because new rows are scored by
             another rule. They need the rows of the fit, which only estimators made by `as_estimator` keep.
         calibration : tuple of X (m, p) and y (m,), optional
             Rows that the estimator has not seen, with their classes, for which the level is then promised.
@@ -136,7 +136,7 @@ class SetMethods:
         DataError
             A value is missing, or a class of `calibration` is not among `classes_`.
         NotSupportedError
-            `calibration` is None, and the fit has kept no rows or has no leave-one-out rules.
+            `calibration` is None, and the fit has not kept its rows or lacks leave-one-out rules.
 
         Examples
         --------
@@ -253,7 +253,7 @@ def encode_classes(y: Any, rows: Any, weights: Any) -> tuple[Array, NDArray[np.i
     y : (n,) array
         Labels.
     rows : array or table of n rows
-        Its length must be that of `y`.
+        Its length must equal the length of `y`.
     weights : (n,) array or None
         Frequency weights.
 
@@ -486,7 +486,7 @@ class VerbClassifier(FittedClassifier):
     _fallback_option: ClassVar[tuple[str, str] | None] = None
     """Parameter that controls what happens if the verb fails, and its value for fitting a simpler model.
 
-    The other value of the parameter is "raise". None if the estimator has no such parameter.
+    The other value of the parameter is "raise". None if the estimator lacks the parameter.
     """
 
     if TYPE_CHECKING:
@@ -631,7 +631,7 @@ class VerbClassifier(FittedClassifier):
         Raises
         ------
         DiscrimError
-            A value is missing, `classes_` are not accepted, or the verb refuses the rows and there is no
+            A value is missing, `classes_` are not accepted, or the verb refuses rows and the class lacks a
             fallback.
         """
         data = self._validate_rows(X, reset=True)
@@ -701,7 +701,7 @@ class VerbClassifier(FittedClassifier):
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
         """Fit a simpler model and issue a warning, after the verb has raised an error.
 
-        In this class there is no simpler model. Subclasses override the method.
+        This class does not define a simpler model. Subclasses override the method.
 
         Parameters
         ----------
@@ -719,7 +719,7 @@ class VerbClassifier(FittedClassifier):
         """Raise a DataError if the verb does not accept these classes; here it accepts all."""
 
     def _column_names(self) -> Sequence[str]:
-        """Return the names of the columns of X in the fit: those of a frame, or x0, x1 and so on."""
+        """Return the names of the columns of X in the fit: the names of a frame, or x0, x1 and so on."""
         feature_names: Any = getattr(self, "feature_names_in_", None)
         return (
             [f"x{j}" for j in range(self.n_features_in_)] if feature_names is None else feature_names.tolist()
@@ -734,7 +734,7 @@ class VerbClassifier(FittedClassifier):
         ----------
         X : (n, p) array, sparse array or frame
         reset : bool
-            Whether the names and the number of the columns are stored, or compared with those of the fit.
+            Whether the names and the number of the columns are stored, or compared with the fit.
 
         Returns
         -------
@@ -812,7 +812,7 @@ def write_onnx_nodes(fitted: VerbClassifier, scope: Any, operator: Any, containe
     Raises
     ------
     NotSupportedError
-        A class has no rows, the rule cannot be exported, or there are neither one input nor one per column.
+        A class is empty, the rule cannot be exported, or there are neither one input nor one per column.
     """
     from skl2onnx.proto import TensorProto
 
@@ -960,7 +960,7 @@ def fit_with_warning(
     verb : callable
         Verb of the simpler model.
     **options
-        Keyword arguments of the verb; those of the refused call are not used.
+        Keyword arguments of the verb; the keywords of the refused call are not used.
 
     Returns
     -------

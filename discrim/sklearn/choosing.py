@@ -18,7 +18,7 @@ class ChooseClassifier(PosteriorMethods, VerbClassifier):
     """A model of the family, chosen by its loss on rows left out; see `discrim.choose`.
 
     Labels have the largest posteriors, which are calibrated if the choice was for calibrated ones.
-    There is no `decision_function`, because scores of different models are on different scales.
+    `decision_function` is not defined, because scores of different models are on different scales.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ class FormulaClassifier(PosteriorMethods, FittedClassifier):
         Raises
         ------
         FormulaError
-            The formula has no ``~``.
+            The formula lacks a ``~``.
         """
         sides = _FORMULA_SIDES.fullmatch(self.formula)
         if sides is None:

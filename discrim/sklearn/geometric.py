@@ -122,7 +122,7 @@ class ShrunkenCentroidsClassifier(LinearCoefficients, PartialClassifier):
                 "prior": None,
             }
             with warnings.catch_warnings():
-                # The small classes have no rows in this call, which would cause warnings.
+                # The small classes are empty in this call, which would cause warnings.
                 warnings.simplefilter("ignore", DiscrimWarning)
                 threshold = float(
                     discrim.shrunken_centroids(

@@ -98,7 +98,7 @@ class PartialClassifier(WeightedClassifier):
         -------
         self
             Classes without rows have a posterior of zero. While fewer than two classes have rows, or a
-            covariance is singular, there is no fit, and `predict` and other methods raise a DataError.
+            covariance is singular, a fit does not exist, and `predict` and other methods raise a DataError.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class PartialClassifier(WeightedClassifier):
         weights : (n,) array or None
             Frequency weights of the batch.
         classes : (K,) array
-            All classes so far, including those of the new batch.
+            All classes so far, including classes of the new batch.
 
         Returns
         -------
@@ -254,7 +254,7 @@ class PartialClassifier(WeightedClassifier):
         results : ClassifierResults or None
             None if fewer than two classes have rows, or a covariance is singular.
         error : DiscrimError or None
-            Why there are no results.
+            Why the results are missing.
         """
         present = (all_moments.counts > 0).to_numpy()
         if present.sum() < 2:
@@ -529,7 +529,7 @@ class QDAClassifier(PartialClassifier):
     def _required_moments(self) -> ScatterType | None:
         """Return "class" for moments of each class, or None if the covariance requires the rows."""
         covariance_model = read_covariance(QDA_COVARIANCES, self.covariance, self.method, self.components)
-        # If the covariance of a class does not exist, that of other classes is used.
+        # If the covariance of a class does not exist, the covariance of other classes is used.
         return None if covariance_model.needs_rows else "class"
 
     def _fit_simpler(self, refused: RefusedFit) -> SimplerFit:
@@ -588,7 +588,7 @@ class NaiveBayesClassifier(PartialClassifier):
     ----------
     singular : {"smooth", "raise"}
         Behaviour if a normal column is constant within a class. "smooth" fits with `smoothing=1e-9`, like
-        scikit-learn, and without kernels, which then have no bandwidth. If a class has one row, it also sets
+        scikit-learn, and without kernels, hence without a bandwidth. If a class has one row, it also sets
         `method="mle"`, or fits `lda(covariance="diagonal")` with variances common to all classes if all
         columns are normal and complete. Each issues a warning, and a search over models continues. "raise"
         raises the error of the verb.
@@ -632,7 +632,7 @@ class NaiveBayesClassifier(PartialClassifier):
             return None
         all_have_several_rows = base.class_sizes(refused.data, options).min() > 1
         if options["kernel"]:
-            # A column without variance has no bandwidth either.
+            # A column without variance does not have a bandwidth either.
             options |= {"kernel": False, "bandwidth": "nrd0"}
             description = "with kernel=False, smoothing=1e-9"
         elif all_have_several_rows:

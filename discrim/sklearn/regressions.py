@@ -63,7 +63,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
     def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
         """Call the verb, which raises an error for separated classes if bias reduction may follow.
 
-        With a penalty, separated classes and collinear columns need no treatment, and there is no fallback.
+        With a penalty, separated classes and collinear columns do not need treatment or a fallback.
         """
         check_word("separation", self.separation, ("reduce", "warn", "raise"))
         check_word("collinear", self.collinear, ("drop", "raise"))
@@ -86,7 +86,7 @@ class LogisticClassifier(LinearCoefficients, WeightedClassifier):
         options = dict(refused.options)
         if self.separation != "reduce" or not isinstance(refused.error, SeparationError):
             return None
-        # An empty cell is detected without a linear program, and has no certificate.
+        # An empty cell is detected without a linear program, and lacks a certificate.
         direction = getattr(refused.error.certificate, "direction", None)
         if direction is not None and len(direction) * (direction.shape[1] - 1) > MAX_REDUCED_COEFFICIENTS:
             unpenalized: ClassifierResults = discrim.logistic(
@@ -134,7 +134,7 @@ class FDAClassifier(WeightedClassifier):
     engine: Any
 
     def _call_verb(self, formula: Any, data: Any, options: dict[str, Any]) -> ClassifierResults:
-        """Call the verb, with `Ridge()` as the engine if the user chose none. There is no fallback."""
+        """Call the verb, with `Ridge()` as the engine if the user chose none. Never fall back."""
         from sklearn.linear_model import Ridge
 
         engine = Ridge() if self.engine is None else self.engine

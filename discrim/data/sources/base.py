@@ -102,7 +102,7 @@ class Source(ABC):
         """Yield the chunks of a pass over existing columns."""
 
     def _checked_columns(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return columns without duplicates, or the first column of the source if there are none.
+        """Return columns without duplicates, or the first column of the source if `columns` is empty.
 
         Raises a DataError if a column does not exist.
         """
@@ -155,7 +155,7 @@ class Source(ABC):
             )
 
     def labels_of(self, chunk_labels: Sequence[pd.Index]) -> pd.Index:
-        """Return the labels of all rows, given those of each chunk; here integers from 0."""
+        """Return the labels of all rows, given the labels of each chunk; here integers from 0."""
         return pd.RangeIndex(sum(map(len, chunk_labels)))
 
 
@@ -428,7 +428,7 @@ def one_line_message(error: Exception) -> str:
 
 
 def check_unique_names(names: Sequence[str], description: str) -> None:
-    """Raise a DataError if two columns have the same name; `description` is that of the table."""
+    """Raise a DataError if two columns have the same name; `description` describes the table."""
     duplicates = [name for name, count in Counter(names).items() if count > 1]
     if duplicates:
         raise DataError(

@@ -131,7 +131,7 @@ def files_of(data: Any) -> Files:
     ------
     DataError
         A file is neither CSV nor Parquet, the files are of both formats, a file occurs twice, a folder is
-        empty or a Delta Lake table, or the paths are a set, which has no order.
+        empty or a Delta Lake table, or the paths are a set, which is not ordered.
     MissingFileError
         A file does not exist.
     """
@@ -207,7 +207,7 @@ def _glob_matches(path: str) -> list[str]:
 
 
 def _find_files(path: str) -> Iterator[File]:
-    """Yield the files of one path, folder or pattern; raise an error if there are none.
+    """Yield the files of one path, folder or pattern; raise an error if nothing is found.
 
     It is a MissingFileError, or a DataError for a device, a pipe, an empty folder or a Delta Lake table.
     """
@@ -257,7 +257,7 @@ def _files_below(folder: str, base: str) -> Iterator[File]:
     Raises
     ------
     DataError
-        There are no files, or the folder is a Delta Lake table.
+        The folder does not contain files, or is a Delta Lake table.
     """
     if os.path.isdir(os.path.join(folder, "_delta_log")):
         raise DataError(
@@ -585,7 +585,7 @@ def find_decimal_comma_column(table: pd.DataFrame, names: Sequence[str]) -> tupl
     """Return the first text column whose values are all numbers with decimal commas, and its first value.
 
     The columns `names` of the table are inspected, and of each the first `N_SAMPLED_ROWS` present values.
-    Returns None if there is no such column.
+    Returns None without such a column.
 
     Examples
     --------
@@ -719,7 +719,7 @@ class CSVSource(Source):
     def _iter_frames(
         self, path: str, columns: Sequence[str], text_columns: Sequence[str]
     ) -> Iterator[pd.DataFrame]:
-        """Yield a file in chunks, at least one, which is empty if the file has no rows.
+        """Yield a file in chunks, at least one, which is empty for a file without rows.
 
         Parameters
         ----------
@@ -861,7 +861,7 @@ class TextLabelSource(Source):
 
 
 def _column_content(column: pd.Series) -> Content | None:
-    """Return the content of a column that pandas has read, or None if it has no value."""
+    """Return the content of a column that pandas has read, or None if all values are missing."""
     if column.isna().all():
         return None
     column_type = pandas_column_type(column)

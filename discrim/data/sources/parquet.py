@@ -46,7 +46,7 @@ class _Footer(NamedTuple):
     Attributes
     ----------
     types : dict of str to pyarrow.DataType
-        Types of the columns, including those of folder keys.
+        Types of the columns, including types of folder keys.
     column_names : frozenset of str
         Columns that the file itself contains.
     nrows : int

@@ -110,7 +110,7 @@ def write_frames(
     Raises
     ------
     DataError
-        The path is unsuitable or belongs to the source, there is no frame, a frame has other columns than the
+        The path is unsuitable or belongs to the source, `frames` is empty, a frame has other columns than the
         first, pyarrow is missing, or values do not fit the types of the first frame (Parquet).
     MissingFolderError
         The folder that is to contain the output does not exist.

@@ -232,7 +232,7 @@ class IteratorSource(SinglePassSource):
     Raises
     ------
     DataError
-        The iterator has no frame, or returns an object that is not a table.
+        The iterator is empty, or returns an object that is not a table.
     """
 
     def __init__(
@@ -251,7 +251,7 @@ class IteratorSource(SinglePassSource):
         super().__init__(description, self.column_types.names)
 
     def _read_first_frames(self, description: str) -> None:
-        """Read frames up to the first that has rows; raise a DataError if there is no frame."""
+        """Read frames up to the first that has rows; raise a DataError if the iterator is empty."""
         for table in self._frames:
             self._first.append(_as_described_frame(table, f"frame {len(self._first) + 1} of {description}"))
             if len(self._first[-1]):

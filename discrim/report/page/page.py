@@ -274,7 +274,7 @@ class HtmlPage:
         return f'<table class="pairs">\n<tbody>\n{rows}\n</tbody>\n</table>'
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of HTML under a title that shows and hides them on click; "" if there are none.
+        """Format blocks of HTML under a title that shows and hides them on click; "" without blocks.
 
         The title is plain text; the blocks are inserted as they are.
         """
@@ -387,7 +387,7 @@ class MarkdownPage:
         )
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of Markdown at the end of a chapter under a title; "" if there are none.
+        """Format blocks of Markdown at the end of a chapter under a title; "" without blocks.
 
         The title is plain text; the blocks are always visible.
         """
@@ -541,9 +541,9 @@ def _word_table(lines: Sequence[Sequence[str]], aligns: str, widths: Sequence[in
 
 
 def _word_tables(grid: Grid) -> str:
-    """Return the XML of a grid as one or more tables of Word that are no wider than the text of a page.
+    """Return the XML of a grid as one or more tables of Word, at most as wide as the text of a page.
 
-    The text is empty if the grid has no cells.
+    The text of a grid without cells is empty.
     """
     # Blanks that align decimal points become figure spaces, which are as wide as a digit.
     cells = [[text.rstrip(" ").ljust(len(text), "\u2007") for text in line] for line in grid.cells]
@@ -642,7 +642,7 @@ class WordPage:
         return _word_table(list(items), "ll", (TEXT_WIDTH // 4, TEXT_WIDTH - TEXT_WIDTH // 4), header=False)
 
     def collapsible(self, title: str, bodies: Sequence[str]) -> str:
-        """Format blocks of XML at the end of a chapter under a title; "" if there are none.
+        """Format blocks of XML at the end of a chapter under a title; "" without blocks.
 
         The title is plain text; the blocks are always visible.
         """

@@ -52,7 +52,7 @@ def draw_pairs(
     means : DataFrame (K, p)
         Means of the p variables by class.
     covariances : mapping of label to DataFrame (p, p)
-        Class covariances; classes without one have no outline.
+        Class covariances; classes without one are drawn without an outline.
     radius : float
         Mahalanobis distance, not squared, of the outlines in the plane of two variables.
     points : DataFrame (n, p), optional
@@ -118,7 +118,7 @@ def draw_pairs(
 def _draw_diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
-    """Draw the histograms of a variable by class on common bins, or write its name if there are no values.
+    """Draw the histograms of a variable by class on common bins, or write its name without values.
 
     Parameters
     ----------
@@ -307,8 +307,8 @@ def draw_quantiles(
 ) -> Axes:
     """Draw quantile-quantile plots of squared Mahalanobis distances by class, with pointwise limits.
 
-    At most `MAX_NAMED_ROWS` rows of a class are named, if there is room: those of the largest distances above
-    the upper limit.
+    At most `MAX_NAMED_ROWS` rows of a class are named, if there is room: the rows with the largest distances
+    above the upper limit.
 
     Parameters
     ----------

@@ -263,7 +263,7 @@ def draw_roc(
         true_positive with their limits false_low, false_high, true_low and true_high. A class without a
         curve is only in the legend.
     areas : DataFrame (K, 3)
-        Columns auc, low and high (limits) by class; missing if a class, or its complement, has no
+        Columns auc, low and high (limits) by class; missing if a class, or its complement, is without
         observations.
     source : CurveSource
         The fit and the observations, for labels and title.
@@ -286,7 +286,7 @@ def draw_roc(
     n_earlier = len({curve.source for _, curve in _drawn_curves(axes)})
     if not n_earlier:
         axes.plot([0, 1], [0, 1], color=style.faint_ink(0.6), linewidth=0.8, zorder=1)
-    # If fits have a single curve each, these differ in colour; otherwise colours are those of the classes.
+    # If fits have a single curve each, these differ in colour; otherwise they have the classes' colours.
     colour_shift = n_earlier if len(areas) == 1 else 0
     order = np.argsort(areas["auc"].to_numpy(), kind="stable")
     names_all = len(areas) <= style.MAX_IN_LEGEND

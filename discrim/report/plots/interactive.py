@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from discrim.report.plots.style import Axes, Signs
 
 Figure: TypeAlias = Any
-"""A figure of plotly, which has no types."""
+"""A figure of plotly, which lacks type annotations."""
 
 Trace = dict[str, Any]
 """Properties of a trace of plotly: a set of points, a line or a heat map."""
@@ -118,7 +118,7 @@ class InteractiveRows:
     def tooltip_fields(self, rows: Codes) -> list[list[Any]]:
         """Return the tooltip fields of each of the rows at the positions `rows`.
 
-        They are the name of the row, the predicted class ("none" if there is none) and, if there are any, the
+        They are the name of the row, the predicted class ("none" if absent) and, if there are any, the
         posteriors of the predicted and of the actual class. The posterior of a class -1 is meaningless.
         """
         predicted_labels = [
@@ -377,7 +377,7 @@ def _dimming_buttons(traces: Sequence[Trace]) -> list[dict[str, Any]]:
         label: [{"marker.opacity": opacity}, list(opacities)] for label, opacity in opacity_by_label.items()
     }
     buttons = [{"label": label, "method": "restyle", "args": args} for label, args in args_by_label.items()]
-    # Below the name of the axis, because a phone has no room at the side.
+    # Below the name of the axis, because a phone lacks room at the side.
     placement = {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 60}, "type": "buttons"}
     placement |= {"direction": "right"}
     button_style = {"bgcolor": style.paper(), "bordercolor": style.faint_ink(0.5), "font": {"size": 11}}
@@ -490,7 +490,7 @@ def scores_figure(
         mean = {"marker": _mean_marker(), "hovertemplate": tooltip, "showlegend": not len(x)}
         traces.append(_point_trace(means[[k]]) | group | mean)
     title, _, outlines = scores_title(len(x) > 0, level, proportion_of == OF_BETWEEN_VARIANCE).partition("; ")
-    # Scores have unit variance within classes, hence distances in equal units are those of the rule.
+    # Scores have unit variance within classes, hence distances in equal units are the distances of the rule.
     return _make_figure(traces, title, [outlines, note], axis_names, yaxis={"scaleanchor": "x"})
 
 
@@ -717,7 +717,7 @@ def pairs_figure(
     means : DataFrame (K, p)
         Means of the p variables by class.
     covariances : mapping of label to DataFrame (p, p)
-        Class covariances; classes without one have no outline.
+        Class covariances; classes without one are drawn without an outline.
     radius : float
         Mahalanobis distance, not squared, of the outlines in the plane of two variables.
     points : DataFrame (n, p) or None

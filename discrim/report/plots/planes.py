@@ -141,7 +141,7 @@ def _join_crossings(crossings: Floats) -> Floats:
     ----------
     crossings : (4, h - 1, g - 1, 2) float array
         Crossing with the lower, right, upper and left side of each cell of a grid of h by g points, NaN if
-        there is none.
+        absent.
 
     Returns
     -------
@@ -396,7 +396,7 @@ def draw_plane(
         `region_centres`.
     is_panel : bool
         Whether the axes are one of several, with a coarser grid and without a legend; classes are labelled
-        only in greyscale styles. Otherwise a legend shows the classes if some of those with rows have no
+        only in greyscale styles. Otherwise a legend shows the classes if some classes with rows lack a
         label.
 
     Returns

@@ -1003,7 +1003,7 @@ def _write_picture(axes: Axes, n_rows: int) -> tuple[str | bytes, Area, bool]:
         artists = {f"rows{i}": artist for i, artist in enumerate(row_artists)}
         for name, artist in artists.items():
             artist.set_gid(name)
-        # matplotlib has no type annotations for this class.
+        # matplotlib lacks type annotations for this class.
         canvas: Any = FigureCanvasSVG(figure)
         canvas.print_svg(buffer, metadata=metadata)
         figure.dpi = dpi
@@ -1029,7 +1029,7 @@ def _fix_title_positions(figure: Any) -> None:
 def _all_have_dark_colours(text: str, figure: Any) -> bool:
     """Return whether all colours of an SVG, and of the images in its figure, have a dark version.
 
-    Pixels of images must have unmixed colours of classes or ink. Images with a colormap have no dark version.
+    Pixels of images must have unmixed colours of classes or ink. Images with a colormap lack a dark version.
     """
     from matplotlib.image import AxesImage
 

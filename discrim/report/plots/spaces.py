@@ -149,7 +149,7 @@ def draw_ellipses(
     means : DataFrame (m, 2)
         Means by class, or by (class, component) if there are `proportions`.
     covariances : mapping of label to DataFrame (2, 2)
-        Covariances by the index of `means`; means without one have no outline.
+        Covariances by the index of `means`; means without one are drawn without an outline.
     pooled : DataFrame (2, 2) or None
         Pooled covariance, drawn around the unweighted mean of the class means; None for none.
     radius : float
@@ -323,7 +323,7 @@ def draw_scores(
         xlabel=axis_name(centroids.columns[0], proportions, proportion_of),
         ylabel=axis_name(centroids.columns[1], proportions, proportion_of=""),
     )
-    # Scores have unit variance within classes, hence distances in equal units are those of the rule.
+    # Scores have unit variance within classes, hence distances in equal units are the distances of the rule.
     axes.set_aspect("equal", adjustable="datalim")
     # Steps of 2.5 have wider numbers than the layout has made room for before the units were equal.
     axes.locator_params(steps=[1, 2, 5, 10])

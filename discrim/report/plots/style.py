@@ -215,7 +215,7 @@ class Signs:
         return (grey_cycle("color") if self.colours == COLOURS else []) or self.colours
 
     def marker(self, k: int) -> str:
-        """Return the marker of class k, which differs from those of classes of the same colour."""
+        """Return the marker of class k, which differs between classes of the same colour."""
         markers = grey_cycle("marker") or MARKERS
         return str(markers[(k + k // len(self._cycle())) % len(markers)])
 
@@ -503,7 +503,7 @@ def panels(
     rows, columns : int
         Numbers of rows and columns of panels.
     size : tuple of float, optional
-        Width and height of a new figure in inches; by default those of the style.
+        Width and height of a new figure in inches; by default from the style.
     relative_gaps : (float, float)
         Horizontal and vertical gap between adjacent panels, as a share of 1/columns of the width and of
         1/rows of the height.
@@ -592,7 +592,7 @@ def add_legend(axes: Axes, is_new: bool) -> Axes:
     Parameters
     ----------
     axes : Axes
-        Axes to draw on. The artists with labels are in the legend; without any there is no legend.
+        Axes to draw on. The artists with labels are in the legend; without any the legend is omitted.
     is_new : bool
         Whether the figure is new.
 

@@ -52,7 +52,7 @@ def fit_texts(axes: Axes, is_new: bool) -> None:
     axes : Axes
         Axes of the plot; its `child_axes` are included.
     is_new : bool
-        Whether the figure is new, and may grow; that of the user keeps its size.
+        Whether the figure is new, and may grow; a figure of the user keeps its size.
     """
     all_axes: list[Any] = [axes, *axes.child_axes]
     # Twin axes have the same SubplotSpec and count once.
@@ -120,8 +120,8 @@ def _wrap_text(text: Text, axes: Axes, direction: int, is_alone: bool, max_lines
     is_alone : bool
         Whether the text may extend to the edges of the figure.
     max_lines : int, optional
-        Largest number of lines; if it is 1, the text is made smaller and cut, not wrapped. By default there
-        is no limit.
+        Largest number of lines; if it is 1, the text is made smaller and cut, not wrapped. By default the
+        number is unlimited.
 
     Returns
     -------
