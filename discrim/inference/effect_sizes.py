@@ -68,7 +68,7 @@ def f_noncentrality_limits(f: Any, df1: Any, df2: Any, level: float) -> tuple[Fl
     check_level(level)
 
     def limit(probability: float, f: float, df1: float, df2: float) -> float:
-        """Noncentrality for which f is the quantile of `probability`; otherwise zero."""
+        """Noncentrality for which f is the quantile of `probability`; zero if it does not exist."""
         if not (np.isfinite([f, df1, df2]).all() and df1 > 0 and df2 > 0):
             return f if f == np.inf else np.nan
         if scipy.special.fdtr(df1, df2, f) <= probability:

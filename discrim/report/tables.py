@@ -44,7 +44,7 @@ class SectionFunctions(Sections):
     preparations : list of (set of str, callable)
         Sets of section names, each with a function that `summarize` calls first if it shows all sections of
         the set. The function, whose result is ignored, caches results that these sections share. Its
-        arguments are the arguments of the section functions.
+        arguments match the section functions.
     """
 
     def __init__(

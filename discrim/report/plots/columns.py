@@ -118,7 +118,7 @@ def draw_pairs(
 def _draw_diagonal(
     panel: Axes, x: Floats | None, codes: NDArray[np.intp] | None, k_classes: int, name: Any, signs: Signs
 ) -> None:
-    """Draw the histograms of a variable by class on common bins, or write its name without values.
+    """Draw the histograms of a variable by class on common bins, or write its name if it lacks values.
 
     Parameters
     ----------
