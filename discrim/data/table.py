@@ -918,8 +918,8 @@ class Table:
     def native(self, name: str, *, as_codes: bool = False) -> Any:
         """Return a column as a Series of pandas or narwhals.
 
-        A column of `coded_columns` is converted to text unless `as_codes`. Raises a DataError if there is no
-        such column.
+        A column of `coded_columns` is converted to text unless `as_codes`. Raises a DataError without
+        such a column.
         """
         series: Any = self._series.get(name)
         if series is None:

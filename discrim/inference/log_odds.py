@@ -378,7 +378,7 @@ def hausman_test(efficient: Floats, efficient_cov: Floats, robust: Floats, robus
     Raises
     ------
     NotSupportedError
-        If there are no such directions.
+        Such directions do not exist.
     """
     # Scale by the standard errors of the robust estimates, to be independent of units.
     robust_se = np.sqrt(np.diagonal(robust_cov))

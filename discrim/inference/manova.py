@@ -70,7 +70,7 @@ def wilks(roots: Floats, n_columns: int, n_classes: int, total: float) -> TestRe
     Returns
     -------
     TestResult
-        The statistic is lambda; df and p-value are those of F. F and its p-value are NaN if its second
+        The statistic is lambda; df and p-value belong to F. F and its p-value are NaN if its second
         degrees of freedom are not positive.
 
     Examples

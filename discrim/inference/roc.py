@@ -437,7 +437,7 @@ def _area_from_placements(
 ) -> Area:
     """Compute an area and its interval from the placements of the rows of each class.
 
-    The limits of an area of 0 or 1 are those of `extreme_limits` for two classes, and NaN for more.
+    The limits of an area of 0 or 1 are computed by `extreme_limits` for two classes, and NaN for more.
 
     Parameters
     ----------
