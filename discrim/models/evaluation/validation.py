@@ -546,7 +546,8 @@ def _no_rule_error(
 ) -> NotSupportedError:
     """Return the error for a fold whose removal makes the fit impossible, with a cause and a hint.
 
-    The model is refitted once to find the cause.
+    The model is refitted once to find the cause, which is the `__cause__` of the result if the refit raises
+    an error.
 
     Parameters
     ----------
@@ -563,12 +564,14 @@ def _no_rule_error(
     without = f"Without fold {format_value(labels[fold])} of {len(labels)}"
     error = fit.refits.refit_error(fit, design_rows.with_weights(np.where(fold_ids == fold, 0.0, weights)))
     if error is not None:
-        return NotSupportedError(
+        failure = NotSupportedError(
             f"{without} the model cannot be fitted. {error.message}",
             hint=error.hint,
             columns=error.columns,
             classes=error.classes,
         )
+        failure.__cause__ = error
+        return failure
     others = np.bincount(design_rows.codes[(fold_ids >= 0) & (fold_ids != fold)], minlength=len(fit.classes))
     smallest_class = int(others.argmin())
     reason, hint = fit.spec.refit_failure

@@ -15,7 +15,7 @@ import pandas as pd
 
 from discrim.core.numerics.arrays import Codes, Floats
 from discrim.design.rows import used_codes
-from discrim.errors import DataError, NotSupportedError, warn_user
+from discrim.errors import DataError, DiscrimError, NotSupportedError, warn_user
 from discrim.inference.error_rates import check_level, exact_interval, exact_interval_of_dependent_rows
 from discrim.inference.resampling import seed_or_random
 from discrim.inference.sample_size import bootstrap_error_rates, bootstrap_weights, fit_power_law
@@ -417,9 +417,12 @@ def _evaluate_size(
         cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
     except NotSupportedError as error:
         # The message names a fold, but users of a learning curve do not know the folds.
-        reason, _ = fit.spec.refit_failure
+        cause = error.__cause__
+        reason = (
+            f": {cause.message}" if isinstance(cause, DiscrimError) else f" ({fit.spec.refit_failure[0]})."
+        )
         raise NotSupportedError(
-            f"The model cannot be fitted to {proportion:.3g} of the rows ({reason}).",
+            f"The model cannot be fitted to {proportion:.3g} of the rows{reason}",
             hint="Pass larger sizes=.",
             columns=error.columns,
             classes=error.classes,
