@@ -521,16 +521,11 @@ class DesignRows:
         design, positions = design_of_columns(self.design, {used[j] for j in keep})
         return replace(self, design=design, kept_columns=positions)
 
-    def __iter__(self) -> Iterator[Block]:
-        """Iterate over the rows that a fit uses, as blocks.
+    def iter_with_callback(self, callback: BlockCallback | None = None) -> Iterator[Block]:
+        """Iterate over the rows that a fit uses, as blocks; `iter()` does so without a callback.
 
         Rows with a missing class or weight are dropped, and rows with a missing value unless
         `uses_incomplete_rows`. Rows with a class and weight zero are included.
-        """
-        return self.iter_with_callback(None)
-
-    def iter_with_callback(self, callback: BlockCallback | None) -> Iterator[Block]:
-        """Iterate over the used rows like `__iter__`, and pass all rows of each block to a callback.
 
         The callback is called before unused rows are dropped from the block. Its arguments are the positions
         of the rows (a slice), the rows (m, p), and the mask (m,) of rows with a missing value or None.
@@ -540,6 +535,8 @@ class DesignRows:
             partial(self._select_used_rows, callback, dropped_counts, _RowBuffer()),
             self._iter_blocks(dropped_counts),
         )
+
+    __iter__ = iter_with_callback
 
     def _select_used_rows(
         self,

@@ -45,7 +45,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 """All forms: spherical, then diagonal, then with other orientations."""
 
 SINGLE_COMPONENT_NAMES = {"EII": "XII", "VII": "XII"} | dict.fromkeys(("EEI", "VEI", "EVI", "VVI"), "XXI")
-"""Names of the forms with orientation I if there is a single component; all other forms are then XXX."""
+"""Names of the forms with orientation I if there is a single component; others have X as each letter."""
 
 MAX_ITERATIONS = 1000
 """Default maximum number of sweeps for common axes, and maximum number of updates of volumes."""
@@ -71,7 +71,7 @@ MIN_ROTATION_ANGLE = 1e-15
 
 
 def form_name(form: str, components: int) -> str:
-    """Return the name of a form, one of `FORMS`: itself, but XII, XXI or XXX for a single component."""
+    """Return the name of a form, one of `FORMS`, which has X as first letter for a single component."""
     return form if components > 1 else SINGLE_COMPONENT_NAMES.get(form, 3 * "X")
 
 
