@@ -74,7 +74,7 @@ def note_of(fit) -> str:
 @pytest.mark.parametrize("name", CHOICES)
 def test_error_rates_state_whether_choices_are_fixed_or_repeated(name):
     fit = fitted(CHOICES[name], noise(0))
-    assert fit._fit.choice
+    assert fit._fit.choice_description
     rates = fit.error_rates(["apparent", "cv"], folds=4, seed=1)
     assert rates["choice"].tolist() == ["fixed", "repeated"]
     message = note_of(fit)
