@@ -39,7 +39,21 @@ from tests.benchmarks import (
     workers,
 )
 from tests.benchmarks.scale import tables as scale
+from tests.benchmarks.searches import kernel_lda, logistic, selection, sizes
+from tests.benchmarks.searches import mixtures as mixture_searches
+from tests.benchmarks.searches import neighbours as neighbour_searches
+from tests.benchmarks.searches import wide as wide_searches
 from tests.benchmarks.timing import MISSED, Run, median_seconds, report_figure, simulate_classes
+
+SEARCHES = (
+    kernel_lda,
+    logistic,
+    mixture_searches,
+    wide_searches,
+    neighbour_searches,
+    selection,
+    sizes,
+)
 
 
 def compare_lda_fits(n: int, p: int, k: int, repeat: int) -> None:
@@ -271,6 +285,9 @@ def main() -> int:
     tasks: dict[str, Run] = {}
     for module in (threads, small, summaries, families, workers):
         tasks |= module.tasks(divisor, repeat)
+    if not options.quick:
+        for module in SEARCHES:
+            tasks |= module.tasks(divisor, repeat)
     tasks |= real_tables.tasks(divisor, repeat, options.rows * 2 // 5, options.folder)
     if not options.quick:
         tasks |= further_tasks(options.rows, options.folder, repeat)
