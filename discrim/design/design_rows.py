@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from discrim.core.numerics.arrays import Codes, Floats, Mask
 from discrim.core.numerics.map_reduce import StoredValue, map_reduce
 from discrim.core.numerics.progress import refresh_progress
+from discrim.core.numerics.threads import all_blas_threads
 from discrim.data.column_range import ColumnRange
 from discrim.data.table import Table
 from discrim.data.values import as_floats, has_values, pandas_column_type
@@ -720,8 +721,12 @@ class DesignRows:
         return chain.from_iterable(map(partial(self._iter_chunk_blocks, checked=checked), chunks))
 
     def _iter_chunks(self, dropped_counts: list[int] | None, with_classes: bool) -> Iterator[TableRows]:
-        """Iterate over the chunks; then set `dropped` to the sum of the counts."""
-        yield from self.rows.chunks(self.design, with_classes=with_classes)
+        """Iterate over the chunks, of which large ones are used with all BLAS threads; then set `dropped`."""
+        p = len(self.terms)
+        for chunk in self.rows.chunks(self.design, with_classes=with_classes):
+            n = chunk.table.nrows
+            with all_blas_threads(n * p * min(n, p)):
+                yield chunk
         if dropped_counts is not None:
             self.dropped = sum(dropped_counts)
 

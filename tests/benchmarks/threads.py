@@ -1,14 +1,25 @@
-"""Compare fits and posteriors with one matrix product, with one and with two BLAS threads."""
+"""Compare fits and posteriors with one matrix product, and with one and two BLAS threads.
+
+The smallest work for which two threads are used (`discrim.core.numerics.threads.MIN_WORK_FOR_THREADS`) was
+found by `threads-size`: the time of two threads over one, on an idle machine and next to four busy processes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy.linalg.blas import dsyrk
 
+from tests.benchmarks.searches.tables import overlapping_classes
 from tests.benchmarks.timing import Run, median_seconds, report_figure, simulate_classes
 
 __all__ = ["tasks"]
@@ -88,6 +99,118 @@ def compare_single_precision(n: int, p: int, k: int, threads: int, repeat: int) 
     report_figure(task, "of float32 over float64, one array", times["array"] / times["float64"], 0.8)
 
 
+N_BUSY_PROCESSES = 4
+
+
+@contextmanager
+def busy_processes(count: int) -> Iterator[None]:
+    """Keep the machine busy with other processes within a block."""
+    processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def ratio_of_threads(run: Run, clock: Callable[[], float], repeat: int) -> tuple[float, float]:
+    """Return the median seconds of a run with one thread, and the ratio of two threads to one.
+
+    Parameters
+    ----------
+    run : callable
+    clock : callable
+        `time.process_time`, or `time.perf_counter` on an idle machine.
+    repeat : int
+        Number of counted runs with each number of threads, which alternate after a warm-up run.
+    """
+    from threadpoolctl import threadpool_limits
+
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    run()
+    for _ in range(repeat):
+        for threads, times in seconds.items():
+            with threadpool_limits(threads):
+                # Threads of the last product keep spinning for a while.
+                time.sleep(0.05)
+                start = clock()
+                run()
+                times.append(clock() - start)
+    one, two = (statistics.median(times) for times in seconds.values())
+    return one, two / one
+
+
+def loaded_runs() -> dict[str, Run]:
+    """Return analyses whose products are too small for two threads, by name."""
+    import discrim
+
+    large, small = overlapping_classes(20_000, 50, 5), overlapping_classes(303, 13)
+    medium, wide = overlapping_classes(2_000, 20, 3), overlapping_classes(60, 2_000)
+    lda = discrim.lda("y ~ .", large)
+
+    def leave_one_out() -> None:
+        lda._fit.cache.clear()
+        lda.leave_one_out()
+
+    def fit(name: str, table: pd.DataFrame, **options: Any) -> Run:
+        return lambda: getattr(discrim, name)("y ~ .", table, **options)
+
+    return {
+        "lda": fit("lda", large),
+        "lda, summary": lambda: str(discrim.lda("y ~ .", large).summary()),
+        "lda, leave-one-out": leave_one_out,
+        "lda, .632+": lambda: discrim.lda("y ~ .", medium).error_rates(["632+"], seed=1),
+        "lda, learning curve": lambda: discrim.lda("y ~ .", medium).learning_curve(seed=1),
+        "qda": fit("qda", large),
+        "plda": fit("plda", large),
+        "kernel_lda": fit("kernel_lda", small),
+        "logistic": fit("logistic", large),
+        "logistic, Firth": fit("logistic", small, bias_reduction=True),
+        "logistic, ridge": fit("logistic", small, penalty="ridge"),
+        "indicator": fit("indicator", large),
+        "stepwise": fit("stepwise", medium),
+        "mcd": fit("lda", medium, covariance="mcd"),
+        "rda": fit("rda", medium, folds=10, seed=1),
+        "sparse_lda": fit("sparse_lda", wide, nonzero=10),
+        "pls": fit("pls", wide, ncomp=3),
+        "mixture": fit("mixture", medium, components=2),
+        "knn": fit("knn", medium),
+        "kernel_density": fit("kernel_density", medium),
+        "permanova": lambda: discrim.permanova("y ~ .", small, seed=1),
+    }
+
+
+def compare_threads_under_load(repeat: int) -> None:
+    """Report the processor time of two threads over one next to busy processes."""
+    for name, run in loaded_runs().items():
+        with busy_processes(N_BUSY_PROCESSES):
+            seconds, ratio = ratio_of_threads(run, time.process_time, repeat)
+        report_figure("under load", f"{name} ({seconds:.3f} s): two threads over one", ratio, 1.3)
+
+
+def compare_threads_of_large_tables(repeat: int) -> None:
+    """Report the wall-clock time of two threads over one on an idle machine."""
+    from discrim import lda
+
+    for n, p, bar in ((20_000, 784, 0.7), (200_000, 50, 0.85)):
+        table = overlapping_classes(n, p, 10)
+        seconds, ratio = ratio_of_threads(lambda table=table: lda("y ~ .", table), time.perf_counter, repeat)
+        report_figure(f"lda {n:,} x {p}", f"idle ({seconds:.3f} s), two threads over one", ratio, bar)
+
+
+def print_size_for_threads(repeat: int) -> None:
+    """Print the time of a product X'X with two threads over one, for several sizes, idle and under load."""
+    for p in (20, 50, 200, 800):
+        for work in (1e6, 1e7, 3e7, 1e8, 3e8, 1e9):
+            x = np.asfortranarray(np.random.default_rng(0).standard_normal((int(work / p**2) + 1, p)))
+            run = partial(dsyrk, 1.0, x, trans=1)
+            _, idle = ratio_of_threads(run, time.perf_counter, 3 * repeat)
+            with busy_processes(N_BUSY_PROCESSES):
+                _, loaded = ratio_of_threads(run, time.process_time, 3 * repeat)
+            print(f"X'X of {len(x):,} x {p}, {work:.0e}: wall {idle:.2f} idle, processor {loaded:.2f} loaded")
+
+
 def thread_text(threads: int) -> str:
     """Return the number of threads in words."""
     return "one thread" if threads == 1 else f"{threads} threads"
@@ -106,6 +229,9 @@ def tasks(divisor: int, repeat: int) -> dict[str, Run]:
         "threads-fit-784-2": with_threads(2, compare_fits, *wide, 2, fewer_repeats, (1.5, 2)),
         "threads-posteriors-784-1": with_threads(1, compare_posteriors, *wide, 1, repeat, 1.3),
         "threads-posteriors-784-2": with_threads(2, compare_posteriors, *wide, 2, repeat, 1.3),
+        "threads-load": lambda: compare_threads_under_load(fewer_repeats),
+        "threads-idle": lambda: compare_threads_of_large_tables(repeat),
+        "threads-size": lambda: print_size_for_threads(fewer_repeats),
         "threads-float32": with_threads(1, compare_single_precision, *wide, 1, repeat),
         "threads-fit-1000": with_threads(2, compare_fits, *many, 2, repeat, (2, 2)),
         "threads-posteriors-1000": with_threads(2, compare_posteriors, *many, 2, fewer_repeats, 1.3),

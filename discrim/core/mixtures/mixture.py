@@ -27,7 +27,6 @@ from discrim.core.mixtures.starts import Frames, Hierarchies
 from discrim.core.moments.moments import ClassMoments, split_mean, standardize_columns
 from discrim.core.moments.row_sums import RowBlock
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.gaussian import MarginalRule
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Distances, GaussianRule, Rule, require_plugin_method
@@ -532,7 +531,6 @@ class MixtureStructure:
     together: bool
 
 
-@one_blas_thread()
 def fit_mixture(
     moments: ClassMoments,
     block: RowBlock,
@@ -846,7 +844,6 @@ def form_candidates(sizes: Sequence[int], forms: Sequence[str], classes: int) ->
     return distinct
 
 
-@one_blas_thread()
 def fit_candidates(
     moments: ClassMoments,
     x: Floats,

@@ -53,7 +53,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy
+import scipy.cluster.hierarchy
 
 from discrim.core.covariance.covariance import Covariance, dependencies
 from discrim.core.mixtures import em

@@ -1,43 +1,112 @@
-"""Limit on the number of threads of linear algebra."""
+"""Limit on the number of threads of linear algebra.
+
+Verbs and methods of results run with one thread of BLAS, because threads of small products wait for each
+other longer than they compute, above all on a machine with other work. Passes over a large table and large
+decompositions use all threads within `all_blas_threads`.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
-_is_limited = Lock()
+MIN_WORK_FOR_THREADS = 1e8
+"""Smallest number of multiplications for which several threads are used.
+
+With fewer, two threads are not faster than one on an idle machine, and take twice the processor time on a
+busy one; see `tests/benchmarks/threads.py`."""
 
 
 @cache
-def _controller() -> Any:
-    """Return the threadpoolctl controller of the loaded libraries, cached because finding them is slow."""
+def _controller(with_scipy: bool) -> Any:
+    """Return the threadpoolctl controller of the loaded libraries, cached because finding them is slow.
+
+    SciPy has a BLAS of its own, which is loaded when a model first needs it. `with_scipy` is whether it has
+    been loaded.
+    """
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+class _OneThreadLimit:
+    """Limit of BLAS to one thread, which can be lifted for a while.
+
+    OpenBLAS ignores a number that another thread of Python sets, so only the thread that set the limit may
+    lift it.
+    """
+
+    def __init__(self) -> None:
+        self.thread_id = get_ident()
+        self.is_lifted = True
+        self.set()
+
+    def set(self) -> None:
+        """Limit BLAS to one thread."""
+        with_scipy = "scipy.linalg" in sys.modules
+        self.limiter = _controller(with_scipy).limit(limits=1, user_api="blas")
+        self.is_lifted = False
+
+    def lift(self) -> None:
+        """Restore the number of threads from before the limit."""
+        if not self.is_lifted:
+            self.limiter.restore_original_limits()
+            self.is_lifted = True
+
+
+_is_limited = Lock()
+_limit: _OneThreadLimit | None = None
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Run linear algebra in one thread within a block or a decorated function.
 
-    Use it for loops over small matrices, in which synchronization of threads costs more than it saves. The
-    limit applies to the whole process and ends with the block that set it: nested blocks, or blocks in other
-    threads, do not change it.
+    The limit applies to the whole process and ends with the block that set it: nested blocks, or blocks in
+    other threads, do not change it.
 
     Examples
     --------
     >>> with one_blas_thread():
     ...     pass
     """
+    global _limit
     if not _is_limited.acquire(blocking=False):
         yield
         return
     try:
-        # OpenBLAS ignores a number from another thread, so the limit ends in the thread that set it.
-        with _controller().limit(limits=1, user_api="blas"):
+        _limit = limit = _OneThreadLimit()
+        try:
             yield
+        finally:
+            _limit = None
+            limit.lift()
     finally:
         _is_limited.release()
+
+
+@contextmanager
+def all_blas_threads(work: float) -> Iterator[None]:
+    """Run linear algebra in all threads within a block, if its work is large, inside of `one_blas_thread`.
+
+    The block may be abandoned after the limit has ended, as in an iterator that is not exhausted.
+
+    Parameters
+    ----------
+    work : float
+        Number of multiplications in the block. Below `MIN_WORK_FOR_THREADS` the block runs in one thread.
+    """
+    limit = _limit
+    if work < MIN_WORK_FOR_THREADS or limit is None or limit.is_lifted or limit.thread_id != get_ident():
+        yield
+        return
+    limit.lift()
+    try:
+        yield
+    finally:
+        if _limit is limit:
+            limit.set()

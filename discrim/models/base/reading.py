@@ -26,6 +26,7 @@ from discrim.core.moments.row_sums import LeastSquaresRoot, ScatterType
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.numerics.arrays import Floats, available_memory
 from discrim.core.numerics.progress import Progress
+from discrim.core.numerics.threads import one_blas_thread
 from discrim.data.values import format_value
 from discrim.design.design_rows import DesignRows
 from discrim.design.rows import stored_rows
@@ -64,18 +65,19 @@ T = TypeVar("T")
 
 
 def with_public_errors(function: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a verb or a method of results to raise public errors only.
+    """Decorate a verb or a method of results to raise public errors only, and to use one BLAS thread.
 
     An error of the core becomes a public error; `named_errors` converts it earlier, with the names of columns
     and classes. A TypeError for an unknown keyword is replaced by a TypeError that suggests the valid
-    keyword.
+    keyword. Passes over large tables use all threads; see `discrim.core.numerics.threads`.
     """
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         """Call the function; raise its CoreError as a public error, and name unknown keywords."""
         try:
-            return function(*args, **kwargs)
+            with one_blas_thread():
+                return function(*args, **kwargs)
         except CoreError as error:
             raise public_error(error) from error.__cause__
         except TypeError:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 
+import numpy as np
+import pandas as pd
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import discrim
 from discrim.core.mixtures import em
-from discrim.core.numerics.threads import one_blas_thread
+from discrim.core.numerics.threads import MIN_WORK_FOR_THREADS, all_blas_threads, one_blas_thread
 from discrim.datasets import load_iris
+from discrim.design.design_rows import DesignRows
 
 
 def blas_threads():
@@ -69,4 +72,67 @@ def test_a_mixture_is_fitted_with_one_thread(monkeypatch):
     monkeypatch.setattr(em, "iterate_em", observed)
     discrim.mixture("species ~ .", load_iris(), components=2)
     assert seen == {1}
+    assert blas_threads() == {2}
+
+
+def threads_of_passes(monkeypatch, n, p):
+    """Return the numbers of threads during the passes of a fit of n simulated rows with p columns."""
+    seen = set()
+    iter_blocks = DesignRows._iter_chunk_blocks
+
+    def observed(design_rows, *arguments, **options):
+        for block in iter_blocks(design_rows, *arguments, **options):
+            seen.update(blas_threads())
+            yield block
+
+    monkeypatch.setattr(DesignRows, "_iter_chunk_blocks", observed)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.standard_normal((n, p))).rename(columns="x{}".format)
+    discrim.lda("y ~ .", table.assign(y=np.arange(n) % 2))
+    return seen
+
+
+def test_threads_of_a_pass_depend_on_its_size(monkeypatch):
+    assert threads_of_passes(monkeypatch, 500, 50) == {1}
+    assert threads_of_passes(monkeypatch, 60_000, 50) == {2}
+    assert blas_threads() == {2}
+
+
+def test_a_large_block_uses_all_threads_within_the_limit():
+    with one_blas_thread():
+        with all_blas_threads(MIN_WORK_FOR_THREADS):
+            assert blas_threads() == {2}
+            with all_blas_threads(MIN_WORK_FOR_THREADS):
+                assert blas_threads() == {2}
+            assert blas_threads() == {2}
+        assert blas_threads() == {1}
+        with all_blas_threads(MIN_WORK_FOR_THREADS / 2):
+            assert blas_threads() == {1}
+    with all_blas_threads(MIN_WORK_FOR_THREADS / 2):
+        assert blas_threads() == {2}
+
+
+def test_an_iterator_that_is_abandoned_sets_no_limit():
+    def blocks():
+        for _ in range(2):
+            with all_blas_threads(MIN_WORK_FOR_THREADS):
+                yield blas_threads()
+
+    with one_blas_thread():
+        iterator = blocks()
+        assert next(iterator) == {2}
+    iterator.close()
+    assert blas_threads() == {2}
+
+
+def test_an_iterator_that_is_abandoned_within_the_limit_restores_it():
+    def blocks():
+        with all_blas_threads(MIN_WORK_FOR_THREADS):
+            yield blas_threads()
+
+    with one_blas_thread():
+        iterator = blocks()
+        next(iterator)
+        iterator.close()
+        assert blas_threads() == {1}
     assert blas_threads() == {2}
