@@ -34,6 +34,7 @@ from sklearn.utils.validation import (
 
 import discrim
 from discrim.core.numerics.arrays import Array, Floats
+from discrim.core.numerics.threads import one_blas_thread
 from discrim.core.rules.rules import LinearRule, Rule, log_posteriors, posteriors
 from discrim.covariance import Shrunk
 from discrim.data.sparse import SparseFrame
@@ -80,6 +81,7 @@ class SetMethods:
     def _table(self, X: Any) -> Table:
         """Return the rows of X as a table that `results_` can predict."""
 
+    @one_blas_thread()
     def predict_set(
         self,
         X: Any,
@@ -317,6 +319,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         # The position of a class without rows is -1.
         self._order = np.array([position.get(label, -1) for label in self.classes_.tolist()], dtype=np.intp)
 
+    @one_blas_thread()
     def predict(self, X: Any) -> Array:
         """Return the predicted class of each row.
 
@@ -355,6 +358,7 @@ class FittedClassifier(SetMethods, ClassifierMixin, BaseEstimator):
         return True
 
     @available_only_if(lambda self: self._has_scores())
+    @one_blas_thread()
     def decision_function(self, X: Any) -> Floats:
         """Return scores (n, K), largest for the predicted class, or (n,) for two, positive for the second.
 
@@ -432,6 +436,7 @@ class PosteriorMethods(FittedClassifier):
         return True
 
     @available_only_if(lambda self: self._has_posteriors())
+    @one_blas_thread()
     def predict_proba(self, X: Any) -> Floats:
         """Return the posterior probabilities (n, K) of the classes in the order of `classes_`.
 
@@ -445,6 +450,7 @@ class PosteriorMethods(FittedClassifier):
         return self._posteriors(X, logs=False)
 
     @available_only_if(lambda self: self._has_posteriors())
+    @one_blas_thread()
     def predict_log_proba(self, X: Any) -> Floats:
         """Return the logarithms of the posteriors (n, K), which are exact even if the posterior underflows.
 

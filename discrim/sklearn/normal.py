@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 import discrim
 from discrim.core.moments.row_sums import ScatterType
 from discrim.core.numerics.arrays import Array, Floats
+from discrim.core.numerics.threads import one_blas_thread
 from discrim.covariance import MCD, Full, StudentT, read_regularized
 from discrim.data.table import incomplete_rows, with_column
 from discrim.errors import (
@@ -74,6 +75,7 @@ class PartialClassifier(WeightedClassifier):
             return True
 
     @base.available_only_if(lambda self: self._can_use_moments())
+    @one_blas_thread()
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows; the result equals `fit` to all rows so far at once.
 
@@ -458,6 +460,7 @@ class LDAClassifier(LinearCoefficients, TransformerMixin, PartialClassifier):
             None if covariance_model.needs_rows or by_levels else covariance_model.required_moments("pooled")
         )
 
+    @one_blas_thread()
     def transform(self, X: Any) -> Floats:
         """Return scores (n, r) on the r discriminants, centred at the prior-weighted mean of the class means.
 

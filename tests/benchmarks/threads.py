@@ -143,11 +143,13 @@ def ratio_of_threads(run: Run, clock: Callable[[], float], repeat: int) -> tuple
 
 def loaded_runs() -> dict[str, Run]:
     """Return analyses whose products are too small for two threads, by name."""
-    import discrim
+    import discrim.sklearn
 
     large, small = overlapping_classes(20_000, 50, 5), overlapping_classes(303, 13)
     medium, wide = overlapping_classes(2_000, 20, 3), overlapping_classes(60, 2_000)
     lda = discrim.lda("y ~ .", large)
+
+    estimator = discrim.sklearn.QDAClassifier().fit(large.drop(columns="y"), large["y"])
 
     def leave_one_out() -> None:
         lda._fit.cache.clear()
@@ -163,6 +165,7 @@ def loaded_runs() -> dict[str, Run]:
         "lda, .632+": lambda: discrim.lda("y ~ .", medium).error_rates(["632+"], seed=1),
         "lda, learning curve": lambda: discrim.lda("y ~ .", medium).learning_curve(seed=1),
         "qda": fit("qda", large),
+        "QDAClassifier, predict": lambda: estimator.predict(large.drop(columns="y")),
         "plda": fit("plda", large),
         "kernel_lda": fit("kernel_lda", small),
         "logistic": fit("logistic", large),
