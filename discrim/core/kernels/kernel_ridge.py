@@ -45,7 +45,7 @@ from discrim.core.kernels.kernels import (
     median_distance,
     raise_if_equal_rows,
 )
-from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.numerics.arrays import Codes, Floats, slices
 
 MAX_EIGEN_ROWS = 400
 """Maximum number of rows for which each candidate kernel is evaluated by the eigenvectors of all rows."""
@@ -70,6 +70,9 @@ MIN_ONE_MINUS_LEVERAGE = 1e-10
 
 MIN_RELATIVE_RIDGE = 1e-9
 """Smallest ridge, as a fraction of the kernel's trace. Below it rounding dominates the kernel sums."""
+
+MAX_BLOCK_VALUES = 2**18
+"""Number of residuals that are computed at a time."""
 
 LOSS_ROUNDING = 1e-9
 """Relative difference of losses that is attributed to rounding."""
@@ -122,42 +125,45 @@ def root_weights(n: int, weights: Floats | None) -> Floats:
     return np.ones(n) if weights is None else np.sqrt(weights)
 
 
-def center_kernel(kernel: Floats, weights: Floats | None) -> Floats:
-    """Weight a kernel matrix and centre it at the weighted mean of the rows: P S K S P.
+def center_kernel(kernel: Floats, weights: Floats | None, added: float = 0.0) -> Floats:
+    """Weight a kernel matrix and centre it at the weighted mean of the rows: P S K S P + added uu'.
 
     Parameters
     ----------
     kernel : (n, n) float
-        Kernel matrix of the rows; overwritten.
+        Kernel matrix of the rows, in C order; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
+    added : float
+        Eigenvalue in the direction u, in which the centred kernel is zero, in units of the mean of all
+        eigenvalues.
 
     Returns
     -------
     (n, n) float
-        The matrix C of the module docstring, in the memory of `kernel`.
+        Lower triangle of C + added trace(C) / n uu' (see the module docstring), in Fortran order and in the
+        memory of `kernel`; the upper triangle is not centred.
     """
-    s = root_weights(len(kernel), weights)
+    n = len(kernel)
+    s = root_weights(n, weights)
     u = s / np.linalg.norm(s)
     if weights is not None:
         kernel *= s[:, None]
         kernel *= s
     mean = kernel @ u
-    mean -= u * (u @ mean) / 2
-    kernel -= np.outer(u, mean)
-    kernel -= np.outer(mean, u)
-    return kernel
+    trace = float(np.trace(kernel) - u @ mean)
+    mean -= u * (u @ mean + added * trace / n) / 2
+    return np.asarray(blas.dsyr2(-1.0, u, mean, lower=1, a=kernel.T, overwrite_a=1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Inverse:
-    """Inverse of the penalized, centred kernel.
+class _Factor:
+    """Cholesky factor of the penalized, centred kernel.
 
     Attributes
     ----------
     lower : (n, n) float
-        Lower triangle of (C + size uu' + ridge I)^-1, with C the centred kernel; the upper triangle is not
-        set.
+        Lower triangular L with LL' = C + size uu' + ridge I, with C the centred kernel.
     s, u : (n,) float
         Square roots of the weights, and this vector divided by its length.
     size : float
@@ -193,13 +199,13 @@ def min_ridge(kernel: Floats, weights: Floats | None) -> float:
     return MIN_RELATIVE_RIDGE * float(w @ np.diagonal(kernel) - w @ (kernel @ w) / w.sum())
 
 
-def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: float) -> _Inverse:
-    """Invert the penalized, centred kernel by Cholesky factorization.
+def _factorize_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: float) -> _Factor:
+    """Compute the Cholesky factor of the penalized, centred kernel.
 
     Parameters
     ----------
     kernel : (n, n) float
-        Kernel matrix of the rows; overwritten.
+        Kernel matrix of the rows, in C order; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     ridge : float
@@ -207,7 +213,7 @@ def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: floa
 
     Returns
     -------
-    _Inverse
+    _Factor
 
     Raises
     ------
@@ -218,19 +224,17 @@ def _invert_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: floa
     u = s / np.linalg.norm(s)
     means = (s**2 / (s**2).sum()) @ kernel
     smallest_ridge = min_ridge(kernel, weights)
-    centred = center_kernel(kernel, weights)
-    size = float(np.trace(centred)) / len(centred)
     if ridge < smallest_ridge:
         raise CoreDataError("ridge_too_small", ridge=ridge, smallest=smallest_ridge)
     # C is singular along u. An added eigenvalue of typical size keeps the condition number small; it is
     # projected out later.
-    centred += size * np.outer(u, u)
+    centred = center_kernel(kernel, weights, added=1.0)
+    size = smallest_ridge / MIN_RELATIVE_RIDGE / len(centred)
     centred[np.diag_indices_from(centred)] += ridge
-    factor, failed = lapack.dpotrf(centred.T, lower=1, overwrite_a=1, clean=0)
+    lower, failed = lapack.dpotrf(centred, lower=1, overwrite_a=1)
     if failed:
         raise CoreDataError("kernel_not_definite", ridge=ridge)
-    inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-    return _Inverse(inverse, s, u, size, means)
+    return _Factor(lower, s, u, size, means)
 
 
 def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -> RidgeFit:
@@ -239,7 +243,7 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     Parameters
     ----------
     kernel : (n, n) float
-        Kernel matrix of the rows; overwritten.
+        Kernel matrix of the rows, in C order; overwritten.
     weights : (n,) float or None
         Weights of the rows; None for ones.
     y : (n, r) float
@@ -256,16 +260,19 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     CoreDataError
         The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
-    inverse = _invert_penalized_kernel(kernel, weights, ridge)
-    s = inverse.s
-    u = inverse.u
+    factor = _factorize_penalized_kernel(kernel, weights, ridge)
+    s = factor.s
+    u = factor.u
     target = s[:, None] * y
     target = target - np.outer(u, u @ target)
-    c = np.asarray(blas.dsymm(1.0, inverse.lower, target, lower=1))
+    c, _ = lapack.dpotrs(factor.lower, target, lower=1)
     c -= np.outer(u, u @ c)
-    one_minus_leverages = ridge * (np.diagonal(inverse.lower) - u**2 / (inverse.size + ridge))
+    # The diagonal of M only takes the inverse of the factor, two thirds of the time of the inverse of M.
+    inverse, _ = lapack.dtrtri(factor.lower, lower=1, overwrite_c=1)
+    diagonal = np.einsum("ij,ij->j", inverse, inverse)
+    one_minus_leverages = ridge * (diagonal - u**2 / (factor.size + ridge))
     coef = s[:, None] * c
-    intercept = (s**2 / (s**2).sum()) @ y - inverse.means @ coef
+    intercept = (s**2 / (s**2).sum()) @ y - factor.means @ coef
     return RidgeFit(
         coef,
         intercept,
@@ -335,13 +342,14 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
     CoreDataError
         The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
-    inverse = _invert_penalized_kernel(kernel, weights, ridge)
-    coef_changes = np.tril(inverse.lower)
+    factor = _factorize_penalized_kernel(kernel, weights, ridge)
+    inverse, _ = lapack.dpotri(factor.lower, lower=1, overwrite_c=1)
+    coef_changes = np.tril(inverse)
     coef_changes += np.tril(coef_changes, -1).T
-    coef_changes -= np.outer(inverse.u, inverse.u) / (inverse.size + ridge)
-    coef_changes *= inverse.s[:, None]
-    coef_changes *= inverse.s
-    return KernelInfluence(coef_changes, inverse.means, inverse.s**2 / (inverse.s**2).sum())
+    coef_changes -= np.outer(factor.u, factor.u) / (factor.size + ridge)
+    coef_changes *= factor.s[:, None]
+    coef_changes *= factor.s
+    return KernelInfluence(coef_changes, factor.means, factor.s**2 / (factor.s**2).sum())
 
 
 def residuals_from_coef(coef: Floats, weights: Floats | None, ridge: float) -> Floats:
@@ -408,7 +416,7 @@ class Spectrum:
     s: Floats
 
     def left_out_residuals(self, ridges: Floats) -> Iterator[Floats]:
-        """Yield the leave-one-out residuals of the regression at each ridge.
+        """Yield the leave-one-out residuals of the regressions at blocks of ridges.
 
         Parameters
         ----------
@@ -417,18 +425,20 @@ class Spectrum:
 
         Yields
         ------
-        (n, r) float
-            Unweighted residuals, for each ridge in turn.
+        (b, n, r) float
+            Unweighted residuals, for b ridges at a time, in turn.
         """
-        shrinkage = self.values[:, None] / (self.values[:, None] + ridges)
-        one_minus_leverages = 1 - self.s[:, None] ** 2 / (self.s**2).sum() - self.basis**2 @ shrinkage
-        for i in range(len(ridges)):
-            residuals = self.target - self.basis @ (shrinkage[:, i, None] * self.projected)
-            yield (
-                residuals
-                / self.s[:, None]
-                / one_minus_unit_leverages(one_minus_leverages[:, i], self.s)[:, None]
-            )
+        n, r = self.target.shape
+        shrinkage = (self.values[:, None] / (self.values[:, None] + ridges)).T
+        squared_roots = self.s**2
+        one_minus_leverages = one_minus_unit_leverages(
+            1 - squared_roots / squared_roots.sum() - shrinkage @ (self.basis**2).T, self.s
+        )
+        divisors = one_minus_leverages * self.s
+        for block in slices(len(ridges), max(MAX_BLOCK_VALUES // (n * r), 1)):
+            coef = shrinkage[block, None, :] * self.projected.T
+            fitted = (coef.reshape(-1, len(self.values)) @ self.basis.T).reshape(-1, r, n)
+            yield ((self.target.T - fitted) / divisors[block, None, :]).transpose(0, 2, 1)
 
 
 def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectrum:
@@ -447,7 +457,7 @@ def kernel_spectrum(kernel: Floats, weights: Floats | None, y: Floats) -> Spectr
     -------
     Spectrum
     """
-    values, vectors = eigh(center_kernel(kernel, weights), overwrite_a=True, check_finite=False)
+    values, vectors = eigh(center_kernel(kernel, weights), overwrite_a=True, check_finite=False, driver="evd")
     return _make_spectrum(vectors, values, weights, y)
 
 
@@ -485,7 +495,7 @@ def landmark_spectrum(
     s = root_weights(len(features), weights)
     w = s**2 / (s**2).sum()
     features = s[:, None] * (features - w @ features)
-    values, vectors = eigh(features.T @ features, overwrite_a=True, check_finite=False)
+    values, vectors = eigh(features.T @ features, overwrite_a=True, check_finite=False, driver="evd")
     is_positive = values > 1e-13 * max(values[-1], 0.0)
     values = values[is_positive]
     return _make_spectrum(features @ vectors[:, is_positive] / np.sqrt(values), values, weights, y)
@@ -939,17 +949,44 @@ class _KernelSearch:
         if search.ridge is None:
             ridges = candidate_ridges(trace / total, total)
             ridges = ridges[ridges >= 2 * MIN_RELATIVE_RIDGE * trace]
-        candidates = [
-            replace(
-                sample.evaluate(scale, kernel, float(ridge), search.select, residuals),
-                is_exact=self._uses_all_rows,
-            )
-            for ridge, residuals in zip(ridges, spectrum.left_out_residuals(ridges), strict=True)
-        ]
-        best = find_smoothest(candidates)
+        best = replace(self._choose_ridge(scale, kernel, ridges, spectrum), is_exact=self._uses_all_rows)
         self._candidates.append(best)
         self._progress(1)
         return best
+
+    def _choose_ridge(
+        self, scale: str, kernel: Kernel, ridges: Floats, spectrum: Spectrum
+    ) -> KernelCandidate:
+        """Return the candidate with the best of some ridges.
+
+        Parameters
+        ----------
+        scale : str
+            Kind of coordinates.
+        kernel : Kernel
+            Kernel with its parameters.
+        ridges : (R,) float
+            Penalties, in decreasing order.
+        spectrum : Spectrum
+            Eigendecomposition of the kernel.
+
+        Returns
+        -------
+        KernelCandidate
+            The largest ridge if several have equal losses up to rounding.
+        """
+        sample = self._sample
+        select = self._search.select
+        squared: list[float] = []
+        losses: list[float] = []
+        for residuals in spectrum.left_out_residuals(ridges):
+            squares = np.einsum("bij,bij->ib", residuals, residuals)
+            squared += np.average(squares, axis=0, weights=sample.weights).tolist()
+            if select != "squared":
+                losses += [sample.mean(sample.losses(select, each)) for each in residuals]
+        best = find_first_smallest(losses or squared, squared)
+        (residuals,) = spectrum.left_out_residuals(ridges[best : best + 1])
+        return sample.evaluate(scale, kernel, float(ridges[best]), select, residuals[0])
 
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
         """Return the candidate with the best width of a kernel on a scale, each width with its best ridge.
@@ -1071,15 +1108,22 @@ SEMIDEFINITE_TOLERANCE = 1e-8
 
 
 def find_smoothest(candidates: Sequence[KernelCandidate]) -> KernelCandidate:
-    """Return the first candidate whose loss is the smallest up to rounding.
+    """Return the candidate that `find_first_smallest` finds; callers sort from smooth to rough."""
+    return candidates[
+        find_first_smallest([each.loss for each in candidates], [each.squared for each in candidates])
+    ]
+
+
+def find_first_smallest(losses: Sequence[float], squared: Sequence[float]) -> int:
+    """Return the position of the first loss that is the smallest up to rounding.
 
     Ties are broken by squared residuals. Callers sort from smooth to rough, which makes the result the
     smoothest.
     """
-    smallest = min(candidate.loss for candidate in candidates)
-    tied = [candidate for candidate in candidates if candidate.loss <= smallest * (1 + LOSS_ROUNDING)]
-    smallest = min(candidate.squared for candidate in tied)
-    return next(candidate for candidate in tied if candidate.squared <= smallest * (1 + LOSS_ROUNDING))
+    smallest = min(losses) * (1 + LOSS_ROUNDING)
+    tied = [i for i, loss in enumerate(losses) if loss <= smallest]
+    smallest = min(squared[i] for i in tied) * (1 + LOSS_ROUNDING)
+    return next(i for i in tied if squared[i] <= smallest)
 
 
 def kernel_candidates(

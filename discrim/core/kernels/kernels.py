@@ -34,7 +34,7 @@ from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.spatial.distance import cdist
+from scipy.spatial.distance import cdist, pdist
 from scipy.special import ndtri
 
 from discrim.core.errors import CoreDataError
@@ -513,18 +513,21 @@ def median_distance(z: Floats, kernel: str, weights: Floats | None = None) -> fl
     CoreDataError
         All rows are equal.
     """
-    distances = cdist(z, z, "cityblock" if kernel in ABSOLUTE_DISTANCE_KERNELS else "euclidean")
+    distances = pdist(z, "cityblock" if kernel in ABSOLUTE_DISTANCE_KERNELS else "euclidean")
     is_positive = distances > 0
     raise_if_equal_rows(different=bool(is_positive.any()))
-    if weights is None:
+    if weights is None or (weights == weights[0]).all():
         return float(np.median(distances[is_positive]))
-    order = np.argsort(distances[is_positive], kind="stable")
-    cumulative_weights = np.cumsum(np.outer(weights, weights)[is_positive][order])
+    first, second = np.triu_indices(len(z), 1)
+    pair_weights = (weights[first] * weights[second])[is_positive]
+    distances = distances[is_positive]
+    order = np.argsort(distances, kind="stable")
+    cumulative_weights = np.cumsum(pair_weights[order])
     # As for repeated rows, the median is the mean of the two middle values.
     middle_positions = np.searchsorted(
         cumulative_weights, cumulative_weights[-1] * np.array([0.5 - 1e-12, 0.5 + 1e-12])
     )
-    return float(distances[is_positive][order][middle_positions].mean())
+    return float(distances[order][middle_positions].mean())
 
 
 def raise_if_equal_rows(*, different: bool) -> None:

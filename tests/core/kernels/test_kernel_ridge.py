@@ -68,12 +68,12 @@ def test_leave_one_out_residuals_match_refits(weights):
     np.testing.assert_allclose(fit.intercept, constant, atol=1e-12)
     expected = left_out_one_by_one(weights)
     np.testing.assert_allclose(fit.left_out_residuals(), expected, atol=1e-12)
-    (found,) = kernel_spectrum(gram(), weights, Y).left_out_residuals(np.array([RIDGE]))
+    ((found,),) = kernel_spectrum(gram(), weights, Y).left_out_residuals(np.array([RIDGE]))
     np.testing.assert_allclose(found, expected, atol=1e-11)
 
 
 def test_all_rows_as_landmarks_are_the_kernel_itself():
-    (found,) = landmark_spectrum(gram(), gram(), WEIGHTS, Y).left_out_residuals(np.array([RIDGE]))
+    ((found,),) = landmark_spectrum(gram(), gram(), WEIGHTS, Y).left_out_residuals(np.array([RIDGE]))
     np.testing.assert_allclose(found, left_out_one_by_one(WEIGHTS), atol=1e-7)
 
 
