@@ -511,11 +511,8 @@ def _make_spectrum(basis: Floats, values: Floats, weights: Floats | None, y: Flo
 SelectionLoss = Literal["squared", "log_loss", "error"]
 """Leave-one-out loss that a search minimizes."""
 
-INITIAL_WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Initial candidate widths, in units of the median distance between rows."""
-
-MAX_EXTRA_WIDTHS = 3
-"""Maximum number of further widths, each doubled or halved, tried while the best one is at an end."""
+MAX_WIDTH_POWER = 5
+"""Maximum absolute power of two of candidate widths, in units of the median distance between rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -873,6 +870,7 @@ class _KernelSearch:
         self._candidates: list[KernelCandidate] = []
         self._points: dict[tuple[str, bool], Floats] = {}
         self._coordinates: dict[str, Coordinates] = {}
+        self._width_powers: dict[str, int] = {}
 
     def points(self, scale: str, name: str) -> Floats:
         """Return the coordinates (n, q) of the rows for a scale and the name of a kernel, from a cache."""
@@ -991,26 +989,39 @@ class _KernelSearch:
     def choose_width(self, scale: str, name: str) -> KernelCandidate:
         """Return the candidate with the best width of a kernel on a scale, each width with its best ridge.
 
-        If the width is fixed, or the kernel is without a width, only the ridge is searched.
+        Widths are powers of two times the median distance. From the best power of the same kernel on the
+        previous scale, or zero, the width is doubled or halved until that does not decrease the loss. If the
+        width is fixed, or the kernel is without a width, only the ridge is searched.
         """
         search = self._search
         if not search.has_width(name) or search.width is not None:
             return self.evaluate(scale, search.kernel(name, search.width))
         weights = None if self._sample.weights is None else self._sample.weights[self._landmark_rows]
         unit = median_distance(self.points(scale, name)[self._landmark_rows], name, weights)
-        factors = list(INITIAL_WIDTHS)
-        candidates = [self.evaluate(scale, search.kernel(name, unit * factor)) for factor in factors[::-1]][
-            ::-1
-        ]
-        for _ in range(MAX_EXTRA_WIDTHS):
-            best_index = candidates.index(find_smoothest(candidates[::-1]))
-            if 0 < best_index < len(candidates) - 1:
-                break
-            is_lowest = best_index == 0
-            factors.insert(0 if is_lowest else len(factors), factors[0] / 2 if is_lowest else factors[-1] * 2)
-            candidate = self.evaluate(scale, search.kernel(name, unit * factors[0 if is_lowest else -1]))
-            candidates.insert(0 if is_lowest else len(candidates), candidate)
-        return find_smoothest(candidates[::-1])
+        candidates: dict[int, KernelCandidate] = {}
+
+        def evaluate(power: int) -> None:
+            """Evaluate the width of a power of two, unless it is known or beyond the limits."""
+            if abs(power) <= MAX_WIDTH_POWER and power not in candidates:
+                candidates[power] = self.evaluate(scale, search.kernel(name, unit * 2.0**power))
+
+        def find_best() -> int:
+            """Return the power of the best width, and the largest one if losses are equal."""
+            powers = sorted(candidates, reverse=True)
+            best = find_smoothest([candidates[power] for power in powers])
+            return next(power for power in powers if candidates[power] is best)
+
+        best = self._width_powers.get(name, 0)
+        evaluate(best)
+        previous = None
+        while best != previous:
+            previous = best
+            evaluate(best + 1)
+            if find_best() == best:
+                evaluate(best - 1)
+            best = find_best()
+        self._width_powers[name] = best
+        return candidates[best]
 
     def run(self) -> ChosenKernel:
         """Search over all kernels, scales, widths and ridges, and return the best fit to all rows.
