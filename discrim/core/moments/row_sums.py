@@ -534,8 +534,18 @@ def triangular_root(rows: Floats) -> Floats:
 
 
 def trapezoidal_root(rows: Floats) -> Floats:
-    """Return the upper trapezoidal R (min(m, p), p) with R'R = X'X for rows X (m, p), by QR."""
-    return np.asarray(np.linalg.qr(rows, mode="r"))
+    """Return the upper trapezoidal R (min(m, p), p) with R'R = X'X for rows X (m, p), by QR.
+
+    With many more columns than rows, the rotation of the rows follows from the first m columns. One product
+    with it is many times as fast as LAPACK, which applies one reflection after the other to all columns.
+    """
+    m, p = rows.shape
+    if 2 * m > p:
+        return np.asarray(np.linalg.qr(rows, mode="r"))
+    rotation, triangle = np.linalg.qr(rows[:, :m])
+    root = rotation.T @ rows
+    root[:, :m] = triangle
+    return np.asarray(root)
 
 
 def stable_order(codes: Codes, n_codes: int) -> Codes:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from discrim.core.moments.moments import gather
+from discrim.core.moments.row_sums import trapezoidal_root
 from discrim.design.design_rows import BLOCK_ROW_DIVISOR, _rows_per_block
 
 
@@ -48,3 +49,25 @@ def test_column_strides_are_not_powers_of_two(p: int, in_place: bool) -> None:
     rows = _rows_per_block(p, 2**20, 2**15, in_place=in_place, sparse=False)
     assert rows % BLOCK_ROW_DIVISOR == 0
     assert rows // BLOCK_ROW_DIVISOR % 2
+
+
+@pytest.mark.parametrize(("m", "p"), [(1, 3), (5, 11), (20, 39), (20, 200), (60, 3_000), (50, 20)])
+@pytest.mark.parametrize("kind", ["regular", "zero columns first", "collinear rows", "unequal sizes"])
+def test_root_of_rows_equals_the_qr_decomposition(m: int, p: int, kind: str) -> None:
+    rows = np.random.default_rng(m).normal(size=(m, p))
+    if kind == "zero columns first":
+        rows[:, : m // 2 + 1] = 0.0
+    elif kind == "collinear rows":
+        rows[m // 2 :] = rows[: m - m // 2]
+    elif kind == "unequal sizes":
+        rows *= 10.0 ** np.linspace(-60, 60, p)
+    root = trapezoidal_root(rows)
+    assert root.shape == (min(m, p), p)
+    assert not np.tril(root, -1).any()
+    norms = np.linalg.norm(rows, axis=0)
+    norms[norms == 0] = 1.0
+    np.testing.assert_allclose(
+        (root / norms).T @ (root / norms), (rows / norms).T @ (rows / norms), atol=4e-15 * m
+    )
+    if kind == "regular":
+        np.testing.assert_allclose(np.abs(root), np.abs(np.linalg.qr(rows, mode="r")), atol=1e-12)
