@@ -534,6 +534,113 @@ def gather_parts(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
+def gather_wide(
+    blocks: RowBlocks, *, n_parts: int = 0, n_classes: int, n_columns: int, required_moments: ScatterType
+) -> list[ClassMoments] | None:
+    """Compute the moments of few rows of many columns in one pass, of all rows or without each part.
+
+    The deviations from the class means of a block are computed in memory, and blocks are merged. This takes a
+    fraction of the time of `gather`, which accumulates sums column by column.
+
+    Parameters
+    ----------
+    blocks : iterable of (x, codes, weights)
+        Finite rows x (m, p), codes (m,) equal to part * n_classes + class, and weights (m,) or None for ones.
+    n_parts : int
+        Number of parts, such as folds; zero for moments of all rows.
+    n_classes, n_columns : int
+        Numbers of classes and of columns.
+    required_moments : ScatterType
+        Which second moments are stored.
+
+    Returns
+    -------
+    list of ClassMoments or None
+        Moments of the rows outside each part, or of all rows. None if the moments are not "thin" or
+        "diagonal", or if values are so large or small that columns have to be rescaled.
+    """
+    if required_moments not in ("thin", "diagonal"):
+        return None
+    task = partial(
+        _gather_wide_blocks, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns,
+        required_moments=required_moments,
+    )  # fmt: skip
+    gathered = map_reduce(blocks, task, _merge_lists)
+    squares = np.concatenate([moments.squares for moments in gathered])
+    limit = row_sums.MAX_UNSCALED_DEVIATION**2
+    is_in_range = (squares == 0) | ((squares < limit) & (squares > 1 / limit))
+    return gathered if is_in_range.all() else None
+
+
+def _merge_lists(one: list[ClassMoments], other: list[ClassMoments]) -> list[ClassMoments]:
+    """Merge the moments of each part over two sets of rows."""
+    return [a.merge(b) for a, b in zip(one, other, strict=True)]
+
+
+def _gather_wide_blocks(
+    blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: ScatterType
+) -> list[ClassMoments]:
+    """Compute the moments for `gather_wide`, which describes the parameters, in this process."""
+    moments_of_block = partial(_moments_of_wide_rows, n_classes=n_classes, is_thin=required_moments == "thin")
+    no_rows = moments_of_block(np.zeros((0, n_columns)), np.zeros(0, dtype=np.intp), np.zeros(0))
+    gathered = [no_rows] * max(n_parts, 1)
+    for x, codes, weights in blocks:
+        x = np.ascontiguousarray(x)
+        weights = np.ones(len(x)) if weights is None else weights
+        parts, codes = np.divmod(codes, n_classes)
+        for part, moments in enumerate(gathered):
+            used = (weights > 0) & (parts != part) if n_parts else weights > 0
+            all_used = used.all()
+            gathered[part] = moments.merge(
+                moments_of_block(x if all_used else x[used], codes[used], weights[used])
+            )
+    return gathered
+
+
+def _moments_of_wide_rows(
+    x: Floats, codes: Codes, weights: Floats, *, n_classes: int, is_thin: bool
+) -> ClassMoments:
+    """Compute the moments of one array of rows, with a scale of one.
+
+    Parameters
+    ----------
+    x : (m, p) float
+        Rows.
+    codes : (m,) int
+        Class of each row.
+    weights : (m,) float
+        Positive weights.
+    n_classes : int
+        Number of classes, K.
+    is_thin : bool
+        Whether the moments are "thin", otherwise "diagonal".
+
+    Returns
+    -------
+    ClassMoments
+    """
+    members = np.equal(codes, np.arange(n_classes)[:, None]).astype(np.float64)
+    counts = members @ weights
+    rows = members.sum(axis=1).astype(np.int64)
+    scale = np.ones(x.shape[1])
+    # Deviations from a row of the class are zero in columns that are constant within the class.
+    base = np.zeros((n_classes, x.shape[1]))
+    present, first = np.unique(codes, return_index=True)
+    base[present] = x[first]
+    averages = members * weights / np.where(rows > 0, counts, 1.0)[:, None]
+    deviations = x - base[codes]
+    steps = averages @ deviations
+    deviations -= steps[codes]
+    # The second step corrects the rounding errors of the first.
+    centres, centre_errors = split_mean(base, steps + averages @ deviations, scale)
+    if (weights != 1).any():
+        deviations *= np.sqrt(weights)[:, None]
+    roots = row_sums.trapezoidal_root(deviations)[None] if is_thin else None
+    scatters = members @ deviations**2 if roots is None else np.einsum("kmp,kmp->kp", roots, roots)
+    return ClassMoments(counts, rows, centres, centre_errors, scale, scatters, roots)
+
+
 class _Gathered(NamedTuple):
     """Moments without roots, and the class means about which a further pass computes the roots."""
 

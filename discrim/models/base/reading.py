@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import Dependency, constant_columns, dependencies, near_dependencies
 from discrim.core.errors import CoreError
 from discrim.core.moments.derived_moments import divide_columns, within_sd
-from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, gather, requires_roots
+from discrim.core.moments.moments import MIN_EXCESS_WEIGHT, ClassMoments, gather, gather_wide, requires_roots
 from discrim.core.moments.row_sums import LeastSquaresRoot, ScatterType
 from discrim.core.moments.sparse_rows import SparseBlock, SparseRows, gather_sparse
 from discrim.core.numerics.arrays import Floats, available_memory
@@ -659,6 +659,10 @@ def class_moments(
         ):
             return moments
     with Progress(0, "moments of the rows"):
+        if is_wide(design_rows) and wrap is None:
+            gathered = gather_wide(design_rows, **shape, required_moments=required_moments)
+            if gathered is not None:
+                return gathered[0]
         return gather(
             design_rows if wrap is None else wrap(design_rows),
             **shape,

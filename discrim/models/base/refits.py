@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from discrim.core.moments.moments import (
     ClassMoments,
     gather_parts,
+    gather_wide,
     merge_rescaled,
     requires_roots,
     rescale_to_common,
@@ -328,6 +329,10 @@ def moments_outside_folds(
     )
     if fold_moments is None:
         shape = {"n_parts": folds, "n_classes": n_classes, "n_columns": len(design_rows.terms)}
+        if design_rows.n_labelled < shape["n_columns"]:
+            moments_outside = gather_wide(recoded_rows, **shape, required_moments=required_moments)
+            if moments_outside is not None:
+                return moments_outside
         fold_moments = gather_parts(
             recoded_rows, **shape, required_moments=required_moments, with_roots=with_roots
         )

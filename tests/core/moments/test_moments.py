@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from discrim import lda, qda
-from discrim.core.moments.moments import ClassMoments, gather, merge_rescaled
+from discrim.core.moments.moments import ClassMoments, gather, gather_wide, merge_rescaled
 
 SPREADS = ("pooled", "class", "diagonal")
 K = 3
@@ -199,3 +199,49 @@ def test_moments_of_different_sizes_merge_in_either_order(spread, unit):
             np.testing.assert_allclose(
                 np.sqrt(both.squares) / both.scale, np.sqrt(direct.squares) / direct.scale, rtol=1e-12
             )
+
+
+@pytest.mark.parametrize("spread", ["thin", "diagonal"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_parts", [0, 4])
+@pytest.mark.parametrize("m", [7, 40])
+def test_moments_of_few_rows_of_many_columns(spread, weighted, n_parts, m):
+    """Of all rows or without each part, they equal the moments of a pass over these rows."""
+    rng = np.random.default_rng(m)
+    n, p, offset = 40, 150, np.array([0.0, 1e6, -1e-3] * 50)
+    codes = np.where(np.arange(n) < 3, 1, rng.integers(0, 2, n) * 2)
+    x = rng.standard_normal((n, p)) * 10.0 ** rng.uniform(-3, 3, p) + offset
+    x[:, 5] = 1e8
+    x[4:, 6] = 0.1
+    x[codes == 1] += 7.0
+    weights = rng.integers(0, 4, n).astype(float) if weighted else None
+    parts = rng.integers(0, max(n_parts, 1), n)
+    blocks = [
+        (x[i : i + m], (parts * K + codes)[i : i + m], None if weights is None else weights[i : i + m])
+        for i in range(0, n, m)
+    ]
+    found = gather_wide(blocks, n_parts=n_parts, n_classes=K, n_columns=p, required_moments=spread)
+    assert len(found) == max(n_parts, 1)
+    for part, outside in enumerate(found):
+        used = parts != part if n_parts else parts >= 0
+        expected = moments(x[used], codes[used], spread, None if weights is None else weights[used])
+        assert outside.scatter_type == spread
+        np.testing.assert_array_equal(outside.rows, expected.rows)
+        np.testing.assert_array_equal(outside.counts, expected.counts)
+        sd = np.sqrt(expected.squares.sum(axis=0) / n) + 1e-15 * np.abs(expected.class_means).max(axis=0)
+        assert (
+            np.abs(outside.class_means - expected.class_means)
+            <= 1e-13 * sd + np.spacing(np.abs(x).max(axis=0))
+        ).all()
+        np.testing.assert_allclose(outside.squares / sd**2, expected.squares / sd**2, rtol=1e-12, atol=1e-12)
+        if spread == "thin":
+            unit = np.where(sd > 0, sd, 1.0)
+            found_root, root = outside.roots[0] / unit, expected.roots[0] / unit
+            np.testing.assert_allclose(found_root.T @ found_root, root.T @ root, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+def test_columns_of_extreme_sizes_are_not_gathered_without_a_scale(size):
+    x = np.random.default_rng(1).standard_normal((6, 9)) * np.where(np.arange(9) == 4, size, 1.0)
+    blocks = [(x, np.arange(6) % K, None)]
+    assert gather_wide(blocks, n_classes=K, n_columns=9, required_moments="thin") is None
