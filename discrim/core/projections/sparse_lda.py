@@ -37,7 +37,7 @@ decreases, until the first coefficient is zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -77,7 +77,7 @@ class Correlations:
     matrix : (p, p) float or None
         The correlation matrix G.
     root : (m, p) float or None
-        A root R with R'R = G; columns of unit norm.
+        A root R with R'R = G; columns of unit norm. Its columns are selected fast in Fortran order.
     """
 
     matrix: Floats | None
@@ -87,14 +87,14 @@ class Correlations:
         """Return the product (p,) of G with a sparse vector that has `values` (q,) at `positions` (q,)."""
         if self.matrix is not None:
             return np.asarray(values @ self.matrix[positions])
-        return np.asarray((self._required_root[:, positions] @ values) @ self._required_root)
+        return np.asarray((self._root_of_columns(positions) @ values) @ self._required_root)
 
     def submatrix(self, positions: Codes, ridge: float) -> Floats:
         """Return the correlations (q, q) of the columns at `positions`, plus a ridge on the diagonal."""
         if self.matrix is not None:
             matrix = self.matrix[np.ix_(positions, positions)]
         else:
-            selected = self._required_root[:, positions]
+            selected = self._root_of_columns(positions)
             matrix = np.asarray(selected.T @ selected)
         matrix.ravel()[:: len(positions) + 1] += ridge
         return matrix
@@ -103,8 +103,16 @@ class Correlations:
         """Return b'Gb for a sparse vector b that has `values` (q,) at `positions` (q,)."""
         if self.matrix is not None:
             return float(values @ self.matrix[np.ix_(positions, positions)] @ values)
-        fitted = self._required_root[:, positions] @ values
+        fitted = self._root_of_columns(positions) @ values
         return float(fitted @ fitted)
+
+    def select_columns(self, positions: Codes) -> Correlations:
+        """Return the correlations of the columns at `positions` (q,), as a root only."""
+        return Correlations(None, self._root_of_columns(positions))
+
+    def _root_of_columns(self, positions: Codes) -> Floats:
+        """Return the columns (m, q) of the root at `positions` (q,)."""
+        return np.take(self._required_root.T, positions, axis=0).T
 
     @property
     def _required_root(self) -> Floats:
@@ -370,6 +378,9 @@ COLUMN_SEARCH_RATIO = 0.8
 PENALTY_RATIO = 0.25
 """Ratio of successive penalties on a path to a given penalty."""
 
+WORKING_SET_RATIO = 4
+"""Number of columns that are added to a working set at once, relative to the rows of the root."""
+
 MAX_BISECTIONS = 60
 """Maximum number of bisection steps between two penalties."""
 
@@ -418,7 +429,7 @@ class ScoringProblem:
         rows = (
             None
             if total_moments.roots is None
-            else total_moments.roots[0] * (unit / np.sqrt(total_moments.total))
+            else np.multiply(total_moments.roots[0], unit / np.sqrt(total_moments.total), order="F")
         )
         matrix = None
         if total_moments.scatters.ndim == 3:
@@ -428,13 +439,31 @@ class ScoringProblem:
         means = roots[:, None] * (moments.means - mean) * unit
         return cls(Correlations(matrix, rows), means, roots, mean, sd, ridge)
 
+    def select_columns(self, positions: Codes) -> ScoringProblem:
+        """Return the problem of the columns at `positions` (q,). The correlations require a root."""
+        return replace(
+            self,
+            correlations=self.correlations.select_columns(positions),
+            means=self.means[:, positions],
+            mean=self.mean[positions],
+            sd=self.sd[positions],
+        )
+
+    def slopes(self, scores: Floats, coef: SparseVector) -> Floats:
+        """Return the slopes (p,) of the objective without its penalty, M'u - Gb, for scores u (K,).
+
+        At a minimum without ridge they are at most the penalty in absolute value.
+        """
+        return scores @ self.means - self.correlations.multiply(*coef)
+
     def max_penalty(self, earlier_scores: Floats) -> float:
         """Return the smallest penalty at which all coefficients of the next direction are zero.
 
         The scores of the next direction are orthogonal to `earlier_scores` (K, h), the unit-norm scores of
         the directions that were computed before.
         """
-        return float(np.sqrt((self.orthogonalize(self.means, earlier_scores) ** 2).sum(axis=0)).max())
+        free_means = _free_score_basis(self, earlier_scores).T @ self.means
+        return float(np.sqrt((free_means**2).sum(axis=0).max()))
 
     def orthogonalize(self, scores: Floats, earlier_scores: Floats) -> Floats:
         """Orthogonalize scores (K, m) or (K,) against the constant and earlier orthonormal scores (K, h).
@@ -460,12 +489,15 @@ class Direction(NamedTuple):
         L1 penalty; infinite in a starting direction.
     value : float
         Objective at the scores and coefficients.
+    slopes : (p,) float or None
+        Slopes of the columns at the direction, if they have been computed; see `ScoringProblem.slopes`.
     """
 
     scores: Floats
     coef: SparseVector
     penalty: float
     value: float
+    slopes: Floats | None = None
 
 
 def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, penalty: float) -> float:
@@ -477,6 +509,43 @@ def _objective(problem: ScoringProblem, scores: Floats, coef: SparseVector, pena
     c = scores @ problem.means[:, positions]
     curvature = problem.correlations.quadratic_form(positions, b) + problem.ridge * float(b @ b)
     return float(0.5 - c @ b + 0.5 * curvature + penalty * np.abs(b).sum())
+
+
+def _minimize_in_working_sets(
+    problem: ScoringProblem, start: Direction, penalty: float, earlier_scores: Floats
+) -> Direction:
+    """Find a direction like `_minimize_direction`, with most of many columns left out.
+
+    A working set has the columns of nonzero coefficients and those of the largest slopes at the start. If the
+    optimality conditions of the minimum over the working set fail for other columns, the columns of the
+    largest slopes are added. Parameters and result are those of `_minimize_direction`.
+    """
+    root = problem.correlations.root
+    n_columns = len(problem.sd)
+    n_added = 0 if root is None else WORKING_SET_RATIO * len(root)
+    if not penalty or root is None or n_columns <= 2 * n_added:
+        return _minimize_direction(problem, start, penalty, earlier_scores)
+    direction = start
+    columns = np.sort(start.coef.positions)
+    slopes = problem.slopes(start.scores, start.coef) if start.slopes is None else start.slopes
+    while True:
+        sizes = np.abs(slopes)
+        sizes[columns] = 0.0
+        added = (
+            np.argpartition(-sizes, n_added)[:n_added] if len(columns) + n_added < n_columns else slice(None)
+        )
+        columns = np.union1d(columns, np.arange(n_columns)[added])
+        coef = direction.coef._replace(positions=np.searchsorted(columns, direction.coef.positions))
+        direction = _minimize_direction(
+            problem.select_columns(columns), direction._replace(coef=coef), penalty, earlier_scores
+        )
+        coef = direction.coef._replace(positions=columns[direction.coef.positions])
+        slopes = problem.slopes(direction.scores, coef)
+        direction = direction._replace(coef=coef, slopes=slopes)
+        violates = np.abs(slopes) > penalty * (1 + TOLERANCE)
+        violates[columns] = False
+        if not violates.any():
+            return direction
 
 
 def _minimize_direction(
@@ -685,7 +754,9 @@ def _continue_paths(
         norm = float(np.sqrt(scores @ scores))
         if not norm > MERGED_TOLERANCE:
             continue
-        direction = _minimize_direction(problem, path._replace(scores=scores / norm), penalty, earlier_scores)
+        direction = _minimize_in_working_sets(
+            problem, path._replace(scores=scores / norm), penalty, earlier_scores
+        )
         # A path without active columns is kept.
         if not any(
             len(other.coef.positions) and len(direction.coef.positions) and _have_merged(other, direction)
@@ -1253,14 +1324,37 @@ def fit_sparse_path(
     """
     problem = ScoringProblem.from_moments(moments, ridge)
     max_directions = _max_directions(moments, ncomp)
-    path = zip(penalties.tolist(), directions_along_path(problem, penalties, max_directions), strict=True)
+    path = directions_along_path(problem, penalties, max_directions)
     return [
         SparseFit(
             moments, prior, estimated_prior, "penalty", (penalty,) * max_directions, ridge, ncomp,
             *_fit_arrays(moments, problem, directions),
         )
-        for penalty, directions in path
+        for penalty, directions in zip(penalties.tolist(), path, strict=True)
     ]  # fmt: skip
+
+
+def select_used_columns(fits: Sequence[SparseFit]) -> tuple[Codes, list[SparseFit]]:
+    """Restrict fits along a path to the columns that at least one of them uses.
+
+    Parameters
+    ----------
+    fits : sequence of SparseFit
+        Fits to the same moments, at least one.
+
+    Returns
+    -------
+    columns : (q,) int
+        Positions of the columns; the first column if no fit uses any.
+    fits : list of SparseFit
+        Fits with the same rules for rows with these columns only.
+    """
+    is_used = np.any([fit.coef.any(axis=1) for fit in fits], axis=0)
+    columns = np.flatnonzero(is_used) if is_used.any() else np.zeros(1, dtype=np.intp)
+    moments = fits[0].moments.select_columns(columns)
+    return columns, [
+        replace(fit, moments=moments, sd=fit.sd[columns], coef=fit.coef[columns]) for fit in fits
+    ]
 
 
 def max_path_penalty(moments: ClassMoments) -> float:

@@ -328,11 +328,11 @@ def _choose_penalty(
             zip(training_moments, test_counts, strict=True)
         ):
             progress(1)
-            refits = (
-                core.fit_sparse_path(moments_without, prior, penalties, **shared)
-                if _has_enough_rows(moments_without)
-                else []
-            )
+            refits: list[SparseFit] = []
+            columns = np.zeros(0, dtype=np.intp)
+            if _has_enough_rows(moments_without):
+                refits = core.fit_sparse_path(moments_without, prior, penalties, **shared)
+                columns, refits = core.select_used_columns(refits)
             if not refits or any(fit.is_singular() for fit in refits):
                 where, more = search.folds.describe_training_rows(fold)
                 raise CollinearError(
@@ -343,7 +343,8 @@ def _choose_penalty(
             for _, x, codes, row_counts in iterate_test_rows(design_rows, [fold_test_counts]):
                 member = np.equal(codes[:, None], np.arange(k)) * row_counts[:, None]
                 rows += member.sum(axis=0)
-                wrong += np.stack([best_class(rule.scores(x)) != codes for rule in rules]) @ member
+                used = np.ascontiguousarray(x[:, columns])
+                wrong += np.stack([best_class(rule.scores(used)) != codes for rule in rules]) @ member
     raise_if_no_test_rows(rows, "penalties")
     path = error_path("penalty", penalties, wrong, rows, prior, sampled=shared["estimated_prior"])
     path["columns"] = [int(fit.selected().any(axis=1).sum()) for fit in fits]
@@ -816,6 +817,13 @@ class SparseLDASpec(ModelSpec[SparseFit]):
     def choice_description(self, fit: FittedModel[SparseFit]) -> str:
         """Return "the penalty" if it was chosen from the rows, otherwise ""."""
         return "" if self.search is None else "the penalty"
+
+    def refit(self, fit: FittedModel[SparseFit], rows: DesignRows, *, fixed: bool = False) -> Rule | None:
+        """Return the rule of a refit to rows, like `ModelSpec.refit`.
+
+        With a fixed penalty the moments of the refit show which columns it can use.
+        """
+        return self.refit_with_fixed(fit, rows) if fixed else super().refit(fit, rows)
 
     def refit_to_rows(self, fit: FittedModel[SparseFit], rows: DesignRows) -> Rule | None:
         """Return the rule of a refit that chooses the penalty again if it was chosen, else keeps it.
