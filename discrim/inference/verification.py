@@ -124,7 +124,7 @@ class PairScores:
         values = scores[pair_index]
         first_codes = codes[pair_index[0]]
         second_codes = codes[pair_index[1]]
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values)
         is_same_class = first_codes[order] == second_codes[order]
         same_order = order[is_same_class]
         other_order = order[~is_same_class]

@@ -60,6 +60,31 @@ def slices(n: int, step: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
+def sample_of_classes(codes: Codes, size: float, min_rows: int) -> Codes:
+    """Return the positions of a random sample of rows, stratified by class; the same in each call.
+
+    Parameters
+    ----------
+    codes : (n,) int
+        Class of each row; rows with -1 are not sampled.
+    size : float
+        Number of rows of the sample, of which each class has its share, rounded up.
+    min_rows : int
+        Smallest number of rows of a class, or all of them.
+
+    Returns
+    -------
+    (m,) int
+        Ascending positions; all labelled rows if there are at most `size`.
+    """
+    order = np.random.default_rng(0).permutation(np.flatnonzero(codes >= 0))
+    order = order[np.argsort(codes[order], kind="stable")]
+    counts = np.bincount(codes[order])
+    rank_in_class = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    quotas = np.maximum(np.ceil(counts * (size / max(len(order), 1))), min_rows)
+    return np.sort(order[rank_in_class < quotas[codes[order]]])
+
+
 def are_integers(values: Floats | float, minimum: float = 0.0, maximum: float = MAX_EXACT_INTEGER) -> bool:
     """Return whether all values are integers from `minimum` to `maximum`; true for an empty array.
 

@@ -17,7 +17,7 @@ from discrim.core.discriminant import plda as core
 from discrim.core.discriminant.plda import LengthNormalization, PLDAFit
 from discrim.core.moments.moments import ClassMoments, gather
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Codes, Floats, check_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, sample_of_classes
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule
@@ -263,6 +263,10 @@ def _fit_plda(
             gather(_NormalizedRows(design_rows, normalization), **shape, required_moments="pooled"),
         )
     return core.fit_plda(moments, prior, **fit_options, progress=progress, normalization=normalized)
+
+
+MIN_SAMPLED_CLASSES = 20
+"""Number of classes below which a sample of pairs has some rows of each class instead of all rows of some."""
 
 
 class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
@@ -602,7 +606,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         )
         level = reading.check_number("level", level, 0, 1, ends="()")
         replicates = reading.check_integer("replicates", replicates, 0)
-        pairs = self._score_pairs(data)
+        pairs, _ = self._score_pairs(data)
         limits = np.full((2, 4), np.nan)
         if replicates:
             limits = pairs.bootstrap_limits(costs, level, replicates, seed)
@@ -610,7 +614,7 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         values = {"estimate": pairs.error_measures(costs), "low": limits[0], "high": limits[1]}
         return pd.DataFrame(values, index=pd.Index(names, name="measure"))
 
-    def _score_pairs(self, data: Any, max_rows: float = np.inf) -> PairScores:
+    def _score_pairs(self, data: Any, max_rows: float = np.inf) -> tuple[PairScores, str]:
         """Compute the log likelihood ratios of one class against two for all pairs of labelled complete rows.
 
         Parameters
@@ -618,13 +622,16 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         data : table or None
             Rows with their response; None stands for the rows of the fit.
         max_rows : float
-            Largest number of rows; if there are more, a random sample of at least two classes is used, the
-            same in each call.
+            Largest number of rows, apart from rounding. If there are more, a random sample of classes is
+            used, the same in each call. If fewer than `MIN_SAMPLED_CLASSES` classes have as few rows, it is a
+            sample of the rows of this number of classes, in proportion to their sizes.
 
         Returns
         -------
-        PairScores
+        pairs : PairScores
             Ratios of pairs of one class (`same`) and of two (`other`); weights are ignored.
+        sample : str
+            Description of the sample, to follow the name of the rows; empty for all rows.
 
         Raises
         ------
@@ -634,10 +641,19 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
         design_rows, coordinates = self._coordinates(data)
         codes = response_codes_of_all_rows(design_rows)
         is_used = (codes >= 0) & ~np.isnan(coordinates).any(axis=1)
+        sample_text = ""
         if is_used.sum() > max_rows:
             order = np.random.default_rng(0).permutation(codes.max() + 1)
-            is_sampled = np.cumsum(np.bincount(codes[is_used], minlength=len(order))[order]) <= max_rows
-            is_used &= np.isin(codes, order[: max(int(is_sampled.sum()), 2)])
+            counts = np.bincount(codes[is_used], minlength=len(order))[order]
+            is_sampled = np.cumsum(counts) <= max_rows
+            is_sampled[:MIN_SAMPLED_CLASSES] = True
+            is_used &= np.isin(codes, order[is_sampled])
+            if counts[~is_sampled].any():
+                sample_text = f" of {np.count_nonzero(counts[is_sampled]):,} randomly chosen classes"
+            if is_used.sum() > max_rows:
+                sampled = sample_of_classes(np.where(is_used, codes, -1), max_rows, min_rows=2)
+                is_used = np.isin(np.arange(len(codes)), sampled)
+                sample_text += f" ({len(sampled):,} chosen at random)"
         codes = np.unique(codes[is_used], return_inverse=True)[1]
         counts = np.bincount(codes, minlength=1)
         if len(counts) < 2 or counts.max() < 2:
@@ -652,7 +668,8 @@ class PLDAResults(GroupSummary, ClassMeans, ClassifierResults):
             "Pass the rows of some of the classes as data=",
         )
         rows = core.RowSets(np.ones(len(codes)), coordinates[is_used])
-        return PairScores.from_scores(core.all_log_ratios_matrix(self.ratios.to_numpy(), rows, rows), codes)
+        scores = core.all_log_ratios_matrix(self.ratios.to_numpy(), rows, rows)
+        return PairScores.from_scores(scores, codes), sample_text
 
     # ---- tables
 

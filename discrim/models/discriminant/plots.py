@@ -314,7 +314,7 @@ MAX_SHARE_OUTSIDE = 0.01
 
 
 MAX_PAIRED_ROWS = 1000
-"""Largest number of rows whose pairs are drawn; of more rows, some classes are sampled."""
+"""Largest number of rows whose pairs are drawn; of more rows, classes and their rows are sampled."""
 
 
 @plot("trials", "log likelihood ratios of pairs of one class and of two, with errors at each threshold")
@@ -322,7 +322,8 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     """Plot histograms of the log likelihood ratios of pairs of the same class and of different classes.
 
     The lowest `MAX_SHARE_OUTSIDE` of the ratios of each kind may be below the range. More than
-    `MAX_PAIRED_ROWS` rows are replaced by the rows of a random sample of classes.
+    `MAX_PAIRED_ROWS` rows are replaced by a random sample of classes, or of their rows if the classes are few
+    (`_score_pairs`), which the title states.
 
     Parameters
     ----------
@@ -338,8 +339,7 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     Axes
         The axes with the plot.
     """
-    pairs = results._score_pairs(options.data, MAX_PAIRED_ROWS)
-    uses_all_rows = results._fit.new_rows(options.data).table.nrows <= MAX_PAIRED_ROWS
+    pairs, sample_text = results._score_pairs(options.data, MAX_PAIRED_ROWS)
     axes, is_new = new_axes(options.ax)
     lowest = min(
         float(np.quantile(pairs.other, MAX_SHARE_OUTSIDE)), float(np.quantile(pairs.same, MAX_SHARE_OUTSIDE))
@@ -358,8 +358,7 @@ def trials(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Axes:
     axes.set_ylabel("Density")
     eer = pairs.error_measures(Costs()).eer
     rows_text = "rows of the fit" if options.data is None else "new rows"
-    rows_text += "" if uses_all_rows else f" of {pairs.n_classes:,} randomly chosen classes"
-    set_title(axes, f"Pairs of rows, {rows_text}: equal error rate {100 * eer:.1f} %")
+    set_title(axes, f"Pairs of rows, {rows_text}{sample_text}: equal error rate {100 * eer:.1f} %")
     return add_legend(axes, is_new)
 
 

@@ -408,12 +408,28 @@ def test_summary_and_plot():
     axes = fit.plot("trials", data=NEW)
     assert "new rows: equal error rate" in axes.get_title()
     axes = fit.plot("trials", data=table([4] * 300, 5))
-    assert "new rows of 250 randomly chosen classes" in " ".join(axes.get_title().split())
+    assert "new rows of 250 randomly chosen classes:" in " ".join(axes.get_title().split())
     assert fit.transform(NEW).shape == (36, 3)
     within = fit.transform(UNEVEN)
     centred = within - within.groupby(UNEVEN["speaker"]).transform("mean")
     np.testing.assert_allclose(np.diag(centred.T @ centred) / (len(UNEVEN) - 40), 1, rtol=0.15)
     assert discrim.plda("speaker ~ .", UNEVEN)._fit.options["tol"] == TOL
+
+
+def test_plot_of_large_classes_shows_pairs_of_a_stated_sample_of_their_rows():
+    few = discrim.plda("speaker ~ .", table([1500, 700, 3], 6))
+    axes = few.plot("trials")
+    assert "rows of the fit (1,001 chosen at random):" in " ".join(axes.get_title().split())
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert sum(int(label.split()[0].replace(",", "")) for label in labels) == 1001 * 1000 // 2
+    assert axes.get_title() == few.plot("trials").get_title()
+    many = discrim.plda("speaker ~ .", table([200] * 30, 7))
+    title = " ".join(many.plot("trials").get_title().split())
+    assert "rows of the fit of 20 randomly chosen classes (1,000 chosen at random):" in title
+    pairs, _ = few._score_pairs(None, 1000)
+    sampled = pairs.error_measures(Costs())
+    complete = few._score_pairs(None)[0].error_measures(Costs())
+    assert sampled.eer == pytest.approx(complete.eer, abs=0.03)
 
 
 @pytest.mark.parametrize(
