@@ -56,7 +56,7 @@ def time_choice(n: int, p: int, repeat: int) -> None:
     grid = range(1, MAX_NEIGHBOURS + 1)
     runs: dict[str, Run] = {
         "choice": lambda: fit.left_out_errors_by_class(grid, fit.prior),
-        "search": lambda: fit.search.nearest_others(0, n, MAX_NEIGHBOURS),
+        "search": lambda: fit.search.nearest_others(np.arange(n), MAX_NEIGHBOURS),
     }
     times = median_seconds(runs, repeat)
     report_figure(

@@ -14,6 +14,9 @@ between the row and another, D2 under V, becomes (f - 1)/f (D2 + e t^2 / (1 - e 
 product of their difference with d and q the product of d with itself, both under V^-1. In coordinates that
 whiten V these are inner products of columns. If 1 - e q is close to zero, the row is refitted.
 
+*Many rows.* If there are many rows, the choice of a bandwidth leaves out a sample of them, and compares each
+with all rows; its time is then proportional to the number of rows (`search_rows`).
+
 When a bandwidth is chosen, a row and all rows equal to it are left out together. Otherwise narrow kernels at
 its copies would give it an arbitrarily large density; rounded or repeated values have many copies, and the
 choice would depend on the precision of the data (Silverman, 1986, Density Estimation, sec. 3.4).
@@ -25,8 +28,9 @@ polynomials,
     exp(-s u) = exp(-s c) (I_0(s h) + 2 sum_q (-1)^q I_q(s h) T_q(x)),
 
 with modified Bessel functions I_q (Abramowitz & Stegun, 1964, 9.6.34). Sums of powers of x, computed once per
-interval, therefore give the sums of kernels of every radius by one product. In intervals [a, (1 + g) a], the
-remainder after Q terms is at most (g/4)^Q at any rate, by I_q(z) <= (z/2)^q exp(z) / q!. Distances are
+interval of the sorted distances, therefore give the sums of kernels of every radius by one product. In
+intervals [a, (1 + g) a], the remainder after Q terms is at most (g/4)^Q at any rate, by I_q(z) <= (z/2)^q
+exp(z) / q!. Distances are
 relative to the nearest row, whose kernel is one: an absolute error of each kernel is the same relative error
 of the sum.
 """
@@ -53,7 +57,7 @@ from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments, column_squares, gather, standardize_columns
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.numerics.arrays import Codes, Floats, Mask, sample_of_classes, slices
 from discrim.core.rules.rules import NoLikelihood, require_plugin_method
 
 Kernel = Literal["normal", "epanechnikov", "biweight", "triweight", "uniform"]
@@ -75,8 +79,8 @@ neglected kernels (half a rounding error); `MIN_EXPONENT` is the smallest expone
 number.
 """
 
-INTERVALS_PER_OCTAVE = 4
-INTERVAL_BITS = 50
+INTERVALS_PER_OCTAVE = 8
+INTERVAL_BITS = 49
 """`INTERVALS_PER_OCTAVE` is the number of intervals of a series per power of two, `INTERVAL_BITS` the number
 of bits of a float64 that vary within an interval.
 """
@@ -85,6 +89,12 @@ MAX_SERIES_TERMS = 24
 MAX_INTERVAL_START = 2.0**60
 """`MAX_SERIES_TERMS` is the maximum number of terms of a series, above which coefficients would lose digits;
 `MAX_INTERVAL_START` is the upper limit for the start of the last interval.
+"""
+
+MAX_SEARCH_PAIRS = 2**22
+MIN_SEARCH_ROWS = 1000
+"""A choice of the bandwidth leaves out each row, or of more than `MAX_SEARCH_PAIRS` pairs of rows a sample of
+about as many pairs, and at least `MIN_SEARCH_ROWS` rows.
 """
 
 MIN_SERIES_RADII = 8
@@ -196,10 +206,10 @@ class ClassPoints:
         """
         squares = column_squares(self.points)
         squared_norms = column_squares(z)
-        d2 = z.T @ self.points
-        d2 *= -2
-        d2 += squares
-        d2 += squared_norms[:, None]
+        # (-2 z, |z|^2, 1)'(x, 1, |x|^2), which needs no further pass over the distances.
+        d2 = np.vstack([-2 * z, squared_norms, np.ones_like(squared_norms)]).T @ np.vstack(
+            [self.points, np.ones_like(squares), squares]
+        )
         return d2, 8 * EPS * (squared_norms + squares.max(initial=0.0))
 
     @property
@@ -526,18 +536,31 @@ class KernelSeries:
         n_intervals = len(self.interval_centres)
         u = _in_squared_radii(d2, self.radius)
         np.minimum(u, self.interval_centres[-1], out=u)
+        # The distances of an interval are consecutive if they are sorted.
+        if (weights == weights.flat[0]).all():
+            u.sort(axis=1)
+            power = np.full(u.size, weights.flat[0])
+        else:
+            order = np.argsort(u, axis=1)
+            u = np.take_along_axis(u, order, axis=1)
+            power = np.take_along_axis(np.broadcast_to(weights, u.shape), order, axis=1).ravel()
         interval = _interval(u)
         interval -= _interval(self.interval_centres[-1:]) - (n_intervals - 1)
         np.clip(interval, 0, n_intervals - 1, out=interval)
-        u -= self.interval_centres[interval]
-        u *= self.inverse_half_widths[interval]
         interval += n_intervals * np.arange(m)[:, None]
         cells = interval.ravel()
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+        counts = np.diff(starts, append=len(cells))
+        row, interval_of_cell = np.divmod(cells[starts], n_intervals)
         positions = u.ravel()
-        power = np.broadcast_to(weights, d2.shape).flatten()
+        positions -= np.repeat(self.interval_centres[interval_of_cell], counts)
+        positions *= np.repeat(self.inverse_half_widths[interval_of_cell], counts)
+        occupied, column = np.unique(interval_of_cell, return_inverse=True)
+        power_sums = np.zeros((m, len(occupied)))
         sums = np.zeros((m, self.coefficients.shape[2]))
-        for power_coefficients in self.coefficients:
-            sums += np.bincount(cells, power, m * n_intervals).reshape(m, n_intervals) @ power_coefficients
+        for power_coefficients in self.coefficients[:, occupied]:
+            power_sums[row, column] = np.add.reduceat(power, starts)
+            sums += power_sums @ power_coefficients
             power *= positions
         return sums.T
 
@@ -602,6 +625,41 @@ class _Downdate(NamedTuple):
     df_ratio: Floats
 
 
+def search_rows(fit: KernelDensityFit, codes: Codes) -> tuple[Codes, Codes]:
+    """Select the rows that a choice of the bandwidth leaves out: all, or of many rows a stratified sample.
+
+    The likelihood depends on the few rows far from all others more than on the rest. The sample therefore has
+    the rows of each class that are farthest from its mean, a quarter of the sample, and random ones of the
+    others.
+
+    Parameters
+    ----------
+    fit : KernelDensityFit
+        Fit to the rows.
+    codes : (n,) int
+        Classes of the rows.
+
+    Returns
+    -------
+    positions : (m,) int
+        Ascending positions of the rows to leave out; all for up to `MAX_SEARCH_PAIRS` pairs of rows.
+    strata : (n,) int
+        Stratum of each row: twice its class, plus one for the rows that are farthest from the mean.
+    """
+    n = len(codes)
+    size = max(MAX_SEARCH_PAIRS / n, MIN_SEARCH_ROWS)
+    strata = 2 * codes
+    if n <= size:
+        return np.arange(n), strata
+    for k, class_points in enumerate(fit.points_by_class):
+        squares = column_squares(class_points.points)
+        n_farthest = ceil(0.25 * len(squares) * size / n)
+        strata[np.flatnonzero(codes == k)[np.argsort(-squares, kind="stable")[:n_farthest]]] += 1
+    is_farthest = strata % 2 == 1
+    others = sample_of_classes(np.where(is_farthest, -1, codes), 0.75 * size, min_rows=2)
+    return np.sort(np.concatenate([np.flatnonzero(is_farthest), others])), strata
+
+
 def left_out_kernel_scores(
     fit: KernelDensityFit,
     radii: Floats,
@@ -609,6 +667,7 @@ def left_out_kernel_scores(
     x: Floats,
     codes: Codes,
     groups: Codes | None = None,
+    positions: Codes | None = None,
 ) -> Iterator[tuple[Codes, Floats]]:
     """Yield the leave-one-out scores of the rows of a fit in blocks, class by class.
 
@@ -629,6 +688,8 @@ def left_out_kernel_scores(
     groups : (n,) int or None
         Rows with equal numbers, of any class, are left out together from the sums of kernels; None to leave
         out single rows.
+    positions : (s,) int or None
+        Ascending positions of the rows to score; None for all rows. Each is compared with all rows.
 
     Yields
     ------
@@ -640,17 +701,20 @@ def left_out_kernel_scores(
     n_classes = len(fit.points_by_class)
     totals = np.array([float(class_points.weights.sum()) for class_points in fit.points_by_class])
     series_by_class = _choose_series(fit, radii, len(x))
+    is_scored = np.ones(len(x), dtype=bool) if positions is None else np.isin(np.arange(len(x)), positions)
     for g, own_class in enumerate(fit.points_by_class):
         class_rows = np.flatnonzero(codes == g)
+        scored_index = np.flatnonzero(is_scored[class_rows])
         left_out_weights = np.minimum(1.0, own_class.weights)
         df = totals.sum() - n_classes if fit.common else totals[g] - 1
         with np.errstate(divide="ignore", invalid="ignore"):
             deviations = own_class.points - (own_class.points @ own_class.weights / totals[g])[:, None]
             factors = left_out_weights * totals[g] / (totals[g] - left_out_weights) / df
             df_ratio = (df - left_out_weights) / df
-        for chunk in row_chunks(len(class_rows), fit.points_by_class):
+        for scored_chunk in row_chunks(len(scored_index), fit.points_by_class):
+            chunk = scored_index[scored_chunk]
             rows = class_rows[chunk]
-            scores = np.empty((len(radii), len(class_rows[chunk]), n_classes))
+            scores = np.empty((len(radii), len(rows), n_classes))
             for k, class_points in enumerate(fit.points_by_class):
                 z = own_class.points[:, chunk] if k == g else class_points.coordinates(x[rows])
                 metric_changes = fit.metric != "euclidean" and (fit.common or k == g)
@@ -712,7 +776,7 @@ def _left_out_log_density(
     z: Floats,
     radii: Floats,
     downdate: _Downdate | None,
-    own_rows: slice | None,
+    own_rows: Codes | None,
     is_equal: Mask | None,
     series: KernelSeries | None,
 ) -> Floats:
@@ -730,7 +794,7 @@ def _left_out_log_density(
         L radii for which results are computed, by point.
     downdate : _Downdate or None
         Change of the metric without each row; None if the metric does not change.
-    own_rows : slice or None
+    own_rows : (m,) int or None
         Positions of the points among the rows of the class; None if they belong to another class.
     is_equal : (m, n) bool or None
         Rows of the class that are left out together with each point; None for the point itself only.
@@ -761,10 +825,10 @@ def _left_out_log_density(
             remaining_metric = np.where(
                 (remaining_metric > MIN_METRIC_RATIO) & (downdate.df_ratio > 0), remaining_metric, np.nan
             )
-            products = downdate.deviations.T @ class_points.points
-            products -= np.einsum("ij,ij->j", z, downdate.deviations)[:, None]
+            directions = np.sqrt(downdate.factors / remaining_metric) * downdate.deviations
+            products = directions.T @ class_points.points
+            products -= np.einsum("ij,ij->j", z, directions)[:, None]
             products *= products
-            products *= (downdate.factors / remaining_metric)[:, None]
             d2 += products
             d2 *= downdate.df_ratio[:, None]
             logdet += np.log(remaining_metric) - p * np.log(downdate.df_ratio)
@@ -782,7 +846,7 @@ def _left_out_log_density(
 
 
 def _remaining_weights(
-    class_points: ClassPoints, d2: Floats, own_rows: slice | None, is_equal: Mask | None
+    class_points: ClassPoints, d2: Floats, own_rows: Codes | None, is_equal: Mask | None
 ) -> tuple[Floats, Floats]:
     """Return the weights of the rows of a class that remain for each point if rows are left out.
 
@@ -795,7 +859,7 @@ def _remaining_weights(
     d2 : (m, n) float
         Squared distances. They become infinite for rows that are left out, and zero between a point and
         itself if some of its weight remains.
-    own_rows : slice or None
+    own_rows : (m,) int or None
         Positions of the points among the rows of the class.
     is_equal : (m, n) bool or None
         Rows that are left out together with each point.
@@ -813,7 +877,7 @@ def _remaining_weights(
         d2[is_equal] = np.inf
         return weights, total - is_equal @ weights
     if own_rows is not None:
-        diagonal = (np.arange(len(d2)), np.arange(own_rows.start, own_rows.stop))
+        diagonal = (np.arange(len(d2)), own_rows)
         left_out_weights = np.minimum(1.0, weights[own_rows])
         remaining = weights[own_rows] - left_out_weights
         # The distance of a row from itself is zero, but rounding can make it positive.
@@ -894,6 +958,26 @@ class KernelDensityFit(NoLikelihood):
         """
         return replace(self, radii=self.radii[keep])
 
+    def sampled(self, size: int, min_rows: int) -> KernelDensityFit:
+        """Return a copy with kernels at a random sample of about `size` rows, the same in each call.
+
+        Each class has its share of the sample, and at least `min_rows` rows or all of them. The metric and
+        the bandwidths stay the same. The result is `self` if there are at most `size` rows.
+        """
+        sizes = [len(class_points.weights) for class_points in self.points_by_class]
+        if sum(sizes) <= size:
+            return self
+        codes = np.repeat(np.arange(len(sizes)), sizes)
+        is_sampled = np.isin(np.arange(len(codes)), sample_of_classes(codes, size, min_rows))
+        masks = np.split(is_sampled, np.cumsum(sizes)[:-1])
+        return replace(
+            self,
+            points_by_class=tuple(
+                replace(class_points, points=class_points.points[:, mask], weights=class_points.weights[mask])
+                for class_points, mask in zip(self.points_by_class, masks, strict=True)
+            ),
+        )
+
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
         """Return the same fit with other bandwidths (K,); `rule` is its new `radius_rule`."""
         return replace(self, radii=radii, radius_rule=rule)
@@ -951,7 +1035,9 @@ class KernelDensityFit(NoLikelihood):
             return fit
         return fit.with_radii(self.radii, self.radius_rule)
 
-    def leave_one_out_scores(self, log_prior: Floats, x: Floats, codes: Codes) -> Floats:
+    def leave_one_out_scores(
+        self, log_prior: Floats, x: Floats, codes: Codes, positions: Codes | None = None
+    ) -> Floats:
         """Return the leave-one-out scores of the rows of the fit.
 
         Parameters
@@ -962,16 +1048,20 @@ class KernelDensityFit(NoLikelihood):
             Rows of the fit.
         codes : (n,) int
             Classes of the rows.
+        positions : (m,) int or None
+            Ascending positions of the rows to score; None for all rows.
 
         Returns
         -------
-        (n, K) float
+        (m, K) float
             NaN for rows that require a refit.
         """
         all_scores = np.empty((len(x), len(self.points_by_class)))
-        for rows, scores in left_out_kernel_scores(self, self.radii[None], log_prior, x, codes):
+        for rows, scores in left_out_kernel_scores(
+            self, self.radii[None], log_prior, x, codes, positions=positions
+        ):
             all_scores[rows] = scores[0]
-        return all_scores
+        return all_scores if positions is None else all_scores[positions]
 
     def min_radii(self) -> Floats:
         """Return the smallest supported bandwidths (K,), the `ClassPoints.resolution` of each class."""

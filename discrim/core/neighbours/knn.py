@@ -275,7 +275,7 @@ def left_out_directions(points: Floats, codes: Codes, n_classes: int) -> Floats:
 
 
 def nearest_others_downdated(
-    search: NeighbourIndex, start: int, stop: int, k: int, directions: Floats
+    search: NeighbourIndex, positions: Codes, k: int, directions: Floats
 ) -> Neighbours:
     """Find the k nearest other rows of some rows by Mahalanobis distance, with covariances without the row.
 
@@ -283,8 +283,8 @@ def nearest_others_downdated(
     ----------
     search : NeighbourIndex
         Index of the rows of the fit.
-    start, stop : int
-        Range of the m rows.
+    positions : (m,) int
+        Positions of the m rows.
     k : int
         Number of neighbours, below the number of rows.
     directions : (m, p) float
@@ -298,17 +298,16 @@ def nearest_others_downdated(
     from scipy.spatial.distance import cdist
 
     n = len(search.points)
-    z = search.points[start:stop]
-    own_positions = np.arange(start, stop)
+    z = search.points[positions]
     # 1 - h.
     one_minus_leverages = np.maximum(1 - np.einsum("ij,ij->i", directions, directions), 0.0)
-    candidates = search.nearest_of_range(start, stop, min(k + 1 + max(N_SPARE_ROWS, k // 4), n))
+    candidates = search.nearest_points(z, min(k + 1 + max(N_SPARE_ROWS, k // 4), n))
     downdated = _downdated_distances(
         candidates.distances,
         _project_differences(search.points, z, candidates.rows, directions),
         one_minus_leverages,
     )
-    downdated[candidates.rows == own_positions[:, None]] = np.inf
+    downdated[candidates.rows == positions[:, None]] = np.inf
     tie_limits = search.space.tie_limit(np.partition(downdated, k - 1, axis=1)[:, k - 1])
     is_enough = (np.sqrt(one_minus_leverages) * candidates.distances[:, -1] > tie_limits) | (
         candidates.rows.shape[1] == n
@@ -324,7 +323,7 @@ def nearest_others_downdated(
         downdated = _downdated_distances(
             cdist(z[rows], search.points), projections, one_minus_leverages[rows]
         )
-        downdated[np.arange(len(rows)), own_positions[rows]] = np.inf
+        downdated[np.arange(len(rows)), positions[rows]] = np.inf
         search.fill_nearest(downdated, members, k, rows, nearest)
     return nearest
 
@@ -542,43 +541,44 @@ class KNNFit(NoLikelihood):
         return replace(fit, estimated_prior=self.estimated_prior)
 
     def left_out_vote_counts(
-        self, max_k: int, *, only_present_classes: bool = False
-    ) -> Iterator[tuple[slice, VoteCounts]]:
+        self, max_k: int, positions: Codes | None = None, *, only_present_classes: bool = False
+    ) -> Iterator[tuple[Codes, VoteCounts]]:
         """Yield the nearest other rows of each row by class, in blocks of rows.
 
         Parameters
         ----------
         max_k : int
             Number of neighbours of each row, below the number of rows.
+        positions : (m,) int or None
+            Positions of the rows; None for all rows.
         only_present_classes : bool
             Whether to store only the classes among the neighbours of each row.
 
         Yields
         ------
-        rows : slice
+        rows : (b,) int
             Positions of the rows of the block.
         tally : VoteCounts
             Votes of their neighbours.
         """
-        n = len(self.search.points)
+        positions = np.arange(len(self.search.points)) if positions is None else positions
         n_counted = min(len(self.prior), max_k) if only_present_classes else len(self.prior)
         block_rows = int(np.clip(MAX_BLOCK_VOTES // (max_k * n_counted), 64, MAX_BLOCK_ROWS))
         directions = None
         if self.metric == "mahalanobis":
             directions = left_out_directions(self.search.points, self.search.codes, self.search.n_classes)
-        for rows in slices(n, block_rows):
+        for block in slices(len(positions), block_rows):
+            rows = positions[block]
             if directions is None:
-                nearest = self.search.nearest_others(rows.start, rows.stop, max_k)
+                nearest = self.search.nearest_others(rows, max_k)
             else:
-                nearest = nearest_others_downdated(
-                    self.search, rows.start, rows.stop, max_k, directions[rows]
-                )
+                nearest = nearest_others_downdated(self.search, rows, max_k, directions[rows])
             yield (
                 rows,
                 VoteCounts.from_neighbours(nearest, self.search, only_present_classes=only_present_classes),
             )
 
-    def _tie_breaking_prior(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
+    def _tie_breaking_prior(self, tally: VoteCounts, prior: Floats, rows: Codes) -> Floats:
         """Return the prior that breaks ties if a row is left out; class proportions omit the row.
 
         Parameters
@@ -587,7 +587,7 @@ class KNNFit(NoLikelihood):
             Votes of the neighbours of m rows.
         prior : (K,) float
             Prior probabilities of the classes.
-        rows : slice
+        rows : (m,) int
             Positions of the m rows.
 
         Returns
@@ -601,7 +601,7 @@ class KNNFit(NoLikelihood):
         labels = np.arange(len(prior))[None] if tally.present_classes is None else tally.present_classes
         return np.asarray(prior[labels] - 1 / self.moments.total * (labels == self.search.codes[rows, None]))
 
-    def _left_out_weights(self, tally: VoteCounts, prior: Floats, rows: slice) -> Floats:
+    def _left_out_weights(self, tally: VoteCounts, prior: Floats, rows: Codes) -> Floats:
         """Compute the weights of votes from class counts without the row that is left out.
 
         Parameters
@@ -611,7 +611,7 @@ class KNNFit(NoLikelihood):
         prior : (K,) float
             If it is estimated and equals the class proportions, these are computed from the other rows, and
             each vote has weight one. Otherwise it is fixed.
-        rows : slice
+        rows : (m,) int
             Positions of the m rows.
 
         Returns
@@ -629,7 +629,12 @@ class KNNFit(NoLikelihood):
         factor = np.where(counts > 1, counts / np.maximum(counts - 1, 1), 1.0)
         return weights[labels] * np.where(labels == own_classes[:, None], factor[:, None], 1.0)
 
-    def leave_one_out_scores(self, prior: Floats, progress: Callable[[int], object] | None = None) -> Floats:
+    def leave_one_out_scores(
+        self,
+        prior: Floats,
+        progress: Callable[[int], object] | None = None,
+        positions: Codes | None = None,
+    ) -> Floats:
         """Return the leave-one-out scores of the rows of the fit.
 
         Parameters
@@ -638,10 +643,12 @@ class KNNFit(NoLikelihood):
             Prior probabilities of the classes.
         progress : callable or None
             Called with the number of rows after each block.
+        positions : (m,) int or None
+            Positions of the rows to score; None for all rows.
 
         Returns
         -------
-        (n, K) float
+        (m, K) float
             Zero for the winning class, negative for the others, minus infinity for classes without votes.
 
         Raises
@@ -653,14 +660,14 @@ class KNNFit(NoLikelihood):
         if self.k >= n:
             remaining_rows = f"Leave-one-out leaves {n - 1} rows"
             raise CoreNotSupportedError("too_few_neighbours", left=remaining_rows, k=self.k)
-        all_scores = np.empty((n, len(prior)))
-        for rows, tally in self.left_out_vote_counts(self.k):
+        all_scores = []
+        for rows, tally in self.left_out_vote_counts(self.k, positions):
             weights = self._left_out_weights(tally, prior, rows)
             (votes,) = tally.votes([self.k])
-            all_scores[rows] = tally.scores(votes, weights, self._tie_breaking_prior(tally, prior, rows))
+            all_scores.append(tally.scores(votes, weights, self._tie_breaking_prior(tally, prior, rows)))
             if progress is not None:
-                progress(rows.stop - rows.start)
-        return all_scores
+                progress(len(rows))
+        return np.concatenate(all_scores)
 
     def left_out_errors_by_class(
         self, grid: Sequence[int], prior: Floats, progress: Callable[[int], object] | None = None

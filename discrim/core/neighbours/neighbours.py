@@ -707,21 +707,15 @@ class NeighbourIndex:
             raise CoreDataError(
                 "not_binary", column_positions=(column,), metric=self.space.metric, value=x[row, column]
             )
-        return self._nearest(self.space.coordinates(x), k)
+        return self.nearest_points(self.space.coordinates(x), k)
 
-    def nearest_of_range(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest rows, including the row itself, of the indexed rows start, ..., stop - 1.
+    def nearest_others(self, positions: Codes, k: int) -> Neighbours:
+        """Find the k nearest other rows of the indexed rows at positions (m,).
 
-        Raises a CoreDataError if a distance is undefined for the metric.
+        Must not be called for k of at least the number of indexed rows. Raises a CoreDataError if a distance
+        is undefined for the metric.
         """
-        return self._nearest(self.points[start:stop], k)
-
-    def nearest_others(self, start: int, stop: int, k: int) -> Neighbours:
-        """Find the k nearest rows, excluding the row itself, of the indexed rows start, ..., stop - 1.
-
-        Must not be called for k of at least the number of indexed rows.
-        """
-        return self.nearest_of_range(start, stop, k + 1).remove_self(np.arange(start, stop), self.codes)
+        return self.nearest_points(self.points[positions], k + 1).remove_self(positions, self.codes)
 
     def allocate(self, m: int, k: int) -> Neighbours:
         """Allocate a result for m queries and k neighbours; tied counts are zero, other arrays not set."""
@@ -729,7 +723,7 @@ class NeighbourIndex:
             np.empty((m, k), dtype=np.intp), np.empty((m, k)), np.zeros((m, self.n_classes), dtype=np.intp)
         )
 
-    def _nearest(self, z: Floats, k: int) -> Neighbours:
+    def nearest_points(self, z: Floats, k: int) -> Neighbours:
         """Find the k nearest rows of queries in coordinates z (m, p)."""
         m = len(z)
         n = len(self.points)
@@ -737,7 +731,7 @@ class NeighbourIndex:
             order, starts = distinct_points(z)
             if len(starts) <= m:
                 # Search once for equal queries.
-                nearest = self._nearest(z[order[starts[:-1]]], k)
+                nearest = self.nearest_points(z[order[starts[:-1]]], k)
                 query_index = np.empty(m, dtype=np.intp)
                 query_index[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
                 return Neighbours(
@@ -836,7 +830,7 @@ class NeighbourIndex:
                 z, k=np.arange(1, n_points + 1), p=norm, workers=n_worker_threads()
             )
         elif self.point_index is not None:
-            points, distances, _ = self.point_index._nearest(z, n_points)
+            points, distances, _ = self.point_index.nearest_points(z, n_points)
         kth_point = np.full(len(z), k - 1)
         if self.point_rows is not None:
             kth_point = (np.cumsum(self.point_rows.sizes[points], axis=1) < k).sum(axis=1)

@@ -266,6 +266,35 @@ class Refits(Generic[EstimatesT]):
         scorer: LeaveOneOutScorer = estimates.leave_one_out_scorer(fit.log_prior())
         return scorer
 
+    def leave_one_out_of_rows(
+        self, fit: FittedModel[EstimatesT], x: Floats, codes: Codes, positions: Codes
+    ) -> Floats:
+        """Return leave-one-out scores of some rows; required if the model `compares_rows`.
+
+        Parameters
+        ----------
+        fit : FittedModel
+        x : (n, p) float
+            All rows that the fit uses.
+        codes : (n,) int
+            Their classes.
+        positions : (m,) int
+            Ascending positions of the rows to score.
+
+        Returns
+        -------
+        (m, K) float
+            A row of NaN requires a refit without this row.
+        """
+        raise NotImplementedError
+
+    def fit_for_planes(self, fit: FittedModel[EstimatesT]) -> tuple[FittedModel[EstimatesT], str]:
+        """Return a fit whose regions in a plane are drawn, and a phrase for the title on how it differs.
+
+        By default it is the fit itself, and the phrase is empty.
+        """
+        return fit, ""
+
     def drops_columns(self, fit: FittedModel[EstimatesT]) -> bool:
         """Return whether each refit drops collinear columns again; by default False."""
         return False
@@ -382,6 +411,11 @@ class ModelSpec(Refits[EstimatesT]):
 
     leave_one_out_cost: ClassVar[float] = 1.0
     """Time to compute the leave-one-out score of a row, relative to the time to compute its score."""
+
+    compares_rows: ClassVar[bool] = False
+    """Whether the rule compares a row with all rows of the fit, and the time to score all rows thus grows
+    with the square of their number. Such a model has the method `leave_one_out_of_rows`.
+    """
 
     chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Options whose values can be selected from the data, and the attributes of the estimates with the value.

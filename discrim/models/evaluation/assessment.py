@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.discriminant.lda import LDAFit
-from discrim.core.numerics.arrays import Codes, Floats, check_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, sample_of_classes
 from discrim.core.numerics.map_reduce import StoredValue
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.leave_one_out import RefitEachRow
@@ -28,7 +28,7 @@ from discrim.data.sources.files import is_file_or_dataset
 from discrim.data.sources.sources import source_of_rows
 from discrim.design.design_rows import Block, DesignRows, read_weights
 from discrim.design.matrix import response_codes
-from discrim.design.rows import select_used_rows, used_codes, used_rows
+from discrim.design.rows import gather_weighted_rows, select_used_rows, used_codes, used_rows
 from discrim.design.source_tables import table_chunks
 from discrim.errors import (
     DataError,
@@ -225,6 +225,13 @@ METHODS_WITH_PRIOR = ("apparent", "loo", "cv", "632+")
 
 MAX_SUMMARY_OPERATIONS = 2.0**34
 """Rows times classes times columns above which a summary omits error rates."""
+
+MAX_SUMMARY_PAIRS = 2**24
+MIN_SUMMARY_ROWS = 1000
+"""Number of pairs of rows above which a summary shows error rates of a sample, if the model compares rows.
+
+The rows of the sample form as many pairs with all rows, and are at least `MIN_SUMMARY_ROWS`.
+"""
 
 MIN_COSTED_COLUMNS = 48
 """Number of columns below which the time to score a row does not depend on the number of columns."""
@@ -708,6 +715,34 @@ def is_slow_to_evaluate(fit: FittedModel[Any]) -> bool:
     return (
         fit.has_rows and float(fit.design_rows.table.nrows) * n_classes * n_columns > MAX_SUMMARY_OPERATIONS
     )
+
+
+def sampled_error_rate(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> ErrorRateEstimate | None:
+    """Return the error rate of a sample of the rows of a fit, for a summary; None if all rows are evaluated.
+
+    The sample is random, the same in each call, and stratified by class. All rows are evaluated if the model
+    does not compare rows (`ModelSpec.compares_rows`), if there are at most `MAX_SUMMARY_PAIRS` pairs of rows,
+    and if a row of the sample requires a refit.
+    """
+    if not (fit.spec.compares_rows and fit.has_rows) or fit.design_rows.table.nrows**2 <= MAX_SUMMARY_PAIRS:
+        return None
+    key = f"error rate of a sample, {method}"
+    if key not in fit.cache:
+        fit.cache[key] = None
+        x, codes, weights = gather_weighted_rows(fit.design_rows)
+        positions = sample_of_classes(codes, max(MAX_SUMMARY_PAIRS / len(x), MIN_SUMMARY_ROWS), min_rows=2)
+        if method == "apparent":
+            scores = fit.rule().scores(x[positions])
+        else:
+            scores = fit.spec.leave_one_out_of_rows(fit, x, codes, positions)
+        if len(positions) < len(x) and not np.isnan(scores).any():
+            weights = None if weights is None else weights[positions]
+            counts = confusion_counts(codes[positions], Decision().codes(scores), len(fit.classes), weights)
+            fit.cache[key] = rates_of.error_rate_from_counts(
+                counts.astype(np.float64), fit.prior_values(), None, EvaluationOptions().level, sampled=False
+            )
+    rate: ErrorRateEstimate | None = fit.cache[key]
+    return rate
 
 
 def has_fast_leave_one_out(fit: FittedModel[Any]) -> bool:

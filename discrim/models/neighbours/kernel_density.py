@@ -6,7 +6,7 @@ The bandwidth is an option, follows the normal rule, or is chosen by leaving row
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -160,8 +160,9 @@ def _choose_bandwidth(
 ) -> tuple[KernelDensityFit, pd.DataFrame]:
     """Choose one bandwidth for all classes, with the largest likelihood or least error of left-out rows.
 
-    Rows of any class that are equal are left out together. A left-out row that no kernel reaches counts as an
-    error. Of equal errors, the largest bandwidth is chosen.
+    Of many rows a sample is left out (`core.search_rows`). Rows of any class that are equal are left out
+    together. A left-out row that no kernel reaches counts as an error. Of equal errors, the largest bandwidth
+    is chosen.
 
     Parameters
     ----------
@@ -179,7 +180,8 @@ def _choose_bandwidth(
     path : DataFrame
         A row for each candidate. Columns: bandwidth, error, se (standard error of the error), and llf, the
         log-likelihood of the left-out rows given their classes. `attrs["equal_rows"]` is the total weight of
-        the groups of equal rows, of any class, with a weight above one.
+        the groups of equal rows, of any class, with a weight above one; `attrs["sample"]` is the number of
+        rows that were left out, 0 for all.
 
     Raises
     ------
@@ -191,27 +193,34 @@ def _choose_bandwidth(
     grid = list(DEFAULT_RELATIVE_GRID * typical) if search.grid is None else list(search.grid)
     k = len(fit.prior)
     row_weights = np.ones(len(x)) if weights is None else weights
-    misclassified = np.zeros((len(grid), k))
-    llf = np.zeros(len(grid))
     log_prior = log_of_prior(fit.prior)
-    class_weights = np.equal(codes[:, None], np.arange(k)) * row_weights[:, None]
+    left_out, strata = core.search_rows(fit, codes)
+    totals, counts = (np.bincount(strata[rows], row_weights[rows], 2 * k) for rows in (slice(None), left_out))
+    # The rows of a sample stand for all rows of their stratum.
+    expansion = np.divide(totals, counts, out=np.zeros(2 * k), where=counts > 0)
+    misclassified = np.zeros((len(grid), 2 * k))
+    llf = np.zeros(len(grid))
     # Equal rows are in one group; None if all rows differ and have weights of at most one.
     _, row_ids = np.unique(x, axis=0, return_inverse=True)
     all_differ = row_ids.max(initial=-1) + 1 == len(x) and (weights is None or bool((weights <= 1).all()))
     groups = None if all_differ else row_ids.reshape(-1)
     radii = np.repeat(np.array(grid)[:, None], k, axis=1)
     chosen = fit.with_radii(radii[0], "chosen")
-    with Progress(len(x), "choice of a bandwidth") as progress:
-        for chunk, scores in core.left_out_kernel_scores(chosen, radii, log_prior, x, codes, groups):
+    with Progress(len(left_out), "choice of a bandwidth") as progress:
+        for chunk, scores in core.left_out_kernel_scores(
+            chosen, radii, log_prior, x, codes, groups, left_out
+        ):
             # A row outside the reach of all kernels is unclassified and counts as an error.
             labels = best_class(scores.reshape(-1, k)).reshape(len(grid), -1)
-            misclassified += (labels != codes[chunk]) @ class_weights[chunk]
+            weights_by_stratum = row_weights[chunk, None] * np.equal(strata[chunk, None], np.arange(2 * k))
+            misclassified += (labels != codes[chunk]) @ weights_by_stratum
             own_scores = scores[:, np.arange(len(chunk)), codes[chunk]]
-            llf += (own_scores - log_prior[codes[chunk]]) @ row_weights[chunk]
+            llf += (own_scores - log_prior[codes[chunk]]) @ (weights_by_stratum @ expansion)
             progress(len(chunk))
-    path = error_path(
-        "bandwidth", grid, misclassified, fit.moments.counts, fit.prior, sampled=fit.estimated_prior
-    )
+    stratum_prior = np.repeat(fit.prior / fit.moments.counts, 2) * totals
+    sampled = fit.estimated_prior and len(left_out) == len(x)
+    path = error_path("bandwidth", grid, misclassified, counts, stratum_prior, sampled=sampled)
+    path.attrs["sample"] = len(left_out) if len(left_out) < len(x) else 0
     path["llf"] = llf
     path.attrs["equal_rows"] = (
         0.0 if groups is None else float(row_weights[np.bincount(groups, row_weights)[groups] > 1].sum())
@@ -301,6 +310,8 @@ class KernelDensityResults(ClassMeans, GroupSummary, ClassifierResults):
         Rows that are equal in all columns are left out together, as in the choice; the error equals
         `error_rates(["loo"])` only if all rows differ. `attrs["equal_rows"]` is the number of rows that equal
         another one, or with weights the total weight of the groups of equal rows with a weight above one.
+        `attrs["sample"]` is the number of rows that were left out if they are a sample, from which the error
+        and the log-likelihood of all rows are estimated (see `discrim.kernel_density`), and 0 for all rows.
 
         Raises
         ------
@@ -458,6 +469,12 @@ def kernel_density(
     the bandwidth leaves out all rows that equal the row, of any class, and a frequency weight as a whole.
     `error_rates(["loo"])` leaves out one row.
 
+    Of more than 2,048 rows, a choice of the bandwidth leaves out a sample of 1,000 or more, and compares each
+    with all rows. A quarter of the sample are the rows of each class that are farthest from its mean, on
+    which the likelihood depends most; the others are random, the same in each call. The size of the sample is
+    ``path.attrs["sample"]``. Error rates in the summary of a fit to more than 4,096 rows are estimated from a
+    random sample too, which its header states; `error_rates()` uses all rows.
+
     Columns of normal kernels can be integrated out: ``missing="integrate"`` of `predict`.
 
     Leave-one-out is in closed form. It removes the row's own kernel, and the row from the covariance of the
@@ -537,6 +554,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         'metric="euclidean"',
     )
     leave_one_out_cost = 50
+    compares_rows = True
     chosen_options = MappingProxyType({"bandwidth": "radii"})
     search_options = ("select", "grid")
     constructor = KernelDensityFit
@@ -599,6 +617,23 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         x, codes, _ = gather_weighted_rows(fit.require_rows("leave_one_out()"))
         return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes)
 
+    def leave_one_out_of_rows(
+        self, fit: FittedModel[KernelDensityFit], x: Floats, codes: Codes, positions: Codes
+    ) -> Floats:
+        """Return the scores (m, K) of `leave_one_out` of some used rows; see `ModelSpec`."""
+        return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes, positions)
+
+    def fit_for_planes(self, fit: FittedModel[KernelDensityFit]) -> tuple[FittedModel[KernelDensityFit], str]:
+        """Return a fit with kernels at `MAX_PLANE_KERNELS` random rows, and a phrase that states this.
+
+        It is the fit itself, with an empty phrase, if it does not have more rows.
+        """
+        estimates = fit.estimates.sampled(MAX_PLANE_KERNELS, MIN_PLANE_KERNELS)
+        if estimates is fit.estimates:
+            return fit, ""
+        n_kernels = sum(len(class_points.weights) for class_points in estimates.points_by_class)
+        return replace(fit, estimates=estimates, cache={}), f"densities from {n_kernels:,} random rows"
+
     def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out: only normal kernels allow this."""
         return fit.estimates.kernel == "normal"
@@ -611,6 +646,10 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         """
         return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 
+
+MAX_PLANE_KERNELS = 1500
+MIN_PLANE_KERNELS = 100
+"""Numbers of rows, and of rows of a class, whose kernels are evaluated at the points of a drawn plane."""
 
 METRIC_TEXTS = {
     "mahalanobis": "covariance",
@@ -659,7 +698,7 @@ def _header_section(results: KernelDensityResults, fit: FittedModel[KernelDensit
             " The leave-one-out error is optimistic, because the bandwidth was chosen by leaving rows out: "
             "see error_rates(['cv'])."
         )
-    return headers.header(fit, items, note)
+    return headers.header(fit, items, note + headers.error_sample_note(fit))
 
 
 def _classes_section(results: KernelDensityResults, fit: FittedModel[KernelDensityFit]) -> Section:
@@ -679,6 +718,8 @@ def _path_section(results: KernelDensityResults, fit: FittedModel[KernelDensityF
     table = path.set_index(candidates.map("{:.4g}".format))[["error", "se", "llf"]].rename_axis(None)
     table["chosen"] = np.where(np.isclose(candidates, chosen), "*", "")
     note = "llf is the log-likelihood of left-out rows, given their classes."
+    if n_sampled := path.attrs["sample"]:
+        note += f" It and the error are estimated from a sample of {n_sampled:,} rows that are left out."
     if n_equal := path.attrs["equal_rows"]:
         rows = f"{n_equal:g} of {results.counts.sum():g} rows"
         note += f" {rows} equal another row; equal rows are left out together."

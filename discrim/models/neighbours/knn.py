@@ -17,7 +17,7 @@ from discrim.core.covariance.covariance import constant_columns, dependencies
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.neighbours.knn import KNNFit, NeighbourRule, fit_knn, restore_knn
 from discrim.core.neighbours.neighbours import BINARY_METRICS, NeighbourMetric, explain_undefined
-from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.arrays import Codes, Floats
 from discrim.core.numerics.progress import Progress
 from discrim.core.rules.rules import Rule, log_posteriors
 from discrim.data.values import format_value
@@ -523,6 +523,7 @@ class KNNSpec(ModelSpec[KNNFit]):
     results_class = KNNResults
     refit_failure = ("k is more than the rows, or a column is constant", "a smaller k")
     leave_one_out_cost = 20
+    compares_rows = True
     chosen_options = MappingProxyType({"k": "k"})
     search_options = ("grid",)
     constructor = staticmethod(restore_knn)
@@ -607,6 +608,12 @@ class KNNSpec(ModelSpec[KNNFit]):
         with Progress(len(fit.estimates.search.points), "rows left out") as progress:
             return fit.estimates.leave_one_out_scores(fit.prior_values(), progress)
 
+    def leave_one_out_of_rows(
+        self, fit: FittedModel[KNNFit], x: Floats, codes: Codes, positions: Codes
+    ) -> Floats:
+        """Return the scores (m, K) of `leave_one_out` of some used rows; see `ModelSpec`."""
+        return fit.estimates.leave_one_out_scores(fit.prior_values(), positions=positions)
+
     def array_shapes(self, k: int, p: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the arrays in a file of k classes and p columns, by name; -1 is any length.
 
@@ -654,7 +661,7 @@ def _header_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Pairs:
     )
     if fit.path is not None:
         note += " The leave-one-out error is optimistic, because k was chosen by it: see error_rates(['cv'])."
-    return headers.header(fit, items, note)
+    return headers.header(fit, items, note + headers.error_sample_note(fit))
 
 
 def _classes_section(results: KNNResults, fit: FittedModel[KNNFit]) -> Section:

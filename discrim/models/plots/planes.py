@@ -91,6 +91,11 @@ class PlaneSection:
         Whether numeric columns are predicted from the drawn ones.
     selection : str
         Phrase for the title on how the columns were chosen; empty if the user chose them.
+    plane_fit : FittedModel, optional
+        The fit whose regions are drawn, such as one with fewer rows (`ModelSpec.fit_for_planes`); None for
+        `fit`.
+    sample : str
+        Phrase for the title on how it differs from `fit`; empty if it does not.
     """
 
     fit: FittedModel[Any]
@@ -101,6 +106,8 @@ class PlaneSection:
     numeric_names: tuple[str, ...]
     regresses: bool = False
     selection: str = ""
+    plane_fit: FittedModel[Any] | None = None
+    sample: str = ""
 
     def points_table(self, names: Sequence[str], points: Floats, fixed: Mapping[str, Any]) -> pd.DataFrame:
         """Return a table of points in a plane, with the values of the other columns that `fixed` names.
@@ -237,7 +244,7 @@ class PlaneSection:
 
         The other columns have the values of `evaluate`.
         """
-        fit = self.fit
+        fit = self.plane_fit or self.fit
         return self.evaluate(names, lambda table: fit.predict_codes(self.read_points(table)))
 
     def points(self, names: Sequence[str]) -> tuple[Floats, Codes]:
@@ -367,6 +374,7 @@ def read_section(fit: FittedModel[Any], options: PlotOptions) -> PlaneSection:
         tuple(numeric_names),
         rows is not None and not integrates,
         selection,
+        *fit.spec.fit_for_planes(fit),
     )
 
 
@@ -512,7 +520,7 @@ def describe_fixed_columns(section: PlaneSection, names: Sequence[str]) -> str:
             else ""
         )
         clauses.append(f"fixed: {', '.join(value_texts)}{more}")
-    return "; ".join(clauses)
+    return "; ".join([*clauses, section.sample] if section.sample else clauses)
 
 
 TITLE = "Regions of the predicted classes"
@@ -784,7 +792,7 @@ def _transform_scores(
     (m, K) float
         Values of `finish`.
     """
-    fit = section.fit
+    fit = section.plane_fit or section.fit
     design_rows = section.read_points(table)
     return transform_scores(design_rows, fit.rule_for(design_rows), len(fit.classes), finish)
 

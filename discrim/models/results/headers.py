@@ -28,6 +28,7 @@ from discrim.models.evaluation.assessment import (
     EvaluationOptions,
     counted_rates,
     is_slow_to_evaluate,
+    sampled_error_rate,
 )
 from discrim.models.evaluation.validation import LEFT_OUT_CACHE_KEYS, refit_prior_source
 from discrim.report.grid import (
@@ -92,14 +93,15 @@ def error_item(fit: FittedModel[Any], method: Literal["apparent", "loo"]) -> Hea
     """Return the header item with an error rate, in percent with the counts.
 
     The value of the item is the rate. If it would be slow to compute, the model or the fit does not support
-    it, or no row is evaluated, the value is NaN and the text is "see error_rates()" or "not available".
+    it, or no row is evaluated, the value is NaN and the text is "see error_rates()" or "not available". A
+    model that compares rows evaluates a sample of many rows (`error_sample_note`).
     """
     label = "Error, leave-one-out" if method == "loo" else "Error, resubstitution"
     key = f"error_{method}"
     if is_slow_to_evaluate(fit) and not (method == "apparent" and method in fit.cache):
         return HeaderItem(label, np.nan, "see error_rates()", key)
     try:
-        rates = counted_rates(fit, method, EvaluationOptions())
+        rates = sampled_error_rate(fit, method) or counted_rates(fit, method, EvaluationOptions())
     except NotSupportedError:
         return HeaderItem(label, np.nan, "not available", key)
     if not rates.total > 0:
@@ -210,6 +212,7 @@ def _error_phrases(fit: FittedModel[Any], left_out: bool) -> list[str]:
         error = error_item(fit, method).value
         if not np.isnan(error):
             error_text = f"{'left-out' if method == 'loo' else method} error {100 * error:.1f} %"
+            error_text += " of a sample" * (sampled_error_rate(fit, method) is not None)
             is_choice_kept = fit.path is not None and method == "loo"
             return [error_text + " (optimistic: choice fixed)" * is_choice_kept]
     return []
@@ -223,6 +226,17 @@ def skipped_error_item() -> HeaderItem:
 def error_items(fit: FittedModel[Any], *, left_out: bool = True) -> list[HeaderItem]:
     """Return the header items with the apparent error and, with `left_out`, the leave-one-out error."""
     return [error_item(fit, "apparent"), *([error_item(fit, "loo")] if left_out else [])]
+
+
+def error_sample_note(fit: FittedModel[Any]) -> str:
+    """Return a sentence, after a space, on the sample that is evaluated; empty if all rows are."""
+    rates = sampled_error_rate(fit, "loo")
+    if rates is None:
+        return ""
+    return (
+        f" The error rates are estimated from a random sample of {format_count(rates.total)} observations "
+        f"(standard error of leave-one-out: {100 * rates.se:.1f} %); error_rates() uses all."
+    )
 
 
 def long_table_note(fit: FittedModel[Any], heading: str, source: str) -> Section | None:

@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 Classify = Callable[[Floats], Codes]
 """Function from points (m, 2) to the positions (m,) of their classes, -1 for none."""
 
-N_BISECTIONS = 16
-"""Number of bisection steps for the crossing of a border with the side of a cell."""
+N_BISECTIONS = 13
+"""Number of bisection steps for the crossing of a border with the side of a cell.
+
+They locate it to a part in 8,192 of the side, far less than a pixel.
+"""
 
 COLOURS_PER_SIDE = 4
 """Number of small cells along each side of a grid cell."""
@@ -775,9 +778,10 @@ def draw_contours(
         the axes, extended by a quarter on each side.
     """
     limits = axes.get_xlim(), axes.get_ylim()
-    # A density may extend outside the range of the rows.
+    # A density is smooth, and may extend outside the range of the rows.
+    grid_size = COARSE_GRID_POINTS if proportion else GRID_POINTS
     x_grid, y_grid = (
-        np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), GRID_POINTS) for ends in limits
+        np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), grid_size) for ends in limits
     )
     grid_values = values(np.stack(np.meshgrid(x_grid, y_grid), axis=-1).reshape(-1, 2))
     for k, class_values in enumerate(grid_values.T):
@@ -793,7 +797,7 @@ def draw_contours(
             contour = axes.contour(
                 x_grid,
                 y_grid,
-                height.reshape(GRID_POINTS, GRID_POINTS),
+                height.reshape(grid_size, grid_size),
                 levels=[contour_level],
                 zorder=4,
                 **line_style,

@@ -12,14 +12,19 @@ import scipy
 from sklearn.neighbors import KernelDensity
 
 from discrim import KernelDensityResults, kernel_density, knn, lda, load
+from discrim.core.neighbours import kernel_density as core
 from discrim.core.neighbours.kernel_density import BOUNDED_KERNEL_POWERS, log_constant, normal_reference_radii
 from discrim.datasets import load_iris, load_penguins
+from discrim.design.rows import gather_weighted_rows
 from discrim.errors import (
     CollinearError,
     DataError,
     MissingPredictionWarning,
     NotSupportedError,
 )
+from discrim.models.evaluation import assessment
+from discrim.models.neighbours import kernel_density as models_kernel_density
+from tests.benchmarks.timing import simulate_classes
 
 IRIS = load_iris()
 X = IRIS.iloc[:, :4].to_numpy()
@@ -416,3 +421,72 @@ def test_columns_of_normal_kernels_are_integrated_out(metric):
     with pytest.raises(NotSupportedError) as caught:
         ends.predict(new.reindex(columns=x.columns), missing="integrate")
     assert "integrate" in str(caught.value)
+
+
+def test_bandwidth_of_many_rows_is_chosen_by_a_sample_of_left_out_rows(monkeypatch):
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"y": np.repeat(list("abc"), [900, 300, 20])})
+    table["u"] = np.exp(rng.standard_normal(len(table))) + (table["y"] == "b")
+    table["v"] = rng.standard_normal(len(table)) + (table["y"] == "c")
+    complete = kernel_density("y ~ .", table)
+    assert complete.path.attrs["sample"] == 0
+    monkeypatch.setattr(core, "MAX_SEARCH_PAIRS", 400 * len(table))
+    monkeypatch.setattr(core, "MIN_SEARCH_ROWS", 100)
+    fit = kernel_density("y ~ .", table)
+    path, left_out = fit.path, complete.path
+    n_sampled = path.attrs["sample"]
+    assert 400 <= n_sampled <= 406
+    assert f"from a sample of {n_sampled} rows" in " ".join(str(fit.summary()).split())
+    pd.testing.assert_frame_equal(path, kernel_density("y ~ .", table).path)
+    best = np.flatnonzero(left_out["bandwidth"] == fit.bandwidth.iloc[0])[0]
+    assert left_out["llf"].max() - left_out["llf"][best] < 2
+    np.testing.assert_allclose(path["error"], left_out["error"], atol=4 * path["se"].max())
+    # The estimate is the sum over all rows of a stratum if all of its rows are left out.
+    positions, strata = core.search_rows(complete._fit.estimates, complete._fit.design_rows.codes)
+    counts, totals = np.bincount(strata[positions], minlength=6), np.bincount(strata, minlength=6)
+    np.testing.assert_array_equal(counts[1::2], totals[1::2])
+    scores = dict(zip(*_left_out_densities(complete, path["bandwidth"][10], positions), strict=True))
+    codes = complete._fit.design_rows.codes
+    expected = sum(scores[i] * totals[strata[i]] / counts[strata[i]] for i in positions)
+    np.testing.assert_allclose(path["llf"][10], expected, rtol=1e-12)
+    assert set(codes[positions]) == {0, 1, 2}
+
+
+def _left_out_densities(fit, bandwidth, positions):
+    """Return positions, and the log density of the own class at these rows, each by a fit without the row."""
+    estimates = fit._fit.estimates.with_radii(np.full(3, bandwidth), "given")
+    x, codes, _ = gather_weighted_rows(fit._fit.design_rows)
+    scores = estimates.leave_one_out_scores(np.zeros(3), x, codes)
+    sampled = estimates.leave_one_out_scores(np.zeros(3), x, codes, positions)
+    np.testing.assert_allclose(sampled, scores[positions], rtol=1e-12)
+    return positions, scores[positions, codes[positions]]
+
+
+@pytest.mark.parametrize("verb", [kernel_density, knn])
+def test_summary_of_many_rows_shows_the_errors_of_a_stated_sample(verb, monkeypatch):
+    table = simulate_classes(600, 3, 2)[2]
+    fit = verb("y ~ .", table)
+    complete = fit.error_rates()["estimate"]
+    monkeypatch.setattr(assessment, "MAX_SUMMARY_PAIRS", 200 * 600)
+    monkeypatch.setattr(assessment, "MIN_SUMMARY_ROWS", 100)
+    sampled = verb("y ~ .", table)
+    text = " ".join(str(sampled.summary()).split())
+    assert "from a random sample of 201 observations" in text or "of 200 observations" in text
+    for method in ("apparent", "loo"):
+        rate = assessment.sampled_error_rate(sampled._fit, method)
+        assert rate.total in (200, 201)
+        assert abs(rate.estimate - complete[method]) < 4 * max(rate.se, 0.01)
+    assert "of a sample" in repr(sampled)
+    pd.testing.assert_series_equal(sampled.error_rates()["estimate"], complete)
+
+
+def test_plane_of_many_rows_draws_kernels_of_a_stated_sample(monkeypatch):
+    table = simulate_classes(600, 3, 2)[2]
+    fit = kernel_density("y ~ .", table)
+    assert "random rows" not in fit.plot("regions").get_title()
+    monkeypatch.setattr(models_kernel_density, "MAX_PLANE_KERNELS", 300)
+    assert "densities from 300 random rows" in fit.plot("regions").get_title().replace("\n", " ")
+    estimates = fit._fit.estimates.sampled(300, 100)
+    sizes = [len(class_points.weights) for class_points in estimates.points_by_class]
+    np.testing.assert_allclose(sizes, fit.counts / 2, atol=1)
+    assert fit._fit.estimates.sampled(600, 100) is fit._fit.estimates

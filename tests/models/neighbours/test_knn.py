@@ -145,7 +145,10 @@ def test_distances_are_precise_far_from_zero():
     codes = rng.integers(0, 3, 2000)
     at_zero, distant = fit_arrays(nearby, codes, 6), fit_arrays(nearby + 1e9, codes, 6)
     assert at_zero.search.products is not None
-    one, other = at_zero.search.nearest_others(0, 2000, 6), distant.search.nearest_others(0, 2000, 6)
+    one, other = (
+        at_zero.search.nearest_others(np.arange(2000), 6),
+        distant.search.nearest_others(np.arange(2000), 6),
+    )
     scale = at_zero.search.space.unit[0] / distant.search.space.unit[0]
     np.testing.assert_array_equal(one.rows, other.rows)
     np.testing.assert_allclose(one.distances, other.distances * scale, rtol=1e-12)
