@@ -78,10 +78,20 @@ MAX_LOG_SLOPE = 40.0
 MAX_STEPS = 60
 """Maximum number of Newton steps; about eight suffice."""
 
+MAX_SCORING_STEPS = 200
+"""Maximum number of extrapolated steps of Fisher's scoring; about eight suffice, and forty with many classes.
+"""
+
 NEWTON_TOLERANCE = 1e-9
 """Length of a step, in standard errors relative to the root of the number of rows, at which the search
 ends.
 """
+
+MAX_EARLIER_STEPS = 10
+"""Number of earlier steps from which a step of Anderson's method is extrapolated."""
+
+MIN_STEP_RATIO = 1e-10
+"""Relative singular value of differences of steps up to which they count as dependent."""
 
 LLF_ROUNDING = 1e-12
 """Relative decrease of the log-likelihood that is attributed to rounding."""
@@ -220,13 +230,14 @@ def fit_calibrator(
         # The other maps would learn that a class without rows never occurs.
         return temperature
     if kind != "auto":
-        family = _make_family(kind, intercepts[is_possible])
-        if len(family.centre) > MAX_PARAMETERS:
+        n_parameters = _count_parameters(kind, k)
+        if n_parameters > MAX_PARAMETERS:
             raise CoreNotSupportedError(
-                "many_calibration_parameters", kind=kind, n_classes=k, n_parameters=len(family.centre)
+                "many_calibration_parameters", kind=kind, n_classes=k, n_parameters=n_parameters
             )
+        family = _make_family(kind, intercepts[is_possible], rows)
         return _calibrator_from_params(
-            temperature, kind, family.maximize(rows, penalized=penalized)[0], is_possible
+            temperature, kind, family.maximize(penalized=penalized)[0], is_possible
         )
     return _choose_calibrator(temperature, rows, log_prior_of_possible, is_possible, penalized=penalized)
 
@@ -481,10 +492,30 @@ _FEATURES: dict[str, Callable[[Floats], Floats]] = {"multinomial": _centre_rows,
 """Transformations of leads to the features that the mixing matrix multiplies."""
 
 
-class _Family(NamedTuple):
-    """Map that is linear in its P parameters, with the penalized likelihood of its parameters.
+class _LogLikelihood(NamedTuple):
+    """Weighted log-likelihood of P parameters.
 
-    The calibrated scores (m, K) are design(leads) @ params. There are K possible classes.
+    Attributes
+    ----------
+    value : float
+    gradient : (P,) float
+    information : (P, P) float
+        Minus the second derivatives.
+    posteriors : (n, K) float
+        Posteriors of the rows.
+    """
+
+    value: float
+    gradient: Floats
+    information: Floats
+    posteriors: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """Map that is linear in its P parameters, with the penalized likelihood of its parameters for n rows.
+
+    The calibrated scores (n, K) are design(leads) @ params. There are K possible classes.
 
     Attributes
     ----------
@@ -492,87 +523,91 @@ class _Family(NamedTuple):
         Returns the design (m, K, P) of leads (m, K) of `_Rows`.
     centre : (P,) float
         Parameters of the temperature, towards which the ridge shrinks.
+    rows : _Rows
+        Leads, classes and weights of the rows.
+    stored_design : (n, K, P) float or None
+        Design of all rows; None if it is large, and computed block by block.
     """
 
     design: Callable[[Floats], Floats]
     centre: Floats
+    rows: _Rows
+    stored_design: Floats | None
 
-    def blocks(self, rows: _Rows) -> Iterator[tuple[slice, Floats]]:
-        """Yield (row slice, design (m, K, P)) of blocks that limit the memory of the design."""
-        step = max(MAX_DESIGN_ELEMENTS // (rows.leads.shape[1] * len(self.centre)), 1)
-        for row_slice in slices(len(rows.codes), step):
-            yield row_slice, self.design(rows.leads[row_slice])
+    def blocks(self) -> Iterator[tuple[_Rows, Floats]]:
+        """Yield rows and their design (m, K, P), in blocks that limit the memory of the design."""
+        if self.stored_design is not None:
+            yield self.rows, self.stored_design
+            return
+        step = max(MAX_DESIGN_ELEMENTS // (self.rows.leads.shape[1] * len(self.centre)), 1)
+        for row_slice in slices(len(self.rows.codes), step):
+            rows = _Rows(*(values[row_slice] for values in self.rows))
+            yield rows, self.design(rows.leads)
 
-    def mean_max_squares(self, rows: _Rows) -> Floats:
+    def mean_max_squares(self) -> Floats:
         """Return the weighted mean (P,), over rows, of the largest squared design entry among the classes."""
         total = np.zeros(len(self.centre))
-        for row_slice, design in self.blocks(rows):
-            total += rows.weights[row_slice] @ (design**2).max(axis=1)
-        return np.asarray(total / rows.weights.sum())
+        for rows, design in self.blocks():
+            total += rows.weights @ (design**2).max(axis=1)
+        return np.asarray(total / self.rows.weights.sum())
 
-    def likelihood(self, rows: _Rows, params: Floats) -> float:
-        """Return the weighted log-likelihood of the classes of rows at parameters (P,)."""
-        total = 0.0
-        for row_slice, design in self.blocks(rows):
-            scores = design @ params
-            class_scores = scores[np.arange(len(scores)), rows.codes[row_slice]]
-            total += float(rows.weights[row_slice] @ (class_scores - _softmax(scores)[1]))
-        return total
-
-    def gradient_and_information(self, rows: _Rows, params: Floats) -> tuple[Floats, Floats]:
-        """Return gradient (P,) and information (P, P) of the log-likelihood at parameters (P,)."""
-        p = len(self.centre)
-        gradient = np.zeros(p)
-        information = np.zeros((p, p))
-        for row_slice, design in self.blocks(rows):
-            posteriors = _softmax(design @ params)[0]
-            mean = np.einsum("ik,ikp->ip", posteriors, design)
-            class_design = design[np.arange(len(design)), rows.codes[row_slice]]
-            weights = rows.weights[row_slice]
-            gradient += weights @ (class_design - mean)
-            deviations = (design - mean[:, None]) * np.sqrt(weights[:, None] * posteriors)[:, :, None]
+    def log_likelihood(self, params: Floats) -> _LogLikelihood:
+        """Return the log-likelihood of the classes of the rows at parameters (P,), and its derivatives."""
+        p = len(params)
+        value, gradient, information = 0.0, np.zeros(p), np.zeros((p, p))
+        posteriors_of_blocks = []
+        for rows, design in self.blocks():
+            scores = (design.reshape(-1, p) @ params).reshape(design.shape[:2])
+            posteriors, logs = _softmax(scores)
+            posteriors_of_blocks.append(posteriors)
+            row_index = np.arange(len(scores))
+            value += float(rows.weights @ (scores[row_index, rows.codes] - logs))
+            deviations = design - posteriors[:, None] @ design
+            gradient += rows.weights @ deviations[row_index, rows.codes]
+            deviations *= np.sqrt(rows.weights[:, None] * posteriors)[:, :, None]
             deviations = deviations.reshape(-1, p)
             information += deviations.T @ deviations
-        return gradient, information
+        return _LogLikelihood(value, gradient, information, np.concatenate(posteriors_of_blocks))
 
-    def jeffreys_gradient(self, rows: _Rows, params: Floats, inverse: Floats) -> Floats:
+    def jeffreys_gradient(self, posteriors: Floats, inverse: Floats) -> Floats:
         """Return the gradient of Jeffreys' penalty, half the log-determinant of the information.
 
         Parameters
         ----------
-        rows : _Rows
-            Leads, classes and weights of the rows.
-        params : (P,) float
-            Parameters of the map.
+        posteriors : (n, K) float
+            Posteriors of the rows.
         inverse : (P, P) float
-            Inverse of the information at `params` (with the ridge added).
+            Inverse of the information (with the ridge added) at the parameters of the posteriors.
 
         Returns
         -------
         (P,) float
         """
-        gradient = np.zeros(len(params))
-        for row_slice, design in self.blocks(rows):
-            posteriors = _softmax(design @ params)[0]
-            score_covariances = (design @ inverse) @ design.transpose(0, 2, 1)
-            # The third derivatives of the log-likelihood of a row, contracted.
-            third_derivatives = (
-                np.diagonal(score_covariances, axis1=1, axis2=2)
-                - 2 * (score_covariances @ posteriors[:, :, None])[:, :, 0]
+        p = len(inverse)
+        gradient = np.zeros(p)
+        stop = 0
+        for rows, design in self.blocks():
+            start, stop = stop, stop + len(design)
+            # The third derivatives of the log-likelihood of a row, contracted: the variance of each score
+            # less twice its covariance with the mean score.
+            products = (design.reshape(-1, p) @ inverse).reshape(design.shape)
+            third_derivatives = (products * (design - 2 * (posteriors[start:stop, None] @ design))).sum(
+                axis=2
             )
-            third_derivatives = posteriors * (
-                third_derivatives - (posteriors * third_derivatives).sum(axis=1, keepdims=True)
-            )
-            gradient += 0.5 * np.einsum("i,ik,ikp->p", rows.weights[row_slice], third_derivatives, design)
+            third_derivatives -= (posteriors[start:stop] * third_derivatives).sum(axis=1, keepdims=True)
+            third_derivatives *= rows.weights[:, None] * posteriors[start:stop]
+            gradient += 0.5 * (third_derivatives.ravel() @ design.reshape(-1, p))
         return gradient
 
-    def maximize(self, rows: _Rows, *, penalized: bool) -> tuple[Floats, Floats]:
+    def maximize(self, *, penalized: bool) -> tuple[Floats, Floats]:
         """Maximize the likelihood with Jeffreys' prior and a ridge towards the temperature.
+
+        Steps of Fisher's scoring, the inverse information times the gradient, are extrapolated by Anderson's
+        method (Walker & Ni, 2011, SIAM Journal on Numerical Analysis 49, 1715-1735), because the
+        information lacks the derivatives of Jeffreys' prior.
 
         Parameters
         ----------
-        rows : _Rows
-            Leads, classes and weights of the rows.
         penalized : bool
             If false, maximize the likelihood without Jeffreys' prior and ridge.
 
@@ -582,7 +617,7 @@ class _Family(NamedTuple):
             Parameters of the map.
         inverse : (P, P) float
             Inverse of their information with the ridge added; without penalties the pseudo-inverse of the
-            information.
+            information. It is computed one step before `params`.
 
         Raises
         ------
@@ -590,50 +625,41 @@ class _Family(NamedTuple):
             Newton's method for the unpenalized likelihood does not converge.
         """
         if not penalized:
-            return self._maximize_likelihood(rows)
-        squares = self.mean_max_squares(rows)
+            return self._maximize_likelihood()
+        squares = self.mean_max_squares()
         ridge = np.where(squares > 0, squares, 1.0)
-        inverse = self._penalized(rows, ridge, self.centre)[2]
-        root = np.linalg.cholesky(inverse)
-
-        def loss(steps: Floats) -> tuple[float, Floats]:
-            """Return the negative penalized log-likelihood and its gradient (P,).
-
-            Steps (P,) are standardized parameters: params = centre + root @ steps.
-            """
-            value, gradient, _ = self._penalized(rows, ridge, self.centre + root @ steps)
-            return -value, -(root.T @ gradient)
-
-        # Parameters are in standard errors at the start; there the Newton step equals the gradient.
-        gradient_tolerance = NEWTON_TOLERANCE * float(np.sqrt(max(rows.weights.sum(), 1.0)))
-        optimum = scipy.optimize.minimize(
-            loss,
-            np.zeros(len(ridge)),
-            jac=True,
-            method="BFGS",
-            options={"gtol": gradient_tolerance, "maxiter": MAX_STEPS},
-        )
-        params = np.asarray(self.centre + root @ optimum.x)
-        _, gradient, inverse = self._penalized(rows, ridge, params)
-        # The search ends when changes of the likelihood are rounding errors; Newton steps by the gradient
-        # are more accurate.
-        for _ in range(MAX_STEPS):
-            step = inverse @ gradient
-            _, next_gradient, next_inverse = self._penalized(rows, ridge, params + step)
-            if not next_gradient @ next_inverse @ next_gradient < gradient @ step / 4:
+        params = self.centre
+        value, gradient, inverse = self._penalized(ridge, params)
+        step = inverse @ gradient
+        # The metric of least squares: parameters in standard errors at the start.
+        unit = np.linalg.inv(np.linalg.cholesky(inverse))
+        tolerance = NEWTON_TOLERANCE**2 * max(float(self.rows.weights.sum()), 1.0)
+        history = [(params, step)]
+        for _ in range(MAX_SCORING_STEPS):
+            if not gradient @ step > tolerance:
                 break
-            params = params + step
-            gradient = next_gradient
-            inverse = next_inverse
-        return params, inverse
+            move = step
+            if len(history) > 1:
+                changes = np.diff(np.array(history), axis=0)
+                weights = np.linalg.lstsq(unit @ changes[:, 1].T, unit @ step, rcond=MIN_STEP_RATIO)[0]
+                move = step - weights @ changes.sum(axis=1)
+            next_value, gradient, inverse = self._penalized(ridge, params + move)
+            while next_value < value - LLF_ROUNDING * abs(value) and move.any():
+                # Forget the earlier steps, or halve a step that is not extrapolated.
+                move = step if len(history) > 1 else move / 2
+                history = []
+                next_value, gradient, inverse = self._penalized(ridge, params + move)
+            params = params + move
+            value = next_value
+            step = inverse @ gradient
+            history = [*history[-MAX_EARLIER_STEPS:], (params, step)]
+        return params + step, inverse
 
-    def _penalized(self, rows: _Rows, ridge: Floats, params: Floats) -> tuple[float, Floats, Floats]:
+    def _penalized(self, ridge: Floats, params: Floats) -> tuple[float, Floats, Floats]:
         """Return the penalized log-likelihood, its gradient, and the inverse of the information plus ridge.
 
         Parameters
         ----------
-        rows : _Rows
-            Leads, classes and weights of the rows.
         ridge : (P,) float
             Precisions of the normal prior around `centre`.
         params : (P,) float
@@ -649,16 +675,14 @@ class _Family(NamedTuple):
             Inverse of the information plus the ridge; symmetric.
         """
         deviation = params - self.centre
-        gradient, information = self.gradient_and_information(rows, params)
+        value, gradient, information, posteriors = self.log_likelihood(params)
         information[np.diag_indices(len(params))] += ridge
         inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
-        value = self.likelihood(rows, params) + 0.5 * float(
-            np.linalg.slogdet(information)[1] - ridge @ deviation**2
-        )
-        gradient += self.jeffreys_gradient(rows, params, inverse) - ridge * deviation
+        value += 0.5 * float(np.linalg.slogdet(information)[1] - ridge @ deviation**2)
+        gradient += self.jeffreys_gradient(posteriors, inverse) - ridge * deviation
         return value, gradient, (inverse + inverse.T) / 2
 
-    def _maximize_likelihood(self, rows: _Rows) -> tuple[Floats, Floats]:
+    def _maximize_likelihood(self) -> tuple[Floats, Floats]:
         """Maximize the likelihood without penalties, by Newton's method with step halving.
 
         Returns
@@ -678,28 +702,27 @@ class _Family(NamedTuple):
         step: Floats = np.zeros(len(params))
         for _ in range(MAX_STEPS):
             # Halve the step while the likelihood decreases.
-            while (next_value := self.likelihood(rows, params + step)) < value - LLF_ROUNDING * abs(
+            while (moved := self.log_likelihood(params + step)).value < value - LLF_ROUNDING * abs(
                 value
             ) and step.any():
                 step = step / 2
             params = params + step
-            value = next_value
-            gradient, information = self.gradient_and_information(rows, params)
+            value, gradient, information, _ = moved
             # The likelihood is constant along parameters common to all classes; the pseudo-inverse leaves
             # them unchanged.
             inverse: Floats = np.linalg.pinv(information, hermitian=True).astype(np.float64)
             step = inverse @ gradient
-            if float(gradient @ step) < NEWTON_TOLERANCE**2 * max(float(rows.weights.sum()), 1.0):
+            if float(gradient @ step) < NEWTON_TOLERANCE**2 * max(float(self.rows.weights.sum()), 1.0):
                 return params + step, inverse
         raise CoreNotSupportedError("calibration_not_found")
 
-    def leave_one_out_losses(self, rows: _Rows, params: Floats, inverse: Floats) -> Floats:
+    def leave_one_out_losses(self, params: Floats, inverse: Floats) -> Floats:
         """Approximate leave-one-out losses by one Newton step.
+
+        At most one unit of the weight of a row is left out.
 
         Parameters
         ----------
-        rows : _Rows
-            At most one unit of the weight of a row is left out.
         params : (P,) float
             Parameters of the map.
         inverse : (P, P) float
@@ -710,33 +733,31 @@ class _Family(NamedTuple):
         (n,) float
             Minus the log posterior of the class of each row under the map without it.
         """
-        losses = np.empty(len(rows.codes))
-        k = rows.leads.shape[1]
-        for row_slice, design in self.blocks(rows):
-            scores = design @ params
+        losses = []
+        p = len(params)
+        for rows, design in self.blocks():
+            scores = (design.reshape(-1, p) @ params).reshape(design.shape[:2])
             posteriors = _softmax(scores)[0]
-            codes = rows.codes[row_slice]
-            row_index = np.arange(len(codes))
-            left_out_weights = np.minimum(rows.weights[row_slice], 1.0)[:, None]
+            row_index = np.arange(len(scores))
+            left_out_weights = np.minimum(rows.weights, 1.0)[:, None]
             residuals = -posteriors
-            residuals[row_index, codes] += 1.0
-            score_covariances = (design @ inverse) @ design.transpose(0, 2, 1)
+            residuals[row_index, rows.codes] += 1.0
+            products = (design.reshape(-1, p) @ inverse).reshape(design.shape)
+            score_covariances = products @ design.transpose(0, 2, 1)
             # Multiply by the information of a row, diag(p) - pp', from the right.
             leverage = (
                 score_covariances * posteriors[:, None]
                 - (score_covariances @ posteriors[:, :, None]) * posteriors[:, None]
             )
             changes = score_covariances @ (left_out_weights * residuals)[:, :, None]
-            scores = (
-                scores
-                - np.linalg.solve(np.eye(k) - left_out_weights[:, :, None] * leverage, changes)[:, :, 0]
-            )
-            losses[row_slice] = _softmax(scores)[1] - scores[row_index, codes]
-        return losses
+            system = np.eye(scores.shape[1]) - left_out_weights[:, :, None] * leverage
+            scores = scores - np.linalg.solve(system, changes)[:, :, 0]
+            losses.append(_softmax(scores)[1] - scores[row_index, rows.codes])
+        return np.concatenate(losses)
 
 
-def _make_family(kind: Kind, intercepts: Floats) -> _Family:
-    """Return the linear map of a kind other than "temperature".
+def _make_family(kind: Kind, intercepts: Floats, rows: _Rows) -> _Family:
+    """Return the linear map of a kind other than "temperature", for rows.
 
     Parameters
     ----------
@@ -744,6 +765,8 @@ def _make_family(kind: Kind, intercepts: Floats) -> _Family:
         Kind of map.
     intercepts : (K,) float
         Intercepts of the temperature.
+    rows : _Rows
+        Leads, classes and weights of the n rows.
 
     Returns
     -------
@@ -768,9 +791,16 @@ def _make_family(kind: Kind, intercepts: Floats) -> _Family:
             design[:, j, k, j] = 1.0
         return design.reshape(len(leads), k, -1)
 
-    if kind == "vector":
-        return _Family(vector, np.append(1.0, intercepts))
-    return _Family(mixed, np.append(np.eye(k).ravel(), intercepts))
+    slopes = 1.0 if kind == "vector" else np.eye(k).ravel()
+    design = vector if kind == "vector" else mixed
+    centre = np.append(slopes, intercepts)
+    stores_design = rows.leads.size * len(centre) <= MAX_DESIGN_ELEMENTS
+    return _Family(design, centre, rows, design(rows.leads) if stores_design else None)
+
+
+def _count_parameters(kind: Kind, k: int) -> int:
+    """Return the number of parameters of a kind of map, other than "temperature", for k classes."""
+    return k + 1 if kind == "vector" else k * (k + 1)
 
 
 def _calibrator_from_params(
@@ -834,23 +864,23 @@ def _choose_calibrator(
     n, k = rows.leads.shape
     candidates: list[tuple[Calibrator, Floats]] = []
     for kind in KINDS[1:]:
-        family = _make_family(kind, temperature.intercepts[is_possible])
-        p = len(family.centre)
+        p = _count_parameters(kind, k)
         # For two classes the multinomial map is the vector map with redundant parameters.
         if (kind == "multinomial" and k == 2) or p > MAX_PARAMETERS or float(n) * k * p**2 > MAX_CHOICE_WORK:
             continue
+        family = _make_family(kind, temperature.intercepts[is_possible], rows)
         if not candidates:
             # The temperature is a one-parameter subfamily of the vector map.
             direction = np.append(1.0, -temperature.slope * log_prior)
-            information = direction @ family.gradient_and_information(rows, family.centre)[1] @ direction
-            information += family.mean_max_squares(rows)[0] if penalized else 0.0
+            information = direction @ family.log_likelihood(family.centre).information @ direction
+            information += family.mean_max_squares()[0] if penalized else 0.0
             inverse = np.outer(direction, direction) / (information or 1.0)
-            candidates.append((temperature, family.leave_one_out_losses(rows, family.centre, inverse)))
-        params, inverse = family.maximize(rows, penalized=penalized)
+            candidates.append((temperature, family.leave_one_out_losses(family.centre, inverse)))
+        params, inverse = family.maximize(penalized=penalized)
         candidates.append(
             (
                 _calibrator_from_params(temperature, kind, params, is_possible),
-                family.leave_one_out_losses(rows, params, inverse),
+                family.leave_one_out_losses(params, inverse),
             )
         )
     if not candidates:

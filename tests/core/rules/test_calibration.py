@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import statsmodels.api as sm
 from scipy.optimize import minimize
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.calibration import _SigmoidCalibration
 
 from discrim.core.errors import CoreDataError, CoreNotSupportedError
 from discrim.core.numerics.arrays import Codes, Floats
+from discrim.core.rules import calibration
 from discrim.core.rules.calibration import KINDS, Calibrator, Kind, fit_calibrator
 from discrim.core.rules.rules import CalibratedRule
 from tests.support import is_older_than
@@ -90,6 +91,37 @@ def test_a_temperature_has_jeffreys_prior() -> None:
     weights = np.tile([1.0, 2.0], 20)
     found = fit_calibrator(logs, codes, weights, kind="temperature")
     assert found.slope == pytest.approx(penalized_temperature(logs, codes, weights), rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize(("n", "k", "seed"), [(12, 2, 0), (40, 3, 1), (100, 6, 2)])
+def test_a_map_maximizes_its_penalized_likelihood(kind: Kind, n: int, k: int, seed: int) -> None:
+    """The step from the maximum by the derivatives of a direct sum over rows is zero."""
+    scores, codes = sample(n, k, seed=seed)
+    codes[:k] = range(k)
+    weights = np.random.default_rng(seed).integers(1, 4, n).astype(float)
+    temperature = fit_calibrator(scores, codes, weights, "temperature")
+    leads = np.maximum(scores - scores.max(axis=1, keepdims=True), -temperature.ceiling) * temperature.slope
+    family = calibration._make_family(kind, temperature.intercepts, calibration._Rows(leads, codes, weights))
+    params, inverse = family.maximize(penalized=True)
+    design = family.design(leads)
+    ridge = weights @ (design**2).max(axis=1) / weights.sum()
+
+    def value(params: Floats) -> float:
+        """Penalized log-likelihood at the parameters."""
+        llf, information = 0.0, np.diag(ridge)
+        for row, code, weight in zip(design, codes, weights, strict=True):
+            p = np.exp(row @ params - logsumexp(row @ params))
+            llf += weight * np.log(p[code])
+            information = information + weight * row.T @ (np.diag(p) - np.outer(p, p)) @ row
+        return float(
+            llf + 0.5 * np.linalg.slogdet(information)[1] - 0.5 * ridge @ (params - family.centre) ** 2
+        )
+
+    units = np.sqrt(np.diagonal(inverse))
+    steps = 1e-4 * np.diag(units)
+    slopes = [(value(params + step) - value(params - step)) / 2e-4 for step in steps]
+    np.testing.assert_allclose(slopes, 0.0, atol=1e-6)
 
 
 def test_correct_rows_count_as_half_an_error() -> None:
