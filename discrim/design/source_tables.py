@@ -27,7 +27,14 @@ from discrim.design.design_rows import positive_weight_mask
 from discrim.errors import DataError, add_path_to_errors, collect_warnings
 from discrim.formula.design import Design
 from discrim.formula.factors import CallStates, Categories, Functions, RowRange, check_functions, evaluate
-from discrim.formula.formula import FormulaParser, FullDataSummary, ParsedFormula, learn_design, parse_formula
+from discrim.formula.formula import (
+    FormulaParser,
+    FullDataSummary,
+    ParsedFormula,
+    learn_design,
+    parse_formula,
+    raise_if_too_many_levels,
+)
 from discrim.formula.grammar import Column, Expression
 from discrim.formula.response import classes_and_codes, used_labels
 
@@ -666,6 +673,8 @@ class _CollectedRows:
                 )
             if factor_rows.size:
                 new_positions.append(factor_positions[self._new_factor_level_rows(code, expr, factor_rows)])
+                # Stop before the rest of the source is read.
+                raise_if_too_many_levels(expr, len(self._labels_by_code.get(code, ())))
         if len(positions) and not self._has_complete_row:
             self._has_complete_row = True
             new_positions.append(positions[:1])
@@ -718,8 +727,11 @@ class _CollectedRows:
         seen_labels = self._labels_by_code.setdefault(code, set())
         used_codes = np.flatnonzero(np.bincount(codes + 1, minlength=1)[1:]).tolist()
         new_codes = [label for label in used_codes if labels[label] not in seen_labels]
+        if not new_codes:
+            return np.empty(0, dtype=np.intp)
         seen_labels.update(labels[label] for label in new_codes)
-        return np.array([int(np.argmax(codes == label)) for label in new_codes], dtype=np.intp)
+        present_codes, first_positions = np.unique(codes, return_index=True)
+        return first_positions[np.searchsorted(present_codes, new_codes)]
 
     def table(self) -> Table:
         """Return the collected rows, which contain every level, in the order of their chunks.

@@ -772,6 +772,9 @@ def _contains_all_labels(expr: Expression, rows: RowRange) -> bool:
     root = expr.root
     if not isinstance(root, Column) or rows.column_type(root.name) in {"numeric", "boolean"}:
         return isinstance(root, Column)
+    # Count in these rows first, because all rows are read for the labels.
+    if 2 * rows.series(root.name).nunique() > rows.size:
+        return False
     factorized = rows.codes_and_labels(root.name)
     if (
         factorized is None

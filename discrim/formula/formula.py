@@ -936,16 +936,24 @@ def _learn_factor(
     if _is_number(expr, rows):
         return Factor(expr.code, 1, None, ()), None
     description = f"The predictor {expr.label!r}"
+    n_rows = n_represented_rows or rows.size
+    n_rows_for_refusal = 0 if rows.table.is_chunk else n_rows
+    if isinstance(root, Column) and rows.stop - rows.start > N_ROWS_READ_FIRST:
+        # Looking up all texts of a long column takes seconds; the first rows usually suffice to refuse it.
+        first_rows = rows.first_rows(N_ROWS_READ_FIRST)
+        raise_if_too_many_levels(expr, first_rows.series(root.name).nunique(), n_rows_for_refusal)
     factorized = rows.codes_and_labels(root.name) if isinstance(root, Column) else None
     if isinstance(root, Column) and factorized is not None:
         is_text = rows.column_type(root.name) == "text"
+        n_levels = np.count_nonzero(np.bincount(factorized[0][factorized[0] >= 0]))
+        raise_if_too_many_levels(expr, n_levels, n_rows_for_refusal)
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
             *factorized, description, is_declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
         )
         if is_text:
             check_not_numbers_as_text(levels, codes, root.name, lambda: rows.index)
-            warn_if_labels_name_rows(len(levels), n_represented_rows or rows.size, description, expr.code)
+            warn_if_labels_name_rows(len(levels), n_rows, description, expr.code)
         return Factor(expr.code, 0, levels, ()), None
     memory = CallStates()
     value = evaluate(expr, rows, memory, functions)
@@ -956,6 +964,48 @@ def _learn_factor(
     present_values = value.values.dropna() if expr.functions else value.values
     levels, _ = find_levels(present_values, description, value.levels, keep_unused=rows.table.is_chunk)
     return Factor(expr.code, 0, levels, tuple(memory.states)), value.contrast
+
+
+N_ROWS_READ_FIRST = 2 * grammar.MAX_COLUMNS
+"""Number of rows of a longer column of text or categories whose levels are counted first."""
+
+MIN_ROWS_FOR_REFUSAL = 1_000
+"""Number of rows from which a factor with almost as many levels is an error, and not only a warning."""
+
+MAX_LEVELS_PER_ROW = 0.9
+"""Number of levels of a factor relative to the number of rows above which it has almost as many."""
+
+
+def raise_if_too_many_levels(expr: Expression, n_levels: int, n_rows: int = 0) -> None:
+    """Raise a FormulaError for a factor that is a column of free text, identifiers or similar.
+
+    Parameters
+    ----------
+    expr : Expression
+        The factor.
+    n_levels : int
+        Number of its levels that have been found.
+    n_rows : int, optional
+        Number of rows of the table, if it is known.
+
+    Raises
+    ------
+    FormulaError
+        The factor requires more than `grammar.MAX_COLUMNS` columns, or has more levels than
+        `MAX_LEVELS_PER_ROW` times the number of rows, which is at least `MIN_ROWS_FOR_REFUSAL`.
+    """
+    if n_levels > grammar.MAX_COLUMNS + 1:
+        problem = f"has more than {grammar.MAX_COLUMNS:,} different values"
+    elif n_rows >= MIN_ROWS_FOR_REFUSAL and n_levels > MAX_LEVELS_PER_ROW * n_rows:
+        problem = f"has {n_levels:,} different values in {n_rows:,} rows"
+    else:
+        return
+    raise FormulaError(
+        f"The predictor {expr.label!r} {problem}, and each needs a column in the design. It probably "
+        "contains free text or names the rows.",
+        hint=f"Exclude it from the formula, for example by . - {expr.code}, or merge its values.",
+        columns=expr.columns,
+    )
 
 
 def _choose_codings(

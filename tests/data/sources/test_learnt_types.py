@@ -12,7 +12,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from discrim import lda
-from discrim.errors import DataError
+from discrim.errors import DataError, FormulaError
 from tests.support import is_older_than
 
 LABELS = {
@@ -67,3 +67,28 @@ def test_nul_characters_raise(tmp_path, suffix):
     says = r"Line 3 of .* holds a NUL" if is_older_than(pd, 3, 1) else r"row 1, '5.*x001', is text and not"
     with pytest.raises(DataError, match=says):
         lda("g ~ x", str(path))
+
+
+def test_a_column_of_free_text_is_an_error_before_the_source_is_read():
+    n, chunks = 30_000, []
+
+    def read():
+        for start in range(0, 50 * n, n):
+            chunks.append(start)
+            text = [f"r{row}" for row in range(start, start + n)]
+            yield pd.DataFrame({"y": np.tile(["a", "b"], n // 2), "x": np.arange(n), "text": text})
+
+    with pytest.raises(FormulaError) as caught:
+        lda("y ~ .", read)
+    assert caught.value.columns == ("text",)
+    assert len(chunks) <= 4
+
+
+@pytest.mark.parametrize("made", SOURCES)
+def test_almost_as_many_texts_as_rows_are_an_error_in_a_source(made):
+    table = pa.table({"y": ["a", "b"] * 600, "x": range(1200), "text": [f"r{i % 1100}" for i in range(1200)]})
+    table = table.select(["y", "x", "text"])
+    with pytest.raises(FormulaError) as caught:
+        lda("y ~ .", SOURCES[made](table))
+    assert caught.value.columns == ("text",)
+    assert lda("y ~ . - text", SOURCES[made](table)).terms.tolist() == ["x"]
