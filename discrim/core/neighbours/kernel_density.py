@@ -626,37 +626,50 @@ class _Downdate(NamedTuple):
 
 
 def search_rows(fit: KernelDensityFit, codes: Codes) -> tuple[Codes, Codes]:
-    """Select the rows that a choice of the bandwidth leaves out: all, or of many rows a stratified sample.
+    """Select the rows that a choice of the bandwidth leaves out: all, or a sample by `sample_strata`.
 
-    The likelihood depends on the few rows far from all others more than on the rest. The sample therefore has
-    the rows of each class that are farthest from its mean, a quarter of the sample, and random ones of the
-    others.
+    It is a sample of more than `MAX_SEARCH_PAIRS` pairs of rows. `codes` (n,) are the classes of the rows.
+    """
+    size = max(MAX_SEARCH_PAIRS / len(codes), MIN_SEARCH_ROWS)
+    return sample_strata(fit.points_by_class, codes, size, min_rows=2)
+
+
+def sample_strata(
+    points_by_class: Sequence[ClassPoints], codes: Codes, size: float, min_rows: int
+) -> tuple[Codes, Codes]:
+    """Sample rows of which some are far from all others, such that the sample has these.
+
+    Log-likelihoods and densities in sparse regions depend on the few rows far from all others. A quarter of
+    the sample of each class therefore are the rows that are farthest from its mean; the others are random.
 
     Parameters
     ----------
-    fit : KernelDensityFit
-        Fit to the rows.
+    points_by_class : sequence of K ClassPoints
+        Rows of each class, in their order.
     codes : (n,) int
         Classes of the rows.
+    size : float
+        Number of rows of the sample, apart from rounding.
+    min_rows : int
+        Smallest number of random rows of a class, or all of them.
 
     Returns
     -------
     positions : (m,) int
-        Ascending positions of the rows to leave out; all for up to `MAX_SEARCH_PAIRS` pairs of rows.
+        Ascending positions of the sample; all rows if there are at most `size`.
     strata : (n,) int
         Stratum of each row: twice its class, plus one for the rows that are farthest from the mean.
     """
     n = len(codes)
-    size = max(MAX_SEARCH_PAIRS / n, MIN_SEARCH_ROWS)
     strata = 2 * codes
     if n <= size:
         return np.arange(n), strata
-    for k, class_points in enumerate(fit.points_by_class):
+    for k, class_points in enumerate(points_by_class):
         squares = column_squares(class_points.points)
         n_farthest = ceil(0.25 * len(squares) * size / n)
         strata[np.flatnonzero(codes == k)[np.argsort(-squares, kind="stable")[:n_farthest]]] += 1
     is_farthest = strata % 2 == 1
-    others = sample_of_classes(np.where(is_farthest, -1, codes), 0.75 * size, min_rows=2)
+    others = sample_of_classes(np.where(is_farthest, -1, codes), 0.75 * size, min_rows)
     return np.sort(np.concatenate([np.flatnonzero(is_farthest), others])), strata
 
 
@@ -959,24 +972,31 @@ class KernelDensityFit(NoLikelihood):
         return replace(self, radii=self.radii[keep])
 
     def sampled(self, size: int, min_rows: int) -> KernelDensityFit:
-        """Return a copy with kernels at a random sample of about `size` rows, the same in each call.
+        """Return a copy with kernels at a sample of about `size` rows, with the total weight of all rows.
 
-        Each class has its share of the sample, and at least `min_rows` rows or all of them. The metric and
-        the bandwidths stay the same. The result is `self` if there are at most `size` rows.
+        The sample is that of `sample_strata`; metric and bandwidths stay the same. The result is `self` if
+        there are at most `size` rows.
         """
-        sizes = [len(class_points.weights) for class_points in self.points_by_class]
-        if sum(sizes) <= size:
+        codes = np.repeat(np.arange(len(self.prior)), [len(rows.weights) for rows in self.points_by_class])
+        if len(codes) <= size:
             return self
-        codes = np.repeat(np.arange(len(sizes)), sizes)
-        is_sampled = np.isin(np.arange(len(codes)), sample_of_classes(codes, size, min_rows))
-        masks = np.split(is_sampled, np.cumsum(sizes)[:-1])
-        return replace(
-            self,
-            points_by_class=tuple(
-                replace(class_points, points=class_points.points[:, mask], weights=class_points.weights[mask])
-                for class_points, mask in zip(self.points_by_class, masks, strict=True)
-            ),
+        positions, strata = sample_strata(self.points_by_class, codes, size, min_rows)
+        weights = np.concatenate([class_points.weights for class_points in self.points_by_class])
+        totals, counts = (
+            np.bincount(strata[rows], weights[rows], 2 * len(self.prior)) for rows in (slice(None), positions)
         )
+        starts = np.searchsorted(codes, np.arange(len(self.prior)))
+        points_by_class = []
+        for k, class_points in enumerate(self.points_by_class):
+            rows = positions[codes[positions] == k]
+            points_by_class.append(
+                replace(
+                    class_points,
+                    points=class_points.points[:, rows - starts[k]],
+                    weights=weights[rows] * totals[strata[rows]] / counts[strata[rows]],
+                )
+            )
+        return replace(self, points_by_class=tuple(points_by_class))
 
     def with_radii(self, radii: Floats, rule: Radii) -> KernelDensityFit:
         """Return the same fit with other bandwidths (K,); `rule` is its new `radius_rule`."""

@@ -624,7 +624,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return fit.estimates.leave_one_out_scores(fit.log_prior(), x, codes, positions)
 
     def fit_for_planes(self, fit: FittedModel[KernelDensityFit]) -> tuple[FittedModel[KernelDensityFit], str]:
-        """Return a fit with kernels at `MAX_PLANE_KERNELS` random rows, and a phrase that states this.
+        """Return a fit with kernels at a sample of `MAX_PLANE_KERNELS` rows, and a phrase that states this.
 
         It is the fit itself, with an empty phrase, if it does not have more rows.
         """
@@ -632,7 +632,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         if estimates is fit.estimates:
             return fit, ""
         n_kernels = sum(len(class_points.weights) for class_points in estimates.points_by_class)
-        return replace(fit, estimates=estimates, cache={}), f"densities from {n_kernels:,} random rows"
+        return replace(fit, estimates=estimates, cache={}), f"densities from a sample of {n_kernels:,} rows"
 
     def has_marginals(self, fit: FittedModel[KernelDensityFit]) -> bool:
         """Return whether `marginal_rule` integrates columns out: only normal kernels allow this."""
@@ -647,7 +647,7 @@ class KernelDensitySpec(ModelSpec[KernelDensityFit]):
         return core.marginal_kernel_rule(estimates, log_prior, method, keep)
 
 
-MAX_PLANE_KERNELS = 1500
+MAX_PLANE_KERNELS = 2000
 MIN_PLANE_KERNELS = 100
 """Numbers of rows, and of rows of a class, whose kernels are evaluated at the points of a drawn plane."""
 

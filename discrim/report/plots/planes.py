@@ -778,10 +778,9 @@ def draw_contours(
         the axes, extended by a quarter on each side.
     """
     limits = axes.get_xlim(), axes.get_ylim()
-    # A density is smooth, and may extend outside the range of the rows.
-    grid_size = COARSE_GRID_POINTS if proportion else GRID_POINTS
+    # A density may extend outside the range of the rows.
     x_grid, y_grid = (
-        np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), grid_size) for ends in limits
+        np.linspace(*(range_with_margin(*ends, 0.25) if proportion else ends), GRID_POINTS) for ends in limits
     )
     grid_values = values(np.stack(np.meshgrid(x_grid, y_grid), axis=-1).reshape(-1, 2))
     for k, class_values in enumerate(grid_values.T):
@@ -797,7 +796,7 @@ def draw_contours(
             contour = axes.contour(
                 x_grid,
                 y_grid,
-                height.reshape(grid_size, grid_size),
+                height.reshape(GRID_POINTS, GRID_POINTS),
                 levels=[contour_level],
                 zorder=4,
                 **line_style,
