@@ -53,6 +53,14 @@ MAX_EIGEN_ROWS = 400
 N_LANDMARKS = 200
 """Number of landmarks in the first stage of a search over more than `MAX_EIGEN_ROWS` rows."""
 
+MAX_SEARCH_ROWS = 1_500
+N_SAMPLE_ROWS = 1_000
+MAX_FINAL_PRODUCTS = 2e10
+"""With more than `MAX_SEARCH_ROWS` rows, a random sample of `N_SAMPLE_ROWS` determines kernel, scale, width
+and ridge. Width and ridge are then varied on all rows, within `MAX_FINAL_PRODUCTS` multiplications and
+additions.
+"""
+
 MAX_SECOND_STAGE_PRODUCTS = 9e9
 MIN_SECOND_STAGE_CANDIDATES = 5
 """`MAX_SECOND_STAGE_PRODUCTS` is the number of multiplications and additions of the second stage of a search,
@@ -531,8 +539,9 @@ class KernelCandidate:
         Mean leave-one-out loss and its standard error, which treats the rows as independent.
     squared : float
         Mean over rows of the squared leave-one-out residuals, summed over the classes.
-    is_exact : bool
-        Whether the loss was computed from all rows and not from landmarks.
+    source : {"rows", "landmarks", "sample"}
+        Whether the loss was computed from the kernel of all rows, from an approximation by landmarks, or from
+        the kernel of a sample of the rows. With a sample, landmarks approximate the kernel of the sample.
     """
 
     scale: str
@@ -541,7 +550,7 @@ class KernelCandidate:
     loss: float
     se: float
     squared: float
-    is_exact: bool
+    source: Literal["rows", "landmarks", "sample"]
 
     @property
     def sort_key(self) -> tuple[float, float]:
@@ -612,6 +621,11 @@ class KernelRows:
         standard = fit_standardization(x, weights)
         return cls(standard, standard.standardize(x), codes, weights, np.eye(n_classes)[codes], groups)
 
+    def subset(self, rows: Codes) -> KernelRows:
+        """Return the rows at positions (m,), in the standardization of all rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, u=self.u[rows], codes=self.codes[rows], weights=weights, y=self.y[rows])
+
     def losses(self, select: SelectionLoss, residuals: Floats) -> Floats:
         """Return the loss of each row from its leave-one-out residuals.
 
@@ -660,14 +674,14 @@ class KernelRows:
         Returns
         -------
         KernelCandidate
-            With `is_exact` true; a caller that used landmarks has to change it.
+            With the source "rows"; a caller that used landmarks or a sample has to change it.
         """
         losses = self.losses(select, residuals)
         mean = self.mean(losses)
         total = len(losses) if self.weights is None else float(self.weights.sum())
         se = np.sqrt(self.mean((losses - mean) ** 2) / total)
         return KernelCandidate(
-            scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), True
+            scale, kernel, ridge, mean, float(se), self.mean((residuals**2).sum(axis=1)), "rows"
         )
 
 
@@ -812,7 +826,8 @@ def choose_kernel(
 
     The best ridge of each combination of kernel, scale and width is found from the eigenvectors of all rows
     (up to `MAX_EIGEN_ROWS`) or from landmarks. In the second case, the best candidates are then compared on
-    all rows.
+    all rows. With more than `MAX_SEARCH_ROWS` rows this is done for a random sample of them, with a fixed
+    seed, and only its result is then varied on all rows.
 
     Parameters
     ----------
@@ -843,7 +858,17 @@ def choose_kernel(
         kernel = search.kernel(name, search.width)
         ridge = 1.0 if search.ridge is None else search.ridge
         return replace(state.fit_exactly(scale, kernel, ridge)[1], candidates=())
-    return state.run()
+    n = len(sample.u)
+    if n <= MAX_SEARCH_ROWS:
+        return state.run()
+    rows = np.sort(np.random.default_rng(0).permutation(n)[:N_SAMPLE_ROWS])
+    by_sample = _KernelSearch(sample.subset(rows), search, state.progress).run()
+    sample_candidates = tuple(
+        replace(candidate, source="sample") if candidate.source == "rows" else candidate
+        for candidate in by_sample.candidates
+    )
+    chosen = state.vary_exactly([by_sample], max(int(MAX_FINAL_PRODUCTS / n**3), 1))
+    return replace(chosen, candidates=sample_candidates + chosen.candidates)
 
 
 class _KernelSearch:
@@ -862,7 +887,7 @@ class _KernelSearch:
     def __init__(self, sample: KernelRows, search: SearchSpace, progress: Callable[[float], object]) -> None:
         self._sample = sample
         self._search = search
-        self._progress = progress
+        self.progress = progress
         n = len(sample.u)
         self._uses_all_rows = n <= MAX_EIGEN_ROWS
         order = np.random.default_rng(0).permutation(n)
@@ -947,9 +972,11 @@ class _KernelSearch:
         if search.ridge is None:
             ridges = candidate_ridges(trace / total, total)
             ridges = ridges[ridges >= 2 * MIN_RELATIVE_RIDGE * trace]
-        best = replace(self._choose_ridge(scale, kernel, ridges, spectrum), is_exact=self._uses_all_rows)
+        best = self._choose_ridge(scale, kernel, ridges, spectrum)
+        if not self._uses_all_rows:
+            best = replace(best, source="landmarks")
         self._candidates.append(best)
-        self._progress(1)
+        self.progress(1)
         return best
 
     def _choose_ridge(
@@ -1044,18 +1071,31 @@ class _KernelSearch:
                 best_candidate = find_smoothest([neighbours[0], best_candidate, neighbours[1]])
             _, chosen = self.fit_exactly(best_candidate.scale, best_candidate.kernel, best_candidate.ridge)
             return replace(chosen, candidates=tuple(self._candidates))
-        return self._second_stage(sorted(best_by_kernel, key=lambda candidate: candidate.sort_key)[:2])
+        finalists = sorted(best_by_kernel, key=lambda candidate: candidate.sort_key)[:2]
+        max_candidates = int(MAX_SECOND_STAGE_PRODUCTS / len(self._sample.u) ** 3)
+        return self.vary_exactly(finalists, max(max_candidates, MIN_SECOND_STAGE_CANDIDATES))
 
-    def _second_stage(self, finalists: list[KernelCandidate]) -> ChosenKernel:
-        """Return the best fit to all rows, starting from the candidates that are best by landmarks.
+    def vary_exactly(
+        self, finalists: Sequence[KernelCandidate | ChosenKernel], max_candidates: int
+    ) -> ChosenKernel:
+        """Return the best fit to all rows, starting from the candidates that are best by other losses.
 
-        The one or two finalists are compared on all rows, then the width and the ridge of the best one are
-        varied, unless they are fixed. At most as many candidates as `MAX_SECOND_STAGE_PRODUCTS` allows, and
-        at least `MIN_SECOND_STAGE_CANDIDATES`, are varied.
+        The finalists are compared on all rows, then the width and the ridge of the best one are varied,
+        unless they are fixed.
+
+        Parameters
+        ----------
+        finalists : sequence of KernelCandidate or ChosenKernel
+            One or two kernels with ridges that are best by landmarks or in a sample of the rows.
+        max_candidates : int
+            Maximum number of widths and ridges of the best one, including its own.
+
+        Returns
+        -------
+        ChosenKernel
+            With all candidates that were evaluated before and here.
         """
         search = self._search
-        n = len(self._sample.u)
-        max_candidates = max(int(MAX_SECOND_STAGE_PRODUCTS / n**3), MIN_SECOND_STAGE_CANDIDATES)
         best_candidate, best_fit = self._record_exact_fit(
             finalists[0].scale, finalists[0].kernel, finalists[0].ridge
         )
@@ -1096,7 +1136,7 @@ class _KernelSearch:
         """Call `fit_exactly`, record its candidate, report progress, and return the candidate and the fit."""
         evaluation = self.fit_exactly(scale, kernel, ridge)
         self._candidates.append(evaluation[0])
-        self._progress(1)
+        self.progress(1)
         return evaluation
 
 

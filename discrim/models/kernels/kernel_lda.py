@@ -173,16 +173,15 @@ def kernel_lda(
     By default kernel, scale, width and ridge are chosen to predict left-out rows best. One factorization
     leaves out each row in closed form: for up to 400 rows the eigenvectors of each kernel yield the losses at
     all ridges. For more rows, 200 landmarks replace the rows in the wide search (Williams & Seeger, 2001,
-    NIPS 13), and all rows decide among the best. Widths are tried about the median distance of rows, by
-    factors of two and then of the root of two; ridges by factors of two. The same rows in the same order lead
-    to the same choice; in another order the landmarks differ. If losses are equal up to rounding, the larger
-    ridge is chosen, and then the larger width; with more than 400 rows a step has to gain a thousandth of the
-    loss. The least of many losses is smaller than the loss on new rows will be, especially with few rows:
-    `cross_validate` and `error_rates(["cv"])` choose again in each fold.
-
-    Leave-one-out is exact with kernel, scale, width, ridge, coordinates and calibration fixed. A left-out row
-    whose copy stays in the table still influences the fit, and this favours small widths and ridges: drop
-    rows that were entered twice.
+    NIPS 13), and all rows decide among the best. For more than 1,500 rows, a random sample of 1,000 of them,
+    with a fixed seed, takes the place of all rows in both steps; the fit to all rows then uses its choice,
+    and with up to 2,154 rows also tries other widths and ridges. From the median distance of rows, widths are
+    doubled or halved as long as this decreases the loss, and then changed by the root of two; ridges by
+    factors of two. The same rows in the same order lead to the same choice; in another order the landmarks
+    and the sample differ. If losses are equal up to rounding, the larger ridge is chosen, and then the larger
+    width; with more than 400 rows a step has to gain a thousandth of the loss. The least of many losses is
+    smaller than the loss on new rows will be, especially with few rows: `cross_validate` and
+    `error_rates(["cv"])` choose again in each fold.
 
     With `components` the fit is a function of the moments of the features f(x), which need two passes over
     the rows. The first draws an even sample of the different rows, 5,000 or twice as many as landmarks; the
@@ -355,8 +354,8 @@ def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str
     """Return the row of `KernelLDAResults.path` for a candidate.
 
     The keys are the columns of the path: kernel, scale, width (NaN if undefined), ridge, loss, se,
-    by ("all rows" or "landmarks") and chosen. "chosen" is False for a loss by landmarks, even if `chosen`
-    has the same kernel, scale and ridge.
+    by ("all rows", "landmarks" or "sample") and chosen. "chosen" is False for a loss by landmarks or of a
+    sample, even if `chosen` has the same kernel, scale and ridge.
     """
     kernel = candidate.kernel
     is_chosen = (kernel, candidate.scale, candidate.ridge) == (chosen.kernel, chosen.scale, chosen.ridge)
@@ -367,8 +366,8 @@ def _candidate_row(candidate: KernelCandidate, chosen: ChosenKernel) -> dict[str
         "ridge": candidate.ridge,
         "loss": candidate.loss,
         "se": candidate.se,
-        "by": "all rows" if candidate.is_exact else "landmarks",
-        "chosen": is_chosen and candidate.is_exact,
+        "by": "all rows" if candidate.source == "rows" else candidate.source,
+        "chosen": is_chosen and candidate.source == "rows",
     }
 
 
@@ -699,8 +698,9 @@ class KernelLDAResults(VariateResults):
 
         Columns: kernel, scale, width (NaN if undefined), ridge, loss (mean loss of `select=`), se
         (its standard error), by, chosen (bool). `by` is "all rows" or "landmarks", which approximate the
-        loss. With `components=` it is "sample" or "landmarks" for the candidates of the kernel, and "GCV" for
-        candidates of the ridge, whose loss is generalized cross-validation without a standard error (NaN);
+        loss. With more than 1,500 rows or `components=` it is "sample", for the loss of 1,000 of the rows, or
+        "landmarks" of this sample for the wide search, and with `components=` it is "GCV" for candidates of
+        the ridge, whose loss is generalized cross-validation without a standard error (NaN);
         one of the latter is marked as chosen, or the kernel if `ridge=` was passed.
 
         Raises
@@ -962,6 +962,9 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
     name = (
         f"{results.kernel}, degree {estimates.degree}" if results.kernel == "polynomial" else results.kernel
     )
+    chosen_by = "sample and GCV" if estimates.feature_type else "leave-one-out"
+    if not estimates.feature_type and fit.path is not None and (fit.path["by"] == "sample").any():
+        chosen_by = "sample and leave-one-out"
     items: list[HeaderItem] = [
         *headers.observation_items(fit),
         HeaderItem(
@@ -987,7 +990,7 @@ def _header_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -
             if estimates.feature_type
             else []
         ),
-        headers.chosen_item(fit, "sample and GCV" if estimates.feature_type else "leave-one-out"),
+        headers.chosen_item(fit, chosen_by),
         HeaderItem("Posteriors", posteriors),
         *headers.size_items(fit),
         headers.prior_item(fit),
@@ -1047,6 +1050,8 @@ def _path_section(results: KernelLDAResults, fit: FittedModel[KernelLDAFit]) -> 
         f"loss is the mean {results._loss_name} of left-out observations; its standard error assumes "
         "independent observations."
     )
+    if not fit.estimates.feature_type and (path["by"] == "sample").any():
+        note += " Sample and landmarks: losses of a random sample of 1,000 observations."
     if (listed["by"] == "GCV").any():
         note += " Generalized cross-validation (GCV) uses all rows and has no standard error."
     title = "Left-out loss, by kernel"

@@ -62,12 +62,15 @@ def kernel_path(results: Any, fit: FittedModel[Any], options: PlotOptions) -> Ax
         axes.plot(line["width"], line["loss"], label=f"{kernel}, {scale}", **line_style)
     chosen = path[path["chosen"]]
     line_style = {"color": SIGNS.colour(len(lines)), "marker": "*", "markersize": 12, "linestyle": "none"}
-    by_gcv = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
-    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{by_gcv}", **line_style)
+    chosen_by = ", by GCV of all rows" if chosen["by"].iloc[0] == "GCV" else ""
+    sampled = results.components is None and (path["by"] == "sample").any()
+    if sampled:
+        chosen_by = ", by all rows"
+    axes.plot(chosen["width"], chosen["loss"], label=f"chosen{chosen_by}", **line_style)
     set_log_axis(axes, path["width"].to_numpy())
     axes.set_xlabel("Width of the kernel")
     axes.set_ylabel(f"Mean {results._loss_name}, left-out rows")
-    axes.legend()
+    axes.legend(title="lines by a sample of 1,000 rows" if sampled else None)
     set_title(axes, "Loss of left-out rows by width of the kernel")
     return axes
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
 
+from discrim.core.errors import CoreDataError
+from discrim.core.kernels import kernel_ridge
 from discrim.core.kernels.kernel_ridge import (
     KernelCandidate,
     KernelRows,
@@ -13,7 +15,7 @@ from discrim.core.kernels.kernel_ridge import (
     kernel_spectrum,
     landmark_spectrum,
 )
-from discrim.core.kernels.kernels import Kernel
+from discrim.core.kernels.kernels import Kernel, fit_coordinates, median_distance
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(40, 3))
@@ -107,3 +109,81 @@ def test_a_step_has_to_gain_a_thousandth():
     assert not tried(0.9995, 0.4999).improves_on(tried(1.0, 0.5))
     assert tried(1.0, 0.4).improves_on(tried(1.0, 0.5))
     assert not tried(1.1, 0.4).improves_on(tried(1.0, 0.5))
+
+
+@pytest.mark.parametrize("values", [1, 250, 2**18], ids=["one at a time", "pairs", "all"])
+def test_residuals_at_many_ridges_come_in_the_order_of_the_ridges(monkeypatch, values):
+    monkeypatch.setattr(kernel_ridge, "MAX_BLOCK_VALUES", values)
+    ridges = np.array([3.0, 0.5, RIDGE, 0.01, 1e-4])
+    spectrum = kernel_spectrum(gram(), WEIGHTS, Y)
+    found = np.concatenate(list(spectrum.left_out_residuals(ridges)))
+    expected = [fit_ridge(gram(), WEIGHTS, Y, ridge).left_out_residuals() for ridge in ridges]
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def curved_sample(n, weights=None):
+    """Two classes of which one surrounds the other, with noise."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(n, 3))
+    codes = ((x[:, :2] ** 2).sum(axis=1) + rng.normal(scale=0.7, size=n) > 1.4).astype(np.intp)
+    return KernelRows.from_rows(x, codes, weights, 2, [])
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["rows", "weights"])
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+def test_the_widths_that_are_left_out_are_not_better(name, weights):
+    sample = curved_sample(40, weights)
+    found = choose_kernel(sample, SearchSpace((name,), ("sd",), None, None))
+    z = fit_coordinates(sample.u, weights, "sd").transform(sample.u, name)
+    unit = median_distance(z, name, weights)
+    widths = sorted(candidate.kernel.width for candidate in found.candidates)
+    assert len(widths) < 9
+    losses = []
+    for power in range(-5, 6):
+        kernel = Kernel(name, unit * 2.0**power)
+        for step in range(-18, 8):
+            ridge = found.ridge * 2.0**step
+            try:
+                residuals = fit_ridge(kernel.matrix(z, z), weights, sample.y, ridge).left_out_residuals()
+            except CoreDataError:
+                continue
+            losses.append(sample.mean((residuals**2).sum(axis=1)))
+    best = min(candidate.loss for candidate in found.candidates)
+    # The search has its own grid of ridges, shifted by less than a factor of two.
+    assert best <= min(losses) * 1.01
+
+
+def test_a_search_of_many_rows_starts_from_that_of_a_sample(monkeypatch):
+    monkeypatch.setattr(kernel_ridge, "MAX_SEARCH_ROWS", 120)
+    monkeypatch.setattr(kernel_ridge, "N_SAMPLE_ROWS", 80)
+    monkeypatch.setattr(kernel_ridge, "MAX_EIGEN_ROWS", 60)
+    monkeypatch.setattr(kernel_ridge, "N_LANDMARKS", 50)
+    sample = curved_sample(150)
+    space = SearchSpace(("gaussian", "laplace"), ("sd", "ranks"), None, None)
+    found = choose_kernel(sample, space)
+    rows = np.sort(np.random.default_rng(0).permutation(150)[:80])
+    of_sample = choose_kernel(sample.subset(rows), space)
+    count = len(of_sample.candidates)
+    by_sample = found.candidates[:count]
+    by_rows = found.candidates[count:]
+    assert [each.loss for each in by_sample] == [each.loss for each in of_sample.candidates]
+    assert {each.source for each in by_sample} == {"landmarks", "sample"}
+    assert {each.source for each in by_rows} == {"rows"}
+    first = by_rows[0]
+    assert (first.kernel.name, first.kernel.width) == (of_sample.kernel.name, of_sample.kernel.width)
+    assert (first.scale, first.ridge) == (of_sample.scale, of_sample.ridge)
+    # The budget of these few rows is large: widths and ridges are varied until nothing gains.
+    assert min(each.loss for each in by_rows) < first.loss
+    given = choose_kernel(
+        sample, SearchSpace((found.kernel.name,), (found.scale,), found.kernel.width, found.ridge)
+    )
+    np.testing.assert_array_equal(given.fit.coef, found.fit.coef)
+    monkeypatch.setattr(kernel_ridge, "MAX_FINAL_PRODUCTS", 1.0)
+    assert choose_kernel(sample, space).kernel.width == of_sample.kernel.width
+
+
+@pytest.mark.parametrize("name", ["gaussian", "laplace"])
+@pytest.mark.parametrize("weights", [np.full(40, 2.0), WEIGHTS], ids=["equal", "unequal"])
+def test_median_distance_with_weights_is_that_of_repeated_rows(name, weights):
+    repeated = np.repeat(X, weights.astype(int), axis=0)
+    assert median_distance(X, name, weights) == pytest.approx(median_distance(repeated, name), rel=1e-14)

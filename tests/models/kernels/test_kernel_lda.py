@@ -154,6 +154,18 @@ def test_choice_for_many_rows_uses_landmarks_and_then_all_rows():
     assert chosen["loss"].iloc[0] == by.min()["all rows"]
 
 
+def test_choice_for_very_many_rows_states_that_it_used_a_sample():
+    fit = kernel_lda("moon ~ .", moons(1_600, 4), kernel="gaussian", scale="sd")
+    assert fit.path["by"].drop_duplicates().tolist() == ["landmarks", "sample", "all rows"]
+    assert fit.path.loc[fit.path["chosen"], "by"].tolist() == ["all rows"]
+    text = " ".join(str(fit.summary()).split())
+    assert "sample and leave-one-out" in text
+    assert "random sample of 1,000 observations" in text
+    pd.testing.assert_frame_equal(
+        fit.path, kernel_lda("moon ~ .", moons(1_600, 4), kernel="gaussian", scale="sd").path
+    )
+
+
 def test_factors_do_not_depend_on_their_coding_or_reference():
     data = load_penguins().dropna()
     options = {"kernel": "gaussian", "width": 2.0, "ridge": 0.1, "scale": "sd"}
