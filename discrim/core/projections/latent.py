@@ -209,12 +209,11 @@ def _first_direction(product: Floats, min_singular_value: float) -> Floats | Non
 
     None if its singular value is at most `min_singular_value`.
     """
-    _, singular_values, right_vectors = svd(product, full_matrices=False)
-    if not singular_values[0] > min_singular_value:
+    w = product @ np.linalg.eigh(product.T @ product)[1][:, -1]
+    singular_value = np.linalg.norm(w)
+    if not singular_value > min_singular_value:
         return None
-    w = product @ right_vectors[0]
-    w /= np.linalg.norm(w)
-    return np.asarray(w * positive_signs(w[:, None])[0])
+    return np.asarray(w / singular_value * positive_signs(w[:, None])[0])
 
 
 def _compute_components(
@@ -222,7 +221,8 @@ def _compute_components(
 ) -> tuple[Floats, Floats, Floats]:
     """Compute components by NIPALS or SIMPLS.
 
-    NIPALS deflates the columns, SIMPLS the product A'B. The weights of SIMPLS equal its rotations.
+    NIPALS deflates the columns, without a copy of them, and SIMPLS the product A'B. The weights of SIMPLS
+    equal its rotations.
 
     Parameters
     ----------
@@ -242,30 +242,34 @@ def _compute_components(
         SIMPLS.
     """
     min_singular_value = _rounding_norm(a, b)
-    deflates_columns = algorithm == "nipals"
-    columns = a.copy() if deflates_columns else a
-    weights, loadings, basis = (np.zeros((a.shape[1], 0)) for _ in range(3))
-    for i in range(max_components):
-        if deflates_columns or not i:
-            product = columns.T @ b
+    weights, loadings, basis = (np.zeros((a.shape[1], max_components), order="F") for _ in range(3))
+    scores = np.zeros((len(a), max_components), order="F")
+    product, remaining, count = a.T @ b, b, 0
+    while count < max_components:
         w = _first_direction(product, min_singular_value)
         if w is None:
             break
-        t, p = _score_and_loading(columns, w)
-        if deflates_columns:
-            columns -= np.outer(t, p)
-        else:
-            axis = p.copy()
+        t = a @ w
+        if algorithm == "nipals":
+            # A deflated by orthogonal scores T is (I - T T^+) A, so that only t and B have to be projected.
+            earlier = scores[:, :count]
             for _ in range(2):
-                axis -= basis @ (basis.T @ axis)
-            axis /= np.linalg.norm(axis)
-            basis = np.column_stack([basis, axis])
-            product -= np.outer(axis, axis @ product)
-        weights = np.column_stack([weights, w])
-        loadings = np.column_stack([loadings, p])
-    if not deflates_columns:
-        return weights, loadings, weights
-    return weights, loadings, _rotations(weights, loadings)
+                t -= earlier @ (earlier.T @ t)
+            scores[:, count] = t / np.linalg.norm(t)
+            for _ in range(2):
+                remaining = remaining - np.outer(scores[:, count], scores[:, count] @ remaining)
+            product = a.T @ remaining
+        loadings[:, count] = a.T @ t / (t @ t)
+        if algorithm == "simpls":
+            axis = loadings[:, count].copy()
+            for _ in range(2):
+                axis -= basis[:, :count] @ (basis[:, :count].T @ axis)
+            basis[:, count] = axis / np.linalg.norm(axis)
+            product = product - np.outer(basis[:, count], basis[:, count] @ product)
+        weights[:, count] = w
+        count += 1
+    weights, loadings = weights[:, :count], loadings[:, :count]
+    return weights, loadings, weights if algorithm == "simpls" else _rotations(weights, loadings)
 
 
 def _rotations(weights: Floats, loadings: Floats) -> Floats:

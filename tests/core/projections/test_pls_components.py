@@ -81,3 +81,20 @@ def test_rules_by_component_match_separate_fits():
             own = part.rule(log_prior).scores(x)
             np.testing.assert_allclose(np.diff(scores, axis=1), np.diff(own, axis=1), atol=1e-9)
             np.testing.assert_allclose(fitted, part.fitted_rule().scores(x), atol=1e-9)
+
+
+@pytest.mark.parametrize(("n", "p", "q"), [(12, 5, 3), (14, 60, 1), (14, 60, 4), (30, 400, 3)])
+def test_nipals_equals_explicit_deflation(n, p, q):
+    a, b = tables(7, n, p, q)
+    found = fit_latent(a, b, 5)
+    deflated = a.copy()
+    for j in range(5):
+        w = np.linalg.svd(deflated.T @ b)[0][:, 0]
+        w *= np.sign(w[np.argmax(np.abs(w))])
+        t = deflated @ w
+        loading = deflated.T @ t / (t @ t)
+        deflated -= np.outer(t, loading)
+        np.testing.assert_allclose(found.weights[:, j], w, atol=1e-9)
+        np.testing.assert_allclose(found.loadings[:, j], loading, atol=1e-9)
+        np.testing.assert_allclose(a @ found.rotations[:, j], t, atol=1e-9)
+        np.testing.assert_allclose(found.squares[j], t @ t, rtol=1e-9)
