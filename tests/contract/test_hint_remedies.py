@@ -267,9 +267,10 @@ def test_hint_for_leave_one_out_of_many_rows_works():
     many = pd.DataFrame({"x": rng.standard_normal(2100), "y": np.repeat(["a", "b", "b"], 700)})
     for fit in (discrim.logistic("y ~ x", many), discrim.lda("y ~ x", many, covariance="mcd")):
         with pytest.raises(NotSupportedError) as caught:
-            fit.error_rates()
+            fit.error_rates(["loo"])
         assert "error_rates" in str(caught.value)
         assert '"cv"' in str(caught.value)
+        assert fit.error_rates(seed=1).index.tolist() == ["apparent", "cv"]
         wrong = fit.error_rates(["cv"], seed=1)["wrong"].iloc[0]
         assert 0 < wrong < len(many)
         assert fit.confusion("cv").to_numpy().sum() == len(many)

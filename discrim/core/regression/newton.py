@@ -778,7 +778,7 @@ def _likelihood_terms(
     residual : (points, q, m) float
         Weighted indicators minus weighted probabilities.
     """
-    probabilities, log_sums = _softmax(odds)
+    probabilities, log_sums = softmax(odds)
     # The reference class is not among the q modelled classes.
     modelled = np.flatnonzero(codes != reference)
     modelled_codes = codes[modelled]
@@ -797,7 +797,7 @@ def _likelihood_terms(
     return llf, weighted, probabilities, residual
 
 
-def _softmax(odds: Floats) -> tuple[Floats, Floats]:
+def softmax(odds: Floats) -> tuple[Floats, Floats]:
     """Return probabilities (..., q, m) for log odds (..., q, m), and ln(1 + sum exp(odds)) (..., m)."""
     peak = np.maximum(odds.max(axis=-2), 0.0)
     probabilities = np.exp(odds - peak[..., None, :])
@@ -824,7 +824,7 @@ def log_probabilities(odds: Floats, reference: int) -> tuple[Floats, Floats]:
     probabilities : (K - 1, m) float
         Probabilities of the classes other than the reference.
     """
-    probabilities, log_sums = _softmax(odds)
+    probabilities, log_sums = softmax(odds)
     return np.insert(odds, reference, 0.0, axis=0) - log_sums, probabilities
 
 

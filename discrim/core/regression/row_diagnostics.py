@@ -35,11 +35,12 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
 
 from discrim.core.moments.row_sums import RowBlock
-from discrim.core.numerics.arrays import Codes, Floats, slices
-from discrim.core.regression.logistic import LogisticFit
-from discrim.core.regression.newton import QuadraticForms
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
+from discrim.core.regression.logistic import SEPARATION_RATIO, LogisticFit
+from discrim.core.regression.newton import Information, QuadraticForms, softmax
 
 MAX_CHUNK_ELEMENTS = 2**20
 """Maximum number of elements that are processed at once."""
@@ -347,6 +348,251 @@ def _solve_one_row(hat: Floats, residuals: Floats) -> Floats:
         return np.asarray(np.linalg.solve(np.eye(len(hat)) - hat, residuals))
     except np.linalg.LinAlgError:
         return np.full(len(hat), np.nan)
+
+
+MAX_LEFT_OUT_STEPS = 12
+"""Maximum number of steps of a search without a row; slower searches are repeated by a refit."""
+
+LEFT_OUT_TOLERANCE = 1e-11
+"""Expected distance to the maximum, in standard errors, at which a search without a row ends."""
+
+MAX_LEFT_OUT_RATE = 0.5
+"""Ratio of successive decrements above which a search without a row is slow."""
+
+MAX_LEFT_OUT_DISTANCE = 1.0
+"""Cook's distance above which a row is left out by a refit, whose search is safer far from its start."""
+
+DIFFERENCE_STEP = 1e-4
+"""Step in the frame of the differences by which the curvature of Firth's penalty is computed."""
+
+MAX_LEFT_OUT_ELEMENTS = 2**17
+"""Maximum number of elements of an array in the searches that are made together."""
+
+
+def left_out_scores(
+    fit: LogisticFit,
+    block: RowBlock,
+    log_prior: Floats,
+    progress: Callable[[float], object] = lambda n_rows: None,
+) -> Floats:
+    """Compute the scores of each row by the estimates without it.
+
+    Each search starts with the one-step estimates of the module docstring. Its steps use the information at
+    this start, plus the curvature of Firth's penalty at the estimates of all rows, updated by BFGS. Many
+    searches share the products over the rows.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The fitted model, whose search has converged.
+    block : tuple of (n, p) float, (n,) int, (n,) float or None
+        All rows of the fit, with classes and weights. A row loses at most a weight of one.
+    log_prior : (K,) float
+        Log prior probabilities, which are not estimated again.
+    progress : callable, optional
+        Called with the number of rows that were left out since the last call.
+
+    Returns
+    -------
+    (n, K) float
+        Log posteriors up to a constant of each row. NaN for rows that need a refit, because no other row has
+        their class, their Cook's distance is large, or the search is slow or may not have a maximum.
+    """
+    x, codes, weights = block
+    search = _LeftOutSearch(fit, fit.frame.transform(x), codes, weights)
+    p1, q = fit.newton.coef.shape
+    scores = np.full((len(x), q + 1), np.nan)
+    remaining = np.tile(fit.counts, (len(x), 1))
+    remaining[np.arange(len(x)), codes] -= search.removed
+    per_row = len(x) * q * (q * p1 if fit.bias_reduction else 1)
+    for row_slice, influence in row_influence(fit, with_coef_changes=True)((x, codes, search.removed)):
+        if influence.coef_changes is None:
+            break
+        starts = fit.newton.coef.T.ravel() - influence.coef_changes.T
+        is_searched = np.isfinite(starts).all(axis=1) & (remaining[row_slice] > 0).all(axis=1)
+        is_searched &= influence.cooks_distance <= MAX_LEFT_OUT_DISTANCE
+        index = np.flatnonzero(is_searched)
+        for chunk in slices(len(index), max(MAX_LEFT_OUT_ELEMENTS // per_row, 1)):
+            rows = row_slice.start + index[chunk]
+            coefs = search.maximize(rows, starts[index[chunk]]).reshape(-1, q, p1)
+            odds = np.insert(np.einsum("mqp,pm->mq", coefs, search.z[:, rows]), fit.reference, 0.0, axis=1)
+            proportions = remaining[rows] / remaining[rows].sum(axis=1, keepdims=True)
+            scores[rows] = odds + log_prior - np.log(proportions)
+            scores[rows[np.isnan(odds).any(axis=1)]] = np.nan
+        progress(row_slice.stop - row_slice.start)
+    return scores
+
+
+class _LeftOutSearch:
+    """Searches for the maximum of the likelihood without one row, for several rows at the same time.
+
+    Parameters
+    ----------
+    fit : LogisticFit
+        The fitted model.
+    z : (p + 1, n) float
+        All rows in the frame.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float or None
+        Frequency weights; None if all are one.
+    """
+
+    def __init__(self, fit: LogisticFit, z: Floats, codes: Codes, weights: Floats | None) -> None:
+        self.fit = fit
+        self.z = z
+        self.weights = np.ones(len(codes)) if weights is None else weights
+        self.indicators = np.equal(codes, np.array(fit.others)[:, None]).astype(np.float64)
+        self.max_norm = float(np.sqrt((z * z).sum(axis=0).max()))
+        self.removed = np.zeros(len(codes))
+        self.excess = self._penalty_curvature() if fit.bias_reduction else np.zeros(())
+        self.removed = np.minimum(self.weights, 1.0)
+
+    def _penalty_curvature(self) -> Floats:
+        """Return the curvature (r, r) of Firth's penalty at the estimates, by differences of the scores."""
+        coef = self.fit.newton.coef.T.ravel()
+        curvature = np.empty((len(coef), len(coef)))
+        for k in range(len(coef)):
+            steps = np.zeros((2, len(coef)))
+            steps[:, k] = -DIFFERENCE_STEP, DIFFERENCE_STEP
+            score, _ = self._derivatives(np.zeros(2, dtype=np.intp), coef + steps, with_information=False)
+            curvature[k] = (score[0] - score[1]) / (2 * DIFFERENCE_STEP)
+        return np.asarray((curvature + curvature.T) / 2 - self.fit.newton.information)
+
+    def maximize(self, rows: Codes, starts: Floats) -> Floats:
+        """Return the coefficients without each of some rows.
+
+        Parameters
+        ----------
+        rows : (m,) int
+            Positions of the rows.
+        starts : (m, r) float
+            Coefficients in the frame, ordered by class, at which the searches start.
+
+        Returns
+        -------
+        (m, r) float
+            NaN if the decrement was not halved by each step, or if the information at the start does not
+            prove that a maximum exists.
+        """
+        result = np.full(starts.shape, np.nan)
+        active = np.arange(len(rows))
+        score, information = self._derivatives(rows, starts, with_information=True)
+        try:
+            inverse = np.linalg.inv(information + self.excess)
+        except np.linalg.LinAlgError:
+            return result
+        # A lower bound of the eigenvalues of the information at the start.
+        min_information = 1 / np.trace(inverse, axis1=1, axis2=2)
+        coefs = starts
+        last_decrement = np.zeros(len(rows))
+        for _ in range(MAX_LEFT_OUT_STEPS):
+            step = np.matmul(inverse, score[:, :, None])[:, :, 0]
+            squared = (score * step).sum(axis=1)
+            decrement = np.sqrt(np.where(squared >= 0, squared, np.nan))
+            coefs = coefs + step
+            # The first step has no rate of convergence.
+            rate = np.divide(decrement, last_decrement, out=np.ones(len(active)), where=last_decrement > 0)
+            done = decrement * rate <= LEFT_OUT_TOLERANCE
+            exists = self._maximum_exists(coefs - starts[active], decrement, min_information[active])
+            result[active[done & exists]] = coefs[done & exists]
+            keep = np.flatnonzero(~done & ((rate <= MAX_LEFT_OUT_RATE) | (last_decrement == 0)))
+            if not len(keep):
+                break
+            active = active[keep]
+            coefs = coefs[keep]
+            last_decrement = decrement[keep]
+            last_score = score[keep]
+            score, _ = self._derivatives(rows[active], coefs, with_information=False)
+            inverse = _update_inverse(inverse[keep].astype(np.float64), step[keep], last_score - score)
+        return result
+
+    def _maximum_exists(self, changes: Floats, decrement: Floats, min_information: Floats) -> Mask:
+        """Return whether the information proves that maxima exist, as in `newton.maximize`; (m,) bool.
+
+        If the log odds of all rows change by at most R, the information changes by a factor of at least
+        exp(-2 R).
+
+        Parameters
+        ----------
+        changes : (m, r) float
+            Changes of the coefficients since the start.
+        decrement : (m,) float
+            Distance to the maximum in standard errors.
+        min_information : (m,) float
+            Lower bound of the eigenvalues of the information at the start.
+        """
+        if self.fit.bias_reduction:
+            return np.isfinite(decrement)
+        max_change = self.max_norm * np.sqrt((changes * changes).sum(axis=1))
+        bound = 2 * self.fit.frame.max_squared_norm / self.weights.min() * decrement**2
+        floor = SEPARATION_RATIO * self.fit.counts.sum()
+        return np.asarray(np.exp(-2 * max_change) * min_information > np.maximum(bound, floor))
+
+    def _derivatives(self, rows: Codes, coefs: Floats, *, with_information: bool) -> tuple[Floats, Floats]:
+        """Compute the scores without a row, adjusted for bias reduction, and the information.
+
+        Parameters
+        ----------
+        rows : (m,) int
+            Positions of the rows.
+        coefs : (m, r) float
+            Coefficients in the frame.
+        with_information : bool
+            Whether to compute the information, which bias reduction needs in any case.
+
+        Returns
+        -------
+        score : (m, r) float
+        information : (m, r, r) float
+            Zeros if it was not computed.
+        """
+        p1, q = self.fit.newton.coef.shape
+        m, n = len(rows), self.z.shape[1]
+        odds = (coefs.reshape(m * q, p1) @ self.z).reshape(m, q, n)
+        probabilities = expit(odds) if q == 1 else softmax(odds)[0]
+        weights = np.broadcast_to(self.weights, (m, n)).copy()
+        weights[np.arange(m), rows] -= self.removed[rows]
+        weights = weights[:, None]
+        score = self._sum_over_rows(weights * (self.indicators - probabilities))
+        if not with_information and not self.fit.bias_reduction:
+            return score, np.zeros((m, 0, 0))
+        weighted = weights * probabilities
+        sums = Information(p1, q, n, (m,))
+        sums.add(self.z, weighted * (1 - probabilities), weighted, probabilities)
+        information = sums.as_matrix().reshape(m, q * p1, q * p1)
+        if self.fit.bias_reduction:
+            # Half of the gradient of the log determinant, see `newton`.
+            blocks = np.linalg.inv(information).reshape(m, q * p1 * q, p1)
+            forms = (blocks @ self.z).reshape(m, q, p1, q, n)
+            forms = np.einsum("maibn,in->mabn", forms, self.z)
+            variances = np.einsum("maan->man", forms)
+            covariances = np.einsum("mabn,mbn->man", forms, probabilities)
+            centred = variances / 2 - covariances
+            centred -= (probabilities * centred).sum(axis=1, keepdims=True)
+            score += self._sum_over_rows(weighted * centred)
+        return score, information
+
+    def _sum_over_rows(self, values: Floats) -> Floats:
+        """Return the sums (m, q (p + 1)) over all rows of values (m, q, n) times the columns of the rows."""
+        m, q, n = values.shape
+        return np.asarray((values.reshape(m * q, n) @ self.z.T).reshape(m, -1))
+
+
+def _update_inverse(inverse: Floats, step: Floats, decrease: Floats) -> Floats:
+    """Return the BFGS updates (m, r, r) of inverse curvatures (m, r, r).
+
+    See Nocedal & Wright, 2006, Numerical Optimization, equation 6.17. `step` and `decrease`, both (m, r), are
+    the changes of the coefficients and the decreases of the gradient. An inverse whose gradient did not
+    decrease along the step is not changed.
+    """
+    slope = (step * decrease).sum(axis=1)
+    scaled = np.where(slope > 0, 1 / np.where(slope > 0, slope, 1.0), 0.0)[:, None] * step
+    image = np.matmul(inverse, decrease[:, :, None])[:, :, 0]
+    factor = 1 + (decrease * image * (slope > 0)[:, None]).sum(axis=1) / np.where(slope > 0, slope, 1.0)
+    cross = scaled[:, :, None] * image[:, None, :]
+    outer = scaled[:, :, None] * step[:, None, :]
+    return np.asarray(inverse + factor[:, None, None] * outer - cross - cross.swapaxes(1, 2))
 
 
 class Effect(NamedTuple):

@@ -417,6 +417,9 @@ class ModelSpec(Refits[EstimatesT]):
     with the square of their number. Such a model has the method `leave_one_out_of_rows`.
     """
 
+    left_out_prior_is_fixed: ClassVar[bool] = False
+    """Whether `leave_one_out` uses the prior of the fit, although refits estimate it again by default."""
+
     chosen_options: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """Options whose values can be selected from the data, and the attributes of the estimates with the value.
 

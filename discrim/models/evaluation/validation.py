@@ -309,7 +309,8 @@ class _LeftOutScores:
         self._design_rows = design_rows
         self._reestimate_prior = reestimate_prior
         self.scores = fit.refits.leave_one_out(fit)
-        self.counts = fit.counts if reestimate_prior and fit.prior_in_refits == "fixed" else None
+        is_fixed = fit.prior_in_refits == "fixed" or fit.spec.left_out_prior_is_fixed
+        self.counts = fit.counts if reestimate_prior and is_fixed else None
 
     def rows_with_unique_level(self, used: Mask) -> Codes:
         """Return the positions of rows that alone have some level of a category, which cannot be left out.

@@ -13,12 +13,15 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.numerics.arrays import Floats
+from discrim.core.numerics.progress import Progress
 from discrim.core.numerics.special import normal_sf
 from discrim.core.regression.logistic import LogisticFit, logistic_from_search
+from discrim.core.regression.row_diagnostics import left_out_scores
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 from discrim.core.rules.rules import Rule, log_odds_against
 from discrim.design.design_rows import DesignRows
 from discrim.design.levels import Unseen
+from discrim.design.rows import gather_used_rows
 from discrim.errors import DataError, NotSupportedError, PrecisionWarning, warn_user
 from discrim.inference.error_rates import check_level
 from discrim.inference.result import TestResult, chi_square_test
@@ -607,6 +610,9 @@ class LogisticSpec(ModelSpec[Any]):
     title = "Logistic regression"
     results_class = LogisticResults
     constructor: ClassVar[Callable[..., Any]] = staticmethod(logistic_from_search)
+    # Leave-one-out needs several passes over all rows for each row.
+    leave_one_out_cost = 1000
+    left_out_prior_is_fixed = True
 
     def summary_sections(self) -> tuple[Any, Any]:
         """Return `logistic_sections` and `logistic_brief`, for the full and short summary.
@@ -670,12 +676,22 @@ class LogisticSpec(ModelSpec[Any]):
         refit = logistic_search.refit_to_rows(fit.estimates, tuple(fit.terms), rows)
         return None if refit is None else refit.rule(fit.log_prior())
 
-    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer:
-        """Return a function whose scores are NaN, which makes the caller refit without each row.
+    def leave_one_out(self, fit: FittedModel[Any]) -> LeaveOneOutScorer | Floats:
+        """Return the scores (n, K) of the used rows, each by the estimates without it.
 
-        Raises NotSupportedError for more than 2,000 rows (`MAX_REFITS`).
+        They are computed by `left_out_scores`, and are NaN for rows that need a refit. With a penalty,
+        dropped columns or separated classes the result is a function whose scores are all NaN, so that each
+        row is refitted. Raises NotSupportedError for more than 2,000 rows (`MAX_REFITS`).
         """
-        return refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
+        scorer = refit_scorer(fit, f"of a {fit.title_in_sentence} takes a refit for each row")
+        design_rows = fit.require_rows("leave_one_out()")
+        estimates = fit.estimates
+        is_maximum = isinstance(estimates, LogisticFit) and estimates.newton.converged
+        if not is_maximum or self.drops_columns(fit) or not design_rows.is_local:
+            return scorer
+        rows = gather_used_rows(design_rows)
+        with Progress(len(rows.x), "rows left out") as progress:
+            return left_out_scores(estimates, (rows.x, rows.codes, rows.weights), fit.log_prior(), progress)
 
     def drops_columns(self, fit: FittedModel[Any]) -> bool:
         """Return True for collinear="drop": each refit then drops collinear columns again."""

@@ -19,7 +19,7 @@ import pandas as pd
 from discrim.core.numerics.arrays import Floats
 from discrim.core.rules.rules import best_class, log_posteriors, posteriors
 from discrim.design.levels import Unseen
-from discrim.errors import DataError, DiscrimError
+from discrim.errors import DataError, DiscrimError, NotSupportedError
 from discrim.models.base.available import available_if
 from discrim.models.base.display import with_display_formats
 from discrim.models.base.fit import CALIBRATOR_KEY, FittedModel, Missing, MissingPolicy
@@ -240,9 +240,11 @@ class EvaluationMethods(FittedResults):
             New observations with their response, whose error is the row "new rows". Observations without a
             class, or with a missing value, are left out, and a warning counts them.
         methods : sequence of str, optional
-            By default "apparent" and "loo", or with `data` only the error on its rows. They can be the first
-            argument, for example `error_rates(["cv"])`. "apparent" is the error on the data of the fit. "loo"
-            leaves each row out and keeps selections and transforms. "cv" leaves folds out and repeats both.
+            By default "apparent" and "loo", or with `data` only the error on its rows. "cv" replaces "loo" if
+            the model does not support it, for example because it would refit each of more than 2,000 rows.
+            They can be the first argument, for example `error_rates(["cv"])`. "apparent" is the error on the
+            data of the fit. "loo" leaves each row out and keeps selections and transforms. "cv" leaves folds
+            out and repeats both.
             "632+" is Efron and Tibshirani's bootstrap. "D", "DS", "O" and "OS" (linear rule only) assume the
             normal model, "posterior" and "posterior-stratified" that the posteriors are correct.
         prior : optional
@@ -297,6 +299,7 @@ class EvaluationMethods(FittedResults):
         method
         new rows      0.04  0.0083  0.1125
         """
+        is_default = data is None and methods is None
         data, methods = assessment.split_table_and_methods(data, methods)
         misclassification_costs = cost_matrix(costs, self.classes)
         prior_values = None if prior is None else prior_vector(prior, self.classes, self._fit.counts)
@@ -312,7 +315,12 @@ class EvaluationMethods(FittedResults):
             prior_values,
             weights,
         )
-        return assessment.error_rates(self._fit, methods, data, options, by_class=by_class)
+        try:
+            return assessment.error_rates(self._fit, methods, data, options, by_class=by_class)
+        except NotSupportedError:
+            if not is_default:
+                raise
+            return assessment.error_rates(self._fit, ("apparent", "cv"), None, options, by_class=by_class)
 
     def assess(
         self,

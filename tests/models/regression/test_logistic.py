@@ -24,6 +24,7 @@ from discrim.errors import (
     SeparationWarning,
 )
 from discrim.formula.grammar import quote
+from discrim.models.evaluation.validation import left_out_scores, scores_by_refit
 from tests import support
 
 GOLDEN = json.loads((support.GOLDEN / "logistic.json").read_text(encoding="utf-8"))
@@ -279,6 +280,39 @@ def test_folds_and_rows_left_out_are_refits():
         logistic("diagnosis ~ .", many).leave_one_out()
     assert "2,000" in str(caught.value)
     assert "2276" in str(caught.value)
+
+
+@pytest.mark.parametrize("bias_reduction", [False, True])
+@pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize(
+    "options", [{}, {"weights": "w"}, {"prior": "equal", "reference": 1}], ids=["plain", "weights", "prior"]
+)
+def test_searches_without_a_row_are_refits(k, options, bias_reduction):
+    rng = np.random.default_rng(k)
+    data = pd.DataFrame(rng.normal(size=(120, 3)), columns=["a", "b", "c"])
+    data["y"] = rng.permutation(np.arange(120) % k)
+    data["a"] += 0.7 * data["y"]
+    data["w"] = rng.choice([0.0, 0.4, 1.0, 3.0], 120)
+    data.loc[7, "b"] = np.nan
+    fit = logistic("y ~ a + b + c", data, bias_reduction=bias_reduction, **options)._fit
+    for refit_prior in (True, False) if "prior" not in options else (None,):
+        scores = left_out_scores(fit, refit_prior)
+        used = np.flatnonzero(np.isfinite(scores[:, 0]))
+        assert len(used) == (119 if "weights" not in options else (data["w"].drop(7) > 0).sum())
+        for row in used[::9]:
+            refit = scores_by_refit(fit, fit.design_rows, int(row), reestimate_prior=bool(refit_prior))
+            expected = refit - refit.max()
+            np.testing.assert_allclose(scores[row] - scores[row].max(), expected, rtol=1e-8, atol=1e-9)
+
+
+def test_most_rows_are_left_out_without_a_refit(monkeypatch):
+    def raise_error(*args, **options):
+        raise AssertionError("a row was refitted")
+
+    monkeypatch.setattr("discrim.models.evaluation.validation.scores_by_refit", raise_error)
+    for bias_reduction in (False, True):
+        fit = logistic("diagnosis ~ texture_mean + smoothness_mean", TUMOURS, bias_reduction=bias_reduction)
+        assert fit.leave_one_out().notna().all(axis=None)
 
 
 def test_a_saved_fit_has_its_standard_errors(tmp_path):
