@@ -21,12 +21,20 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import qr
+from scipy.special import expit, softmax
 
 from discrim.core.errors import InvalidStateError
 from discrim.core.moments.moments import ClassMoments
 from discrim.core.moments.row_sums import RowBlocks
 from discrim.core.numerics.arrays import Codes, Floats
-from discrim.core.regression.proximal_newton import Likelihood, PenalizedResult, ProximalNewton
+from discrim.core.regression.proximal_newton import (
+    RELATIVE_ROUNDING,
+    Likelihood,
+    PenalizedResult,
+    ProximalNewton,
+    minimize_quadratics,
+    violations,
+)
 from discrim.core.rules.rules import LinearRule
 
 PATH_TOLERANCE = 1e-5
@@ -46,6 +54,9 @@ MIN_GAIN = 1e-5
 
 GAIN_WINDOW = 5
 """Number of strengths over which the increase of the explained deviance is compared with `MIN_GAIN`."""
+
+MAX_CONSTANT_SD = 1e-10
+"""Standard deviation in a subset, relative to all rows, up to which a column counts as constant."""
 
 
 class StandardColumns(NamedTuple):
@@ -499,3 +510,250 @@ def path_scores(path: Sequence[PenalizedResult], z: Floats) -> Floats:
         used = np.flatnonzero(result.beta.any(axis=0))
         scores[i] = result.beta[:, used] @ z[used]
     return scores
+
+
+MAX_SHARED_COEFS = 256
+"""Number of coefficients of a training set up to which the paths of several sets are computed together."""
+
+MAX_SHARED_ELEMENTS = 2**23
+"""Maximum number of linear functions of rows, over the training sets whose paths are computed together."""
+
+MIN_TRAINING_SD = 1e-3
+"""Standard deviation of a column in a training set, relative to all rows, below which rounding matters."""
+
+MAX_SHARED_STEPS = 10
+"""Maximum number of steps at one strength; a longer search is repeated by `ProximalNewton`."""
+
+MAX_SHARED_RATE = 0.2
+"""Ratio of successive violations above which a training set needs the curvature at its own coefficients."""
+
+
+class TrainingPaths:
+    """Paths of penalized fits to several training sets of the same rows, which share products over the rows.
+
+    Coefficients refer to the columns standardized in the training set. At each strength the steps start from
+    the last solution, moved by the step of the path of all rows. They minimize the penalized quadratic
+    approximation whose curvature is taken at the coefficients of all rows: the sum over all rows, less the
+    rows that are not in the training set. If this converges slowly, the curvature is computed at the
+    coefficients of the training set. If the steps, which have no line search, diverge, `ProximalNewton`
+    continues from the last solution.
+
+    Parameters
+    ----------
+    model : Likelihood
+        All rows, standardized.
+    counts : (F, n) float
+        How often each row is in each training set. Each set has rows of all classes.
+    l1_ratio : float
+        Proportion a of the L1 penalty.
+    maxiter : int
+        Maximum number of steps of `ProximalNewton` at one strength.
+    """
+
+    def __init__(self, model: Likelihood, counts: Floats, l1_ratio: float, maxiter: int) -> None:
+        """Start at the models without slopes; see the class for the parameters."""
+        self.model = model
+        self.l1_ratio = l1_ratio
+        self.maxiter = maxiter
+        weights = model.weights * counts
+        self.totals = weights.sum(axis=1)
+        self.weights = weights / self.totals[:, None]
+        standards = [_training_standard(model.z, row_weights) for row_weights in self.weights]
+        self.to_rows = np.stack([to_rows for to_rows, _ in standards])
+        self.failed = ~np.array([is_accurate for _, is_accurate in standards])
+        self.outside = []
+        for set_counts in counts:
+            index = np.flatnonzero(set_counts != 1)
+            row_weights = model.weights[index] * (1 - set_counts[index])
+            rows = Likelihood(model.z[:, index], model.codes[index], row_weights, model.n_classes)
+            self.outside.append((index, rows))
+        # Each row is outside one of the sets only.
+        self.is_partition = bool(((1 - counts).sum(axis=0) == 1).all() and np.isin(counts, (0, 1)).all())
+        self.indicators = np.equal(model.codes, np.arange(model.n_classes)[:, None]).astype(np.float64)
+        if model.n_functions == 1:
+            self.indicators = self.indicators[1:]
+        self.beta = np.stack([replace(model, weights=w).null_coef() for w in self.weights])
+        self.eta = np.zeros((len(counts), *self.indicators.shape))
+
+    def minimize(self, strength: float, beta: Floats, move: Floats) -> None:
+        """Minimize at one strength; `beta`, `eta` and `failed` of the sets are updated.
+
+        Parameters
+        ----------
+        strength : float
+            The value of lambda, not larger than in the last call.
+        beta, move : (C, p + 1) float
+            Coefficients of all rows, and their change since the last strength.
+        """
+        start = self.beta
+        moved = start + move
+        if self.l1_ratio:
+            # Slopes that are zero stay zero, and others keep their signs. Without slopes the start is exact.
+            is_moved = np.asarray(start * moved > 0)
+            is_moved[..., 0] = np.asarray(start[..., 1:].any(axis=(1, 2)))[:, None]
+            moved = np.where(is_moved, moved, start)
+        self.beta = moved
+        probabilities = self.model.evaluate(self.model.linear_functions(beta)).probabilities
+        curvature = self._shared_curvature(probabilities)
+        active = np.flatnonzero(~self.failed)
+        last_violation = np.full(len(self.beta), np.inf)
+        for _ in range(MAX_SHARED_STEPS):
+            gradient, rounding = self._gradient(active)
+            beta = self.beta[active]
+            violation = violations(gradient, beta, strength, self.l1_ratio).max(axis=(1, 2))
+            largest = np.abs(beta[..., 1:]).max(axis=(1, 2), initial=0.0)
+            steepest = self.l1_ratio + (1 - self.l1_ratio) * np.minimum(largest, 1.0)
+            is_open = ~(violation <= np.maximum(PATH_TOLERANCE * strength * steepest, rounding))
+            rate = violation / last_violation[active]
+            diverges = is_open & ~(rate <= 1)
+            self._repeat_searches(active[diverges], start, strength)
+            for fold in active[is_open & ~diverges & (rate > MAX_SHARED_RATE)].tolist():
+                curvature[fold] = self._own_curvature(fold)
+            last_violation[active] = violation
+            is_open &= ~diverges
+            active = active[is_open]
+            if not len(active):
+                return
+            l1_weight = strength * self.l1_ratio
+            try:
+                self.beta[active] = minimize_quadratics(
+                    curvature[active], gradient[is_open], beta[is_open], l1_weight, strength - l1_weight
+                )
+            except np.linalg.LinAlgError:
+                break
+        self._repeat_searches(active, start, strength)
+
+    def _repeat_searches(self, sets: Codes, start: Floats, strength: float) -> None:
+        """Minimize the objectives of some sets by `ProximalNewton`, from coefficients (F, C, p + 1)."""
+        for fold in sets.tolist():
+            z = self.to_rows[fold].T @ self.model.z
+            model = replace(self.model, z=z, weights=self.weights[fold])
+            search = ProximalNewton(model, self.l1_ratio, PATH_TOLERANCE, self.maxiter)
+            search.restart(start[fold])
+            self.failed[fold] = not search.minimize(strength).converged
+            self.beta[fold] = search.beta
+            self.eta[fold] = search.eta
+
+    def _gradient(self, active: Codes) -> tuple[Floats, Floats]:
+        """Compute the gradients of some sets (a,) and update their linear functions `eta`.
+
+        Returns
+        -------
+        gradient : (a, C, p + 1) float
+        rounding : (a,) float
+            Violation that is attributed to rounding.
+        """
+        to_rows = self.to_rows[active]
+        functions, n = self.indicators.shape
+        coefs = self.beta[active] @ to_rows.swapaxes(1, 2)
+        eta = (coefs.reshape(-1, coefs.shape[2]) @ self.model.z).reshape(-1, functions, n)
+        self.eta[active] = eta
+        residual = expit(eta) if functions == 1 else softmax(eta, axis=1)
+        residual -= self.indicators
+        residual *= self.weights[active][:, None]
+        gradient = (residual.reshape(-1, n) @ self.model.z.T).reshape(coefs.shape)
+        rounding = RELATIVE_ROUNDING * np.abs(residual).sum(axis=(1, 2))
+        return gradient @ to_rows, rounding
+
+    def _shared_curvature(self, probabilities: Floats) -> Floats:
+        """Return the curvatures (F, r, r) of the sets at probabilities (C, n), the same for all sets."""
+        positions = np.arange(self.beta[0].size)
+        outside = [
+            rows.curvature(probabilities[:, index], positions, positions) for index, rows in self.outside
+        ]
+        total = (
+            np.sum(outside, axis=0)
+            if self.is_partition
+            else self.model.curvature(probabilities, positions, positions)
+        )
+        return np.stack(
+            [
+                self._in_units_of(fold, (total - curvature) / self.totals[fold])
+                for fold, curvature in enumerate(outside)
+            ]
+        )
+
+    def _own_curvature(self, fold: int) -> Floats:
+        """Return the curvature (r, r) of a set at its own coefficients."""
+        positions = np.arange(self.beta[0].size)
+        model = replace(self.model, weights=self.weights[fold])
+        probabilities = model.evaluate(self.eta[fold]).probabilities
+        return self._in_units_of(fold, model.curvature(probabilities, positions, positions))
+
+    def _in_units_of(self, fold: int, curvature: Floats) -> Floats:
+        """Convert a curvature (r, r) of the columns of all rows to the columns of a set."""
+        functions, p1 = self.beta.shape[1:]
+        to_rows = self.to_rows[fold]
+        half = (curvature.reshape(-1, p1) @ to_rows).reshape(functions, p1, -1)
+        return np.asarray(to_rows.T @ half).reshape(curvature.shape)
+
+
+def _training_standard(z: Floats, weights: Floats) -> tuple[Floats, bool]:
+    """Return the matrix that converts coefficients of the columns of a training set to columns of all rows.
+
+    Parameters
+    ----------
+    z : (p + 1, n) float
+        Columns of all rows, the first one constant.
+    weights : (n,) float
+        Weights of the rows in the training set, which sum to one.
+
+    Returns
+    -------
+    to_rows : (p + 1, p + 1) float
+        Coefficients of a column that is constant in the set become zero.
+    is_accurate : bool
+        Whether the standard deviations of the other columns are large enough.
+    """
+    mean = z[1:] @ weights
+    sd = np.sqrt(((z[1:] - mean[:, None]) ** 2) @ weights)
+    is_constant = sd <= MAX_CONSTANT_SD
+    inverse = np.where(is_constant, 0.0, 1 / np.where(is_constant, 1.0, sd))
+    to_rows = np.diag(np.append(1.0, inverse))
+    to_rows[0, 1:] = -mean * inverse
+    return to_rows, bool((sd[~is_constant] >= MIN_TRAINING_SD).all())
+
+
+def training_path_scores(
+    model: Likelihood,
+    counts: Floats,
+    test_rows: Sequence[Codes],
+    l1_ratio: float,
+    strengths: Floats,
+    path: Sequence[PenalizedResult],
+    maxiter: int,
+) -> list[Floats | None]:
+    """Compute the linear functions of test rows along the paths of several training sets.
+
+    Parameters
+    ----------
+    model : Likelihood
+        All rows, standardized.
+    counts : (F, n) float
+        How often each row is in each training set. Each set has rows of all classes.
+    test_rows : sequence of F (m,) int
+        Positions of the test rows of each set.
+    l1_ratio : float
+        Proportion a of the L1 penalty.
+    strengths : (L,) float
+        Strengths in decreasing order.
+    path : sequence of L PenalizedResult
+        Path of all rows at these strengths.
+    maxiter : int
+        Maximum number of steps for each strength.
+
+    Returns
+    -------
+    list of F (L, C, m) float or None
+        Log odds (C = 1) or log probabilities up to a constant of each row. None if a search did not converge,
+        or if the columns of the set require more digits.
+    """
+    sets = TrainingPaths(model, counts, l1_ratio, maxiter)
+    scores = [np.empty((len(strengths), model.n_functions, len(rows))) for rows in test_rows]
+    last = model.null_coef()
+    for i, strength in enumerate(strengths.tolist()):
+        sets.minimize(strength, path[i].beta, path[i].beta - last)
+        last = path[i].beta
+        for set_scores, eta, rows in zip(scores, sets.eta, test_rows, strict=True):
+            set_scores[i] = eta[:, rows]
+    return [None if sets.failed[fold] else set_scores for fold, set_scores in enumerate(scores)]

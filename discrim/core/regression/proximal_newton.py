@@ -163,11 +163,11 @@ class Likelihood:
         column_parts = np.divmod(columns, p1)
         columns_of = {d: np.flatnonzero(column_parts[0] == d) for d in np.unique(column_parts[0]).tolist()}
         column_values = {
-            d: self.z[column_parts[1][block_columns]].T for d, block_columns in columns_of.items()
+            d: self._lines(column_parts[1][block_columns]).T for d, block_columns in columns_of.items()
         }
         for c in np.unique(row_parts[0]).tolist():
             block_rows = np.flatnonzero(row_parts[0] == c)
-            row_values = self.z[row_parts[1][block_rows]]
+            row_values = self._lines(row_parts[1][block_rows])
             for d, block_columns in columns_of.items():
                 if is_symmetric and d < c:
                     continue
@@ -181,6 +181,10 @@ class Likelihood:
                 if is_symmetric and d > c:
                     out[np.ix_(block_columns, block_rows)] = block.T
         return out
+
+    def _lines(self, columns: Codes) -> Floats:
+        """Return the columns (m, n) at positions `columns` (m,), without a copy if these are all columns."""
+        return self.z if np.array_equal(columns, np.arange(len(self.z))) else self.z[columns]
 
     def curvature_root(self, probabilities: Floats, positions: Codes) -> Floats:
         """Return A (C n, a) with A'A the curvature of the coefficients at `positions` (a,) in beta.ravel().
@@ -535,6 +539,89 @@ class PenalizedQuadratic:
         return np.asarray(inverse * target - scaled.T @ solution)
 
 
+def violations(gradient: Floats, beta: Floats, strength: float, l1_ratio: float) -> Floats:
+    """Return the violation of the optimality condition of each coefficient.
+
+    Parameters
+    ----------
+    gradient : (..., C, m) float
+        Gradient of the loss.
+    beta : (..., C, m) float
+        Coefficients, the intercepts in the first column.
+    strength, l1_ratio : float
+        The value of lambda and the proportion a of the L1 penalty.
+
+    Returns
+    -------
+    (..., C, m) float
+        Absolute values, not in units of lambda.
+    """
+    l1_weight = strength * l1_ratio
+    l2_weight = strength * (1 - l1_ratio)
+    slope = gradient + l2_weight * beta
+    at_zero = np.maximum(np.abs(slope) - l1_weight, 0.0)
+    at_nonzero = np.abs(slope + l1_weight * np.sign(beta))
+    result = np.where(beta != 0, at_nonzero, at_zero)
+    result[..., 0] = np.abs(gradient[..., 0])
+    return result
+
+
+def minimize_quadratics(
+    curvature: Floats, gradient: Floats, beta: Floats, l1_weight: float, l2_weight: float
+) -> Floats:
+    """Minimize several functions of `PenalizedQuadratic` with small matrices at the same time.
+
+    Parameters
+    ----------
+    curvature : (F, r, r) float
+        The matrices H, without the penalty, r = C m.
+    gradient, beta : (F, C, m) float
+        Gradients g of the losses and current coefficients b, the intercepts in the first column.
+    l1_weight, l2_weight : float
+        Weights of the L1 and L2 penalties, the same for all functions.
+
+    Returns
+    -------
+    (F, C, m) float
+        The coefficients after at most `MAX_ACTIVE_SET_CHANGES` changes of the active sets.
+    """
+    shape = beta.shape
+    penalized = np.broadcast_to(np.arange(shape[2]) > 0, shape).reshape(shape[0], -1)
+    v = beta.reshape(penalized.shape).copy()
+    slope = gradient.reshape(v.shape) + l2_weight * penalized * v
+    matrix = curvature.copy()
+    diagonal = np.einsum("fii->fi", matrix)
+    diagonal += l2_weight * penalized + RELATIVE_JITTER * diagonal.mean(axis=1, keepdims=True)
+    active = (v != 0) | ~penalized | (l1_weight == 0)
+    sign = np.sign(v) * penalized
+    for _ in range(MAX_ACTIVE_SET_CHANGES):
+        both = active[:, :, None] & active[:, None, :]
+        system = np.where(both, matrix, np.eye(v.shape[1]))
+        step = np.linalg.solve(system, np.where(active, -slope - l1_weight * sign, 0.0)[..., None])[..., 0]
+        crosses = ((v + step) * sign < 0) & (l1_weight > 0)
+        # Coefficients stop at zero, all of them or, if that is not better, the first one.
+        clipped = np.where(crosses, -v, step)
+        image = np.matmul(matrix, clipped[..., None])[..., 0]
+        change = (clipped * (slope + 0.5 * image)).sum(axis=1)
+        change += l1_weight * (penalized * (np.abs(v + clipped) - np.abs(v))).sum(axis=1)
+        fraction = np.where(crosses, v / np.where(crosses, -step, 1.0), 1.0)
+        is_partial = crosses.any(axis=1) & (change > 0)
+        size = np.where(is_partial, fraction.min(axis=1), 1.0)[:, None]
+        leaves = crosses & (~is_partial[:, None] | (fraction <= size * (1 + 1e-12)))
+        end = np.where(leaves, 0.0, v + np.where(is_partial[:, None], size * step, clipped))
+        slope += np.matmul(matrix, (end - v)[..., None])[..., 0]
+        v = end
+        active &= ~leaves
+        sign[leaves] = 0.0
+        is_stationary = ~crosses.any(axis=1, keepdims=True)
+        enters = ~active & is_stationary & (np.abs(slope) - l1_weight > 1e-10 * l1_weight)
+        if is_stationary.all() and not enters.any():
+            break
+        sign = np.where(enters, -np.sign(slope), sign)
+        active |= enters
+    return v.reshape(shape)
+
+
 MIN_ITERATIVE_COEFS = 256
 """Number of coefficients of a ridge fit above which steps use conjugate gradients."""
 
@@ -759,10 +846,10 @@ class ProximalNewton:
             )
             n_steps += steps
             self.gradient = self.model.gradient(self.state.residual)
-            violations = self._violations(self.gradient, self.beta, strength)
-            max_violation = float(violations.max())
+            by_coef = violations(self.gradient, self.beta, strength, self.l1_ratio)
+            max_violation = float(by_coef.max())
             missed_columns = np.flatnonzero(
-                (violations > self._max_accepted_violation(strength, tol)).any(axis=0)
+                (by_coef > self._max_accepted_violation(strength, tol)).any(axis=0)
             )
             missed_columns = np.setdiff1d(missed_columns, columns)
             if not len(missed_columns) or is_stuck or n_steps >= self.maxiter:
@@ -786,33 +873,6 @@ class ProximalNewton:
         largest = float(np.abs(self.beta[:, 1:]).max(initial=0.0))
         steepest = self.l1_ratio + (1 - self.l1_ratio) * min(largest, 1.0)
         return max(tol * strength * steepest, RELATIVE_ROUNDING * float(np.abs(self.state.residual).sum()))
-
-    def _violations(self, gradient: Floats, beta: Floats, strength: float) -> Floats:
-        """Return the violation of the optimality condition of each coefficient.
-
-        Parameters
-        ----------
-        gradient : (C, m) float
-            Gradient of the loss.
-        beta : (C, m) float
-            Coefficients, the intercepts in the first column.
-        strength : float
-            The value of lambda.
-
-        Returns
-        -------
-        (C, m) float
-            Absolute values, not in units of lambda.
-        """
-        l1_weight = strength * self.l1_ratio
-        l2_weight = strength * (1 - self.l1_ratio)
-        slope = gradient + l2_weight * beta
-        slope[:, 0] = gradient[:, 0]
-        at_zero = np.maximum(np.abs(slope) - l1_weight, 0.0)
-        at_nonzero = np.abs(slope + l1_weight * np.sign(beta))
-        violations = np.where(beta != 0, at_nonzero, at_zero)
-        violations[:, 0] = np.abs(gradient[:, 0])
-        return violations
 
     # ---- steps
 
@@ -847,7 +907,7 @@ class ProximalNewton:
         previous_violation = np.inf
         for steps in range(max_steps + 1):
             gradient = self.state.residual @ z.T
-            violation = float(self._violations(gradient, beta, strength).max())
+            violation = float(violations(gradient, beta, strength, self.l1_ratio).max())
             if violation <= self._max_accepted_violation(strength, 0.0 if polish else tol):
                 return steps, False
             l1_weight = strength * self.l1_ratio

@@ -6,7 +6,7 @@ tests and intervals raise NotSupportedError.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from types import MappingProxyType
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from discrim.core.moments.moments import ClassMoments
-from discrim.core.numerics.arrays import Floats, check_memory
+from discrim.core.numerics.arrays import Floats, check_memory, slices
 from discrim.core.numerics.map_reduce import CountedPasses
 from discrim.core.numerics.progress import Progress
 from discrim.core.regression import penalized as core
@@ -142,10 +142,6 @@ def raise_if_not_penalizable(*, bias_reduction: bool, separation: Any, collinear
             "collinear= cannot be combined with penalty=, which allows collinear columns.",
             hint="Leave collinear= out.",
         )
-
-
-MAX_CONSTANT_SD = 1e-10
-"""Standard deviation in a subset, relative to all rows, up to which a column counts as constant."""
 
 
 class StrengthPath(NamedTuple):
@@ -277,33 +273,15 @@ def _choose_strength(
     test_weights = np.zeros(k)
     shift = log_of_prior(prior) - np.log(model.class_proportions)
     folds: Any = search.folds
-    l1_ratio = search.penalty.l1_ratio
     fold_weights = _training_and_test_counts(design_rows, folds)
+    for fold, (train, _) in enumerate(fold_weights):
+        _raise_if_class_absent(fold, model, train, design_rows, folds)
     with Progress(len(fold_weights), "choice of the strength") as progress:
-        for fold, (train, test) in enumerate(fold_weights):
-            training = _training_set(model, train)
-            if training is None:
-                levels = design_rows.design.levels
-                absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[train > 0])]
-                fold_label, more = folds.describe_training_rows(fold)
-                raise DataError(
-                    f"{fold_label} class {reading.join_labels(absent)} has no rows.",
-                    hint=f"Pass a strength, or {more}, or merge the class with another.",
-                    classes=absent,
-                )
-            test_positions = np.flatnonzero(test)
+        for test, scores in _test_scores(model, fold_weights, strengths, search, path.fits):
             progress(1)
+            test_positions = np.flatnonzero(test)
             if not len(test_positions):
                 continue
-            training_model, mean, sd = training
-            path_fits = core.penalized_path(
-                training_model, l1_ratio, strengths, search.maxiter, similar_path=path.fits
-            )
-            _raise_if_not_converged(path_fits, strengths, search)
-            z = model.z[:, test_positions].copy()
-            z[1:] -= mean[:, None]
-            z[1:] /= sd[:, None]
-            scores = core.path_scores(path_fits, z)
             if scores.shape[1] == 1:
                 scores = np.concatenate([np.zeros_like(scores), scores], axis=1)
             scores = np.swapaxes(scores, 1, 2)
@@ -354,7 +332,97 @@ def _training_and_test_counts(design_rows: DesignRows, folds: TuningFolds) -> li
     return [(1.0 - test, test) for test in test_counts]
 
 
-def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Floats, Floats] | None:
+def _raise_if_class_absent(
+    fold: int, model: Likelihood, row_counts: Floats, design_rows: DesignRows, folds: Any
+) -> None:
+    """Raise DataError if a class has no rows in a training set.
+
+    Parameters
+    ----------
+    fold : int
+        Number of the fold or split, for the message.
+    model : Likelihood
+        All rows, standardized.
+    row_counts : (n,) float64
+        How often each row is in the training set.
+    design_rows : DesignRows
+        The rows, for labels.
+    folds : TuningFolds
+        The folds, for the message.
+    """
+    levels = design_rows.design.levels
+    absent = [levels[k] for k in np.setdiff1d(np.arange(len(levels)), model.codes[row_counts > 0])]
+    if absent:
+        fold_label, more = folds.describe_training_rows(fold)
+        raise DataError(
+            f"{fold_label} class {reading.join_labels(absent)} has no rows.",
+            hint=f"Pass a strength, or {more}, or merge the class with another.",
+            classes=absent,
+        )
+
+
+def _test_scores(
+    model: Likelihood,
+    fold_weights: list[tuple[Floats, Floats]],
+    strengths: Floats,
+    search: StrengthSearch,
+    path: list[PenalizedResult],
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield the linear functions of the test rows of each fold along the path of its training rows.
+
+    Folds with few coefficients are computed together, as many as `core.MAX_SHARED_ELEMENTS` allows.
+
+    Parameters
+    ----------
+    model : Likelihood
+        All rows, standardized.
+    fold_weights : list of ((n,) float64, (n,) float64)
+        Training and test counts of the rows.
+    strengths : (L,) float64
+        Strengths in decreasing order.
+    search : StrengthSearch
+        Penalty and largest number of steps.
+    path : list of PenalizedResult
+        Path of all rows.
+
+    Yields
+    ------
+    test : (n,) float64
+        Test counts.
+    scores : (L, C, m) float64
+        Linear functions of the m rows with a positive count.
+
+    Raises
+    ------
+    DataError
+        A search does not converge.
+    """
+    n_coefs = model.n_functions * len(model.z)
+    is_shared = n_coefs <= core.MAX_SHARED_COEFS and len(model.z) <= len(model.codes)
+    n_together = max(core.MAX_SHARED_ELEMENTS // (n_coefs * len(model.codes)), 1)
+    for chunk in slices(len(fold_weights), n_together):
+        tests = [np.flatnonzero(test) for _, test in fold_weights[chunk]]
+        shared_scores: list[Floats | None] = [None] * len(tests)
+        if is_shared:
+            counts = np.stack([train for train, _ in fold_weights[chunk]])
+            shared_scores = core.training_path_scores(
+                model, counts, tests, search.penalty.l1_ratio, strengths, path, search.maxiter
+            )
+        for (train, test), scores, positions in zip(fold_weights[chunk], shared_scores, tests, strict=True):
+            if scores is None:
+                training_model, mean, sd = _training_set(model, train)
+                fits = core.penalized_path(
+                    training_model, search.penalty.l1_ratio, strengths, search.maxiter, similar_path=path
+                )
+                _raise_if_not_converged(fits, strengths, search)
+                z = model.z[:, positions].copy()
+                z[1:] -= mean[:, None]
+                z[1:] /= sd[:, None]
+                scores = core.path_scores(fits, z)
+            yield test, scores
+
+
+def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Floats, Floats]:
     """Return the rows of a training set, standardized by their own means and standard deviations.
 
     Parameters
@@ -366,20 +434,18 @@ def _training_set(model: Likelihood, row_counts: Floats) -> tuple[Likelihood, Fl
 
     Returns
     -------
-    tuple of Likelihood, (p,) float64, (p,) float64, or None
+    tuple of Likelihood, (p,) float64, (p,) float64
         Rows, and the weighted means and standard deviations in the units of `model`. Columns that are
-        constant in the training set are set to zero, with standard deviation one. None if a class is empty.
+        constant in the training set are set to zero, with standard deviation one.
     """
     positions = np.flatnonzero(row_counts)
     weights = model.weights[positions] * row_counts[positions]
-    if not len(positions) or not (np.bincount(model.codes[positions], weights, model.n_classes) > 0).all():
-        return None
     weights /= weights.sum()
     z = model.z[:, positions].copy()
     mean = z[1:] @ weights
     z[1:] -= mean[:, None]
     sd = np.sqrt((z[1:] ** 2) @ weights)
-    constant = sd <= MAX_CONSTANT_SD
+    constant = sd <= core.MAX_CONSTANT_SD
     z[1:][constant] = 0.0
     sd[constant] = 1.0
     z[1:] /= sd[:, None]
