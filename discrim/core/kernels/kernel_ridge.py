@@ -55,10 +55,10 @@ N_LANDMARKS = 200
 
 MAX_SEARCH_ROWS = 1_500
 N_SAMPLE_ROWS = 1_000
-MAX_FINAL_PRODUCTS = 2e10
+MAX_FINAL_PRODUCTS = 8e10
 """With more than `MAX_SEARCH_ROWS` rows, a random sample of `N_SAMPLE_ROWS` determines kernel, scale, width
 and ridge. Width and ridge are then varied on all rows, within `MAX_FINAL_PRODUCTS` multiplications and
-additions.
+additions and `MIN_SECOND_STAGE_CANDIDATES` candidates.
 """
 
 MAX_SECOND_STAGE_PRODUCTS = 9e9
@@ -867,7 +867,8 @@ def choose_kernel(
         replace(candidate, source="sample") if candidate.source == "rows" else candidate
         for candidate in by_sample.candidates
     )
-    chosen = state.vary_exactly([by_sample], max(int(MAX_FINAL_PRODUCTS / n**3), 1))
+    max_candidates = min(int(MAX_FINAL_PRODUCTS / n**3), MIN_SECOND_STAGE_CANDIDATES)
+    chosen = state.vary_exactly([by_sample], max(max_candidates, 1))
     return replace(chosen, candidates=sample_candidates + chosen.candidates)
 
 

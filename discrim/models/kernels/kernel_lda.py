@@ -175,7 +175,7 @@ def kernel_lda(
     all ridges. For more rows, 200 landmarks replace the rows in the wide search (Williams & Seeger, 2001,
     NIPS 13), and all rows decide among the best. For more than 1,500 rows, a random sample of 1,000 of them,
     with a fixed seed, takes the place of all rows in both steps; the fit to all rows then uses its choice,
-    and with up to 2,154 rows also tries other widths and ridges. From the median distance of rows, widths are
+    and with up to 3,419 rows also tries other widths and ridges. From the median distance of rows, widths are
     doubled or halved as long as this decreases the loss, and then changed by the root of two; ridges by
     factors of two. The same rows in the same order lead to the same choice; in another order the landmarks
     and the sample differ. If losses are equal up to rounding, the larger ridge is chosen, and then the larger

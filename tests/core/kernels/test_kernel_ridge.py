@@ -172,7 +172,8 @@ def test_a_search_of_many_rows_starts_from_that_of_a_sample(monkeypatch):
     first = by_rows[0]
     assert (first.kernel.name, first.kernel.width) == (of_sample.kernel.name, of_sample.kernel.width)
     assert (first.scale, first.ridge) == (of_sample.scale, of_sample.ridge)
-    # The budget of these few rows is large: widths and ridges are varied until nothing gains.
+    # The budget of these few rows allows the maximum number of widths and ridges.
+    assert len(by_rows) == kernel_ridge.MIN_SECOND_STAGE_CANDIDATES
     assert min(each.loss for each in by_rows) < first.loss
     given = choose_kernel(
         sample, SearchSpace((found.kernel.name,), (found.scale,), found.kernel.width, found.ridge)
