@@ -44,7 +44,7 @@ sphere in the units u is a covariance of x too.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,13 +53,68 @@ import scipy
 from numpy.typing import NDArray
 
 from discrim.core.covariance.covariance import EPS, total_squares
-from discrim.core.moments.moments import ClassMoments, split_mean
+from discrim.core.moments.moments import ClassMoments, deviations_from_class_means, split_mean
 from discrim.core.moments.row_sums import ScatterType
-from discrim.core.numerics.arrays import Floats, Mask
+from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
 from discrim.core.rules.leave_one_out import LeaveOneOutScorer
 
 MAX_ROUNDING_SHARE = 1e-12
 """Proportion of a column's variance left by earlier columns that counts as rounding of a given covariance."""
+
+MAX_PRODUCTS = 2**20
+"""Number of products of columns that are stored at once."""
+
+
+def resampled_moments(
+    moments: ClassMoments, blocks: Iterable[tuple[Codes, Floats, Codes]], sample_counts: NDArray[np.int32]
+) -> list[ClassMoments]:
+    """Compute the pooled moments of samples that are drawn from the same rows, in one pass over the rows.
+
+    The products of columns are formed once for all samples, and added by one matrix product. They refer to
+    the class means of all rows, from which the means of a sample differ by little.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Pooled moments of all rows.
+    blocks : iterable of ((m,) int, (m, p) float, (m,) int)
+        Positions, rows and classes.
+    sample_counts : (B, n) int
+        How often each of the n rows is in each of B samples; each sample has rows of every class.
+
+    Returns
+    -------
+    list of ClassMoments
+        Moments of the samples, without roots.
+    """
+    n_samples = len(sample_counts)
+    i, j = np.triu_indices(moments.n_columns)
+    products = np.zeros((n_samples, len(i)))
+    sums = np.zeros((n_samples, *moments.centres.shape))
+    counts = np.zeros((n_samples, moments.n_classes))
+    rows = np.zeros(counts.shape, dtype=np.int64)
+    for positions, x, codes in blocks:
+        for row_slice in slices(len(codes), max(MAX_PRODUCTS // len(i), 1)):
+            chunk_codes = codes[row_slice]
+            z = deviations_from_class_means(moments, x[row_slice], chunk_codes)
+            weights = sample_counts[:, positions[row_slice]].astype(np.float64)
+            products += weights @ (z[i] * z[j]).T
+            for k in np.unique(chunk_codes).tolist():
+                in_class = chunk_codes == k
+                sums[:, k] += weights[:, in_class] @ z[:, in_class].T
+                counts[:, k] += weights[:, in_class].sum(axis=1)
+                rows[:, k] += np.count_nonzero(weights[:, in_class], axis=1)
+    shifts = sums / counts[:, :, None]
+    sampled = []
+    for sample, shift in enumerate(shifts):
+        scatter = np.empty((moments.n_columns, moments.n_columns))
+        scatter[i, j] = scatter[j, i] = products[sample]
+        scatter -= (counts[sample][:, None] * shift).T @ shift
+        centres, rests = split_mean(moments.centres, moments.rests + shift, moments.scale)
+        sampled.append(
+            ClassMoments(counts[sample], rows[sample], centres, rests, moments.scale, scatter[None])
+        )
+    return sampled
 
 
 def moments_of_covariances(

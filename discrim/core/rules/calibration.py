@@ -541,7 +541,8 @@ class _Family:
             return
         step = max(MAX_DESIGN_ELEMENTS // (self.rows.leads.shape[1] * len(self.centre)), 1)
         for row_slice in slices(len(self.rows.codes), step):
-            rows = _Rows(*(values[row_slice] for values in self.rows))
+            leads, codes, weights = self.rows
+            rows = _Rows(leads[row_slice], codes[row_slice], weights[row_slice])
             yield rows, self.design(rows.leads)
 
     def mean_max_squares(self) -> Floats:

@@ -1046,13 +1046,24 @@ def _bootstrap_error(fit: FittedModel[Any], options: EvaluationOptions) -> Error
     predicted = np.full(sample_shape, -1, dtype=np.int32)
     unlabelled = np.zeros(len(used))
     with Progress(options.replicates, ".632+ bootstrap") as progress:
-        for b in range(options.replicates):
-            sample_counts, out_of_sample = _score_out_of_sample(fit, samples)
-            labels = np.full(len(used), -1)
+        sampled = samples.sample_linear_rules(fit, options.replicates, progress)
+        if sampled is not None:
+            rules, sample_counts = sampled
+            draw_counts = sample_counts if used.all() else sample_counts[:, used]
+            columns = np.cumsum(used) - 1
+            for rows, x, _, _ in used_rows(design_rows.with_codes(samples.codes)):
+                for b, rule in enumerate(rules):
+                    predicted[b, columns[rows]] = decision.codes(rule.scores(x))
+            is_outside = draw_counts == 0
+            unlabelled[used] += (is_outside & (predicted < 0)).sum(axis=0)
+            predicted[~is_outside] = -1
+        for b in range(options.replicates if sampled is None else 0):
+            row_counts, out_of_sample = _score_out_of_sample(fit, samples)
+            sample_labels = np.full(len(used), -1)
             for positions, scores in out_of_sample:
-                labels[positions] = decision.codes(scores)
-                unlabelled[positions] += labels[positions] < 0
-            draw_counts[b], predicted[b] = sample_counts[used], labels[used]
+                sample_labels[positions] = decision.codes(scores)
+                unlabelled[positions] += sample_labels[positions] < 0
+            draw_counts[b], predicted[b] = row_counts[used], sample_labels[used]
             progress(1)
     rows = np.flatnonzero(unlabelled)
     if len(rows):

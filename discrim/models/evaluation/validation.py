@@ -26,6 +26,8 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from numpy.typing import NDArray
 
+from discrim.core.moments.derived_moments import resampled_moments
+from discrim.core.moments.moments import ROOT_WORK, requires_roots
 from discrim.core.moments.row_sums import stable_order
 from discrim.core.numerics.arrays import Codes, Floats, Mask, check_memory
 from discrim.core.numerics.map_reduce import StoredValue
@@ -1105,6 +1107,12 @@ def left_out_codes(fit: FittedModel[Any], decision: Decision, refit_prior: bool 
 
 T = TypeVar("T")
 
+MAX_FAILED_SAMPLES = 20
+"""Number of bootstrap samples in a row to which a model cannot be fitted before an error is raised."""
+
+MAX_RESAMPLED_COLUMNS = 128
+"""Largest number of columns for which the moments of all bootstrap samples are computed in one pass."""
+
 
 class BootstrapSamples:
     """Bootstrap samples of the rows of a fit, stratified by class, as weights of the rows.
@@ -1167,15 +1175,83 @@ class BootstrapSamples:
         """Return the result of `fit` for the next sample, and the row counts (n,) of the sample.
 
         `fit` is a function of the rows, weighted by their counts. Samples for which it returns None are
-        skipped; NotSupportedError is raised after 20 of them.
+        skipped; NotSupportedError is raised after `MAX_FAILED_SAMPLES` of them.
         """
-        for _ in range(20):
+        for _ in range(MAX_FAILED_SAMPLES):
             weights = self.draw()
             fitted = fit(self._design_rows.with_weights(weights))
             if fitted is not None:
                 return fitted, weights
-        raise NotSupportedError(
+        raise self._fit_error()
+
+    def _fit_error(self) -> NotSupportedError:
+        """Return the error for a model that cannot be fitted to several samples."""
+        return NotSupportedError(
             "The model cannot be fitted to bootstrap samples of these observations (a covariance is "
             "singular, or the classes are separated).",
             hint=f"Fit more observations, or fewer columns than {len(self._design_rows.terms)}.",
         )
+
+    def sample_linear_rules(
+        self, fit: FittedModel[Any], replicates: int, progress: Callable[[float], object]
+    ) -> tuple[list[Rule], NDArray[np.int32]] | None:
+        """Return the rules fitted to the next samples for which this is possible, and their row counts.
+
+        The samples are the same as in so many calls of `sample_rule`, but their moments are computed in one
+        pass over the rows (`resampled_moments`).
+
+        Parameters
+        ----------
+        fit : FittedModel
+        replicates : int
+            Number B of samples.
+        progress : callable
+            Called with the number of samples that are finished.
+
+        Returns
+        -------
+        list of B rules, (B, n) int
+            None if the model requires other moments than pooled ones, if the rows have weights or are not in
+            this process, or if the rows are few or the columns many.
+        """
+        design_rows = self._design_rows
+        n_rows = int((self.codes >= 0).sum())
+        p = len(design_rows.terms)
+        if (
+            fit.refits.required_moments(fit) != "pooled"
+            or design_rows.weights is not None
+            or design_rows.uses_incomplete_rows
+            or not design_rows.is_local
+            or n_rows * p**2 <= 2 * ROOT_WORK
+            or p > MAX_RESAMPLED_COLUMNS
+        ):
+            return None
+        moments = reading.class_moments(design_rows, "pooled", with_roots=False)
+        rules: list[Rule] = []
+        sampled = np.empty((replicates, len(self.codes)), dtype=np.int32)
+        n_failed = 0
+        while len(rules) < replicates:
+            # If samples are skipped, the later ones move forward.
+            sample_counts = sampled[len(rules) :]
+            for counts in sample_counts:
+                counts[:] = self.draw()
+            blocks = (
+                (row_positions(rows), x, codes)
+                for rows, x, codes, _ in used_rows(design_rows.with_codes(self.codes))
+            )
+            for counts, sample_moments in zip(
+                sample_counts, resampled_moments(moments, blocks, sample_counts), strict=True
+            ):
+                rule = (
+                    fit.refits.refit(fit, design_rows.with_weights(counts.astype(np.float64)))
+                    if requires_roots(sample_moments)
+                    else fit.refits.refit_to_moments(fit, sample_moments)
+                )
+                n_failed = 0 if rule is not None else n_failed + 1
+                if n_failed == MAX_FAILED_SAMPLES:
+                    raise self._fit_error()
+                if rule is not None:
+                    sampled[len(rules)] = counts
+                    rules.append(rule)
+                    progress(1)
+        return rules, sampled

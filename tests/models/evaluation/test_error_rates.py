@@ -16,7 +16,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.parametric_errors import two_class_errors
 from discrim.models.discriminant.lda import LDASpec
-from discrim.models.evaluation.validation import assign_folds
+from discrim.models.evaluation.validation import BootstrapSamples, assign_folds
 
 IRIS = load_iris()
 BOTH = pytest.mark.parametrize("verb", [lda, qda])
@@ -570,3 +570,28 @@ def test_methods_may_be_the_only_argument_of_error_rates():
     for wrong in (lambda: fit.error_rates("lo"), lambda: fit.error_rates(["apparent"], half)):
         with pytest.raises(DataError):
             wrong()
+
+
+@pytest.mark.parametrize("prior", [None, {"a": 0.2, "b": 0.5, "c": 0.3}])
+def test_bootstrap_samples_of_one_pass_equal_single_refits(prior):
+    """Moments of all samples in one pass, with rows that are not used, against a pass for each sample."""
+    rng = np.random.default_rng(5)
+    n = 3000
+    table = pd.DataFrame(rng.standard_normal((n, 110)), columns=[f"x{j}" for j in range(110)])
+    table["x1"] = 1e6 + table["x1"] + table["x0"]
+    table["group"] = rng.choice(["u", "v", "w"], n)
+    table["y"] = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    table.loc[table["y"] == "b", "x0"] += 2
+    table.loc[10:20, "x3"] = np.nan
+    fit = discrim.lda("y ~ .", table, prior=prior)
+    design_rows = fit._fit.design_rows
+    samples = BootstrapSamples(design_rows, 6, 4)
+    single = BootstrapSamples(design_rows, 6, 4)
+    sampled = samples.sample_linear_rules(fit._fit, 6, lambda n: None)
+    assert sampled is not None
+    x = table.drop(columns=["y", "group"]).iloc[30:60].to_numpy()
+    x = np.column_stack([x, table["group"].iloc[30:60] == "v", table["group"].iloc[30:60] == "w"])
+    for rule, counts in zip(*sampled, strict=True):
+        expected, expected_counts = single.sample_rule(fit._fit)
+        np.testing.assert_array_equal(counts, expected_counts)
+        np.testing.assert_allclose(rule.scores(x), expected.scores(x), rtol=1e-7)
