@@ -3,6 +3,7 @@
 `Progress` counts the finished steps of a task. The first of the running tasks has a tqdm bar, which also
 names the task that was started last. The bar appears after a second on a terminal or in a notebook, and
 disappears at the end. Tasks redraw it when they report steps; no thread does. TQDM_DISABLE=1 hides it.
+A task within `time_limit` is also interrupted when it reports steps.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import RLock, get_ident
 from time import monotonic, time
 from typing import Any
@@ -200,9 +202,34 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=lambda: _display.reset_after_fork())
 
 
+class TimeLimitReached(BaseException):
+    """The time of `time_limit` has passed. Handlers of errors do not catch it, like a KeyboardInterrupt."""
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=float("inf"))
+
+
+@contextmanager
+def time_limit(deadline: float) -> Iterator[None]:
+    """Raise TimeLimitReached in a task of this thread that reports a step after a time of `monotonic`.
+
+    An earlier deadline of an enclosing block remains.
+    """
+    token = _deadline.set(min(deadline, _deadline.get()))
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
 def refresh_progress() -> None:
-    """Redraw the bar of the running tasks if it is due; do nothing if no task is running."""
+    """Redraw the bar of the running tasks if it is due; do nothing if no task is running.
+
+    Raises TimeLimitReached after the deadline of `time_limit`.
+    """
     now = monotonic()
+    if now > _deadline.get():
+        raise TimeLimitReached
     if now >= _display.next_update:
         _display.update(now)
 

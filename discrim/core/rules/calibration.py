@@ -751,7 +751,7 @@ class _Family:
                 - (score_covariances @ posteriors[:, :, None]) * posteriors[:, None]
             )
             changes = score_covariances @ (left_out_weights * residuals)[:, :, None]
-            system = np.eye(scores.shape[1]) - left_out_weights[:, :, None] * leverage
+            system = np.eye(posteriors.shape[1]) - left_out_weights[:, :, None] * leverage
             scores = scores - np.linalg.solve(system, changes)[:, :, 0]
             losses.append(_softmax(scores)[1] - scores[row_index, rows.codes])
         return np.concatenate(losses)

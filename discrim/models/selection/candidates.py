@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from discrim.core.numerics.arrays import Floats
-from discrim.core.numerics.progress import Progress
+from discrim.core.numerics.progress import Progress, TimeLimitReached, refresh_progress, time_limit
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import best_class, least_cost_codes
 from discrim.data.values import format_value
@@ -267,6 +267,9 @@ def read_candidates(candidates: Any) -> list[Candidate]:
 Posteriors = Literal["plugin", "calibrated"]
 """Posteriors of the model itself, or calibrated on held-out scores."""
 
+MIN_FOLD_TIME = 0.5
+"""Time of a fit without a fold over the time of the fit to all rows, below which it is not expected."""
+
 CALIBRATED_SUFFIX = ", calibrated"
 """Suffix of the name of a candidate with calibrated posteriors."""
 
@@ -327,10 +330,11 @@ class CandidateEvaluator:
     seed: int
     calibrate: bool
 
-    def evaluate(self, candidate: Candidate) -> EvaluatedCandidate:
+    def evaluate(self, candidate: Candidate, limit: float = np.inf) -> EvaluatedCandidate:
         """Return the fit and cross-validation of a candidate, with the losses of its own posteriors.
 
-        Raises a DiscrimError if the fit or the cross-validation fails.
+        Raises a DiscrimError if the fit or the cross-validation fails, and TimeLimitReached if the fits
+        without each fold would not be finished at the time `limit` of `monotonic`, judged by the first fit.
 
         A verb that lacks one of `arguments`, or whose result is not a fit, is a DataError. The verb gets the
         seed if it has this parameter, unless the options of the candidate contain one. Its warnings are
@@ -357,6 +361,11 @@ class CandidateEvaluator:
             fit = candidate.verb(self.formula, self.data, **options, **self.arguments)
             if not hasattr(fit, "error_rates"):
                 raise DataError("It does not return a fit.", hint="Pass a verb, such as discrim.qda.")
+            if fit._fit.refits.required_moments(fit._fit) is None:
+                # With ten folds, the other fits take about eight times as long as the first.
+                min_seconds = MIN_FOLD_TIME * (self.folds - 1) * (monotonic() - start)
+                if monotonic() + min_seconds > limit:
+                    raise TimeLimitReached
             validation = cross_validate_fit(fit._fit, self.folds, 1, self.groups, self.seed)
         losses, losses_if_wrong = validation._folded_rows.apply(partial(_first_repeat_losses, self.costs))
         return EvaluatedCandidate(
@@ -441,6 +450,7 @@ def _calibrated_losses(costs: Floats | None, rows: FoldedRows) -> tuple[dict[str
     for fold in np.unique(fold_ids):
         in_fold = fold_ids == fold
         calibrator = fit_calibrator(scores[~in_fold], codes[~in_fold], row_weights[~in_fold])
+        refresh_progress()
         calibrated_scores[row_positions[in_fold]] = calibrator.scores(scores[in_fold])
     predicted = best_class(calibrated_scores)[None]
     return _first_repeat_losses(
@@ -482,7 +492,8 @@ def evaluate_within_time(
     candidates : sequence of Candidate
         In the order of simplicity.
     seconds : float or None
-        Time after which no further candidate is begun, once one has losses; None for no limit.
+        Time after which a candidate is interrupted and no further one is begun, once one has losses; None for
+        no limit.
 
     Returns
     -------
@@ -502,26 +513,31 @@ def evaluate_within_time(
     start = monotonic()
     with Progress(len(candidates), "candidates") as progress:
         for candidate in candidates:
-            if seconds is not None and evaluated and monotonic() - start > seconds:
-                refused[candidate.name] = Refusal(
-                    "no time", f"The limit of {seconds:g} seconds was reached. Increase seconds=."
-                )
-                continue
             name = candidate.name
+            limit = np.inf if seconds is None or not evaluated else start + seconds
             try:
-                candidate_losses = evaluator.evaluate(candidate)
-                if evaluator.by in candidate_losses.losses:
-                    evaluated.append(candidate_losses)
-                else:
-                    refused[name] = Refusal(
-                        "failed", 'It has no posteriors. Pass by="error" or calibrate=True.'
-                    )
-                # Verbs that calibrate their posteriors themselves are not calibrated again.
-                if evaluator.calibrate and "calibrate" not in inspect.signature(candidate.verb).parameters:
-                    name += CALIBRATED_SUFFIX
-                    evaluated.append(evaluator.evaluate_calibrated(candidate_losses))
+                with time_limit(limit):
+                    refresh_progress()
+                    candidate_losses = evaluator.evaluate(candidate, limit)
+                    if evaluator.by in candidate_losses.losses:
+                        evaluated.append(candidate_losses)
+                    else:
+                        refused[name] = Refusal(
+                            "failed", 'It has no posteriors. Pass by="error" or calibrate=True.'
+                        )
+                    # Verbs that calibrate their posteriors themselves are not calibrated again.
+                    if (
+                        evaluator.calibrate
+                        and "calibrate" not in inspect.signature(candidate.verb).parameters
+                    ):
+                        name += CALIBRATED_SUFFIX
+                        evaluated.append(evaluator.evaluate_calibrated(candidate_losses))
             except DiscrimError as error:
                 refused[name] = Refusal("failed", str(error))
+            except TimeLimitReached:
+                refused[name] = Refusal(
+                    "no time", f"It takes longer than the limit of {seconds:g} seconds. Increase seconds=."
+                )
             progress(1)
     return _keep_complete(evaluated, refused), refused
 

@@ -124,8 +124,9 @@ def choose(
     groups : column name or vector of length n, optional
         Groups whose rows remain in one fold, such as the observations of one patient.
     seconds : float, optional
-        Time after which no further candidate is begun; the first that can be tried always is. The choice then
-        depends on the machine.
+        Limit of the time. A candidate that reaches it is interrupted and left out, like one whose first fit
+        shows that the fits without each fold would take longer; the first that can be tried always is
+        finished. The choice then depends on the machine.
     costs : DataFrame or (K, K) array, optional
         Cost of assigning an observation of one class (row) to another (column). It is required with
         by="costs", and only allowed with it.

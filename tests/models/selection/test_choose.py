@@ -1,5 +1,7 @@
 """A model chosen by losses of rows that it did not see: the table, the rule, the correction, refusals."""
 
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy import stats
 
 import discrim
 from discrim import choose, cross_validate
+from discrim.core.numerics.progress import Progress
 from discrim.core.rules.calibration import fit_calibrator
 from discrim.core.rules.rules import log_posteriors
 from discrim.datasets import load_iris, load_penguins
@@ -245,6 +248,32 @@ def test_time_is_a_limit_and_the_first_candidate_is_tried_in_any_case():
     ours = choose(FORMULA, IRIS, candidates=THREE, seed=1, calibrate=False, seconds=1e-9)
     assert ours.chosen == "lda"
     assert ours.refused["reason"].to_dict() == {"qda": "no time", "naive_bayes": "no time"}
+
+
+def slow_lda(formula, data, **options):
+    """Fit lda after a task of a minute that reports its steps, like the searches of the package."""
+    with Progress(6000, "steps") as progress:
+        for _ in range(6000):
+            time.sleep(0.01)
+            progress(1)
+    return discrim.lda(formula, data, **options)
+
+
+def slow_knn(formula, data, **options):
+    """Fit knn after a pause in which nothing is reported, so that its folds would take ten pauses."""
+    time.sleep(0.5)
+    return discrim.knn(formula, data, **options)
+
+
+def test_candidates_are_interrupted_at_the_limit_and_later_ones_are_tried():
+    start = time.monotonic()
+    candidates = {"first": "lda", "pause": slow_knn, "quick": "qda", "minute": slow_lda, "last": "lda"}
+    ours = choose(FORMULA, IRIS, candidates=candidates, seconds=2.0, **PLAIN)
+    assert time.monotonic() - start < 20
+    assert set(ours.table.index) == {"first", "quick"}
+    assert ours.refused["reason"].to_dict() == dict.fromkeys(["pause", "minute", "last"], "no time")
+    unlimited = choose(FORMULA, IRIS, candidates=["lda", "qda"], **PLAIN)
+    assert ours.table["log_loss"].tolist() == unlimited.table["log_loss"].tolist()
 
 
 def test_options_of_candidates_and_verbs_without_posteriors():
