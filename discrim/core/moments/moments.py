@@ -687,7 +687,7 @@ def _gather_without_roots(
         part_codes = codes // n_classes
         order = row_sums.stable_order(part_codes, n_parts)
         # One copy of the block, whose slices are the parts.
-        columns = np.take(x.T, order, axis=1)
+        columns = np.take(x.T, order, axis=1, mode="clip")
         codes = codes[order] % n_classes
         weights = None if weights is None else weights[order]
         stops = np.cumsum(np.bincount(part_codes, minlength=n_parts)).tolist()

@@ -613,9 +613,10 @@ def distributed_fold_scores(
     ----------
     fit : FittedModel
     fold_ids : (n,) int
-        Fold of each row, -1 for rows that are not used.
+        Fold of each row, -1 for rows that are not used. Rows of folds from `folds` on are in all fits, and
+        are not scored.
     folds : int
-        Number of folds.
+        Number of folds that are left out.
     progress : callable
         Called with the number of folds, or fraction of a fold, finished since the last call.
     nested : bool
@@ -636,23 +637,24 @@ def distributed_fold_scores(
     raise_if_many_scores(design_rows.table.nrows, len(fit.classes), "Cross-validation")
     out = np.full((len(fit.classes), design_rows.table.nrows), np.nan)
     fits = [fit] * folds
+    n_parts = max(folds, int(fold_ids.max()) + 1)
     if refits_prior(fit, refit_prior):
         fits = [
             fit.with_prior(remaining_counts / remaining_counts.sum())
-            for remaining_counts in counts_outside_folds(design_rows, fold_ids, folds)
+            for remaining_counts in counts_outside_folds(design_rows, fold_ids, n_parts)[:folds]
         ]
     if fit.refits.refits_by_function:
         _score_by_calls(fits, fold_ids, labels, out, progress)
     elif has_learnt_transform(design_rows.design) or has_level_in_one_fold(
-        design_rows.design, design_rows.table, fold_ids, folds, design_rows.functions
+        design_rows.design, design_rows.table, fold_ids, n_parts, design_rows.functions
     ):
         _score_with_refitted_transforms(fits, fold_ids, labels, out, progress, nested=nested)
     elif (single_row_scores := _single_row_fold_scores(fit, fold_ids, folds, refit_prior)) is not None:
         progress(folds)
         return StoredValue(single_row_scores)
     elif (required := fit.refits.required_moments(fit)) is not None:
-        fold_moments = moments_outside_folds(design_rows, fold_ids, folds, required)
-        lacks_class = folds_without_class(design_rows, fold_ids, folds)
+        fold_moments = moments_outside_folds(design_rows, fold_ids, n_parts, required)[:folds]
+        lacks_class = folds_without_class(design_rows, fold_ids, n_parts)
         rules = [
             _rule_without_fold(fold_fit, design_rows, fold_ids, fold, nested=nested)
             if lacks_class[fold]
@@ -802,7 +804,7 @@ def _score_folds(
         positions = row_positions(rows)
         block_fold_ids = fold_ids[positions]
         order = stable_order(block_fold_ids, folds)
-        columns = np.take(x.T, order, axis=1)
+        columns = np.take(x.T, order, axis=1, mode="clip")
         stops = np.cumsum(np.bincount(block_fold_ids, minlength=folds)).tolist()
         for rule, row_share, start, stop in zip(rules, row_shares.tolist(), [0, *stops], stops, strict=False):
             if stop > start:

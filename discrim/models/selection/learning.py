@@ -410,9 +410,9 @@ def _evaluate_size(
     fold_ids = np.where(used_codes(design_rows) >= 0, fold_ids, -1)
     fits_one_fold = proportion < 0.5 and n_folds > 2
     if fits_one_fold:
-        # Fold 1 is the training fold. The rule without fold 0, which has the other rows, is fitted to it.
+        # Fold 1 has the training rows. It is not left out: its label is missing.
         fold_ids = np.where(fold_ids < 0, -1, (fold_ids == 0).astype(np.intp))
-        labels = ["test rows", "training rows"]
+        labels = ["test rows"]
     try:
         cv = cross_validate_on_folds(fit, fold_ids, labels, None, None, nested=nested)
     except NotSupportedError as error:

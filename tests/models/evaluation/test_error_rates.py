@@ -16,7 +16,7 @@ from discrim.datasets import load_breast_cancer, load_iris, load_penguins, load_
 from discrim.errors import DataError, NotSupportedError
 from discrim.inference.parametric_errors import two_class_errors
 from discrim.models.discriminant.lda import LDASpec
-from discrim.models.evaluation.validation import BootstrapSamples, assign_folds
+from discrim.models.evaluation.validation import BootstrapSamples, assign_folds, fold_scores
 
 IRIS = load_iris()
 BOTH = pytest.mark.parametrize("verb", [lda, qda])
@@ -595,3 +595,14 @@ def test_bootstrap_samples_of_one_pass_equal_single_refits(prior):
         expected, expected_counts = single.sample_rule(fit._fit)
         np.testing.assert_array_equal(counts, expected_counts)
         np.testing.assert_allclose(rule.scores(x), expected.scores(x), rtol=1e-7)
+
+
+@pytest.mark.parametrize("verb", [lda, discrim.knn])
+@pytest.mark.parametrize("formula", ["species ~ .", "species ~ standardize(petal_length) + sepal_width"])
+def test_rows_of_folds_that_are_not_left_out_are_in_all_fits(verb, formula):
+    fit = verb(formula, load_iris())._fit
+    fold_ids = assign_folds(fit, 3, 1)
+    expected = fold_scores(fit, fold_ids, 3)
+    scores = fold_scores(fit, fold_ids, 1)
+    np.testing.assert_allclose(scores[fold_ids == 0], expected[fold_ids == 0], rtol=1e-12)
+    assert np.isnan(scores[fold_ids > 0]).all()
