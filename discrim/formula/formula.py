@@ -946,7 +946,7 @@ def _learn_factor(
     if isinstance(root, Column) and factorized is not None:
         is_text = rows.column_type(root.name) == "text"
         n_levels = np.count_nonzero(np.bincount(factorized[0][factorized[0] >= 0]))
-        raise_if_too_many_levels(expr, n_levels, n_rows_for_refusal)
+        raise_if_too_many_levels(expr, int(n_levels), n_rows_for_refusal)
         # Unlike categories, text declares no levels: a text without a complete row is not one.
         levels, codes = coded_levels(
             *factorized, description, is_declared=not is_text, keep_unused=rows.table.is_chunk and not is_text
