@@ -245,3 +245,30 @@ def test_columns_of_extreme_sizes_are_not_gathered_without_a_scale(size):
     x = np.random.default_rng(1).standard_normal((6, 9)) * np.where(np.arange(9) == 4, size, 1.0)
     blocks = [(x, np.arange(6) % K, None)]
     assert gather_wide(blocks, n_classes=K, n_columns=9, required_moments="thin") is None
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_classes", [3, 40, 700])
+@pytest.mark.parametrize(("mean", "weighted"), [(0.0, False), (0.0, True), (50.0, False), (50.0, True)])
+def test_moments_do_not_depend_on_the_memory_order_of_blocks(order, n_classes, mean, weighted):
+    rng = np.random.default_rng(n_classes)
+    x = rng.standard_normal((8000, 48)) + mean
+    codes = rng.integers(0, n_classes, 8000)
+    weights = rng.choice([0.0, 0.5, 2.0], 8000) if weighted else None
+    ordered = np.asarray(x, order=order)
+    blocks = [
+        (ordered[rows], codes[rows], None if weights is None else weights[rows])
+        for rows in (slice(0, 500), slice(500, 8000))
+    ]
+    before = ordered.copy()
+    ours = gather(blocks, n_classes=n_classes, n_columns=48, required_moments="pooled", with_roots=False)
+    assert (ordered == before).all()  # Blocks near zero are not copied, and must not be changed.
+    w = np.ones(8000) if weights is None else weights
+    scatter = np.zeros((48, 48))
+    for k in np.unique(codes[w > 0]):
+        members = (codes == k) & (w > 0)
+        mean_of_class = np.average(x[members], axis=0, weights=w[members])
+        np.testing.assert_allclose(ours.class_means[k], mean_of_class, rtol=1e-12, atol=1e-13)
+        deviations = x[members] - mean_of_class
+        scatter += (deviations * w[members, None]).T @ deviations
+    np.testing.assert_allclose(ours.scatters[0], scatter, rtol=1e-10, atol=1e-9)
