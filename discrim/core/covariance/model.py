@@ -46,8 +46,8 @@ from discrim.core.rules import gaussian
 from discrim.core.rules.leave_one_out import (
     FullLeaveOneOut,
     LeaveOneOutScorer,
+    WhitenedMeans,
     refit_each_row,
-    squared_distances_between_means,
 )
 
 
@@ -713,9 +713,13 @@ def full_leave_one_out_scorer(fitted: NormalClasses) -> FullLeaveOneOut:
         rule = gaussian.class_plugin_rule(moments, covariances, fitted.log_prior)
         return FullLeaveOneOut(rule.distances, moments.counts, moments.rows, divisors, rule.constant)
     distances = gaussian.distances_to_means(moments, covariances)
-    squared_mean_distances = squared_distances_between_means(covariances[0].whiten(distances.means.T).T)
     return FullLeaveOneOut(
-        distances, moments.counts, moments.rows, divisors, fitted.log_prior, squared_mean_distances
+        distances,
+        moments.counts,
+        moments.rows,
+        divisors,
+        fitted.log_prior,
+        WhitenedMeans.of_distances(distances),
     )
 
 

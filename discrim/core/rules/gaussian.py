@@ -84,8 +84,8 @@ MAX_ORIGIN_RATIO = 2.0
 replace the origin at the cost of one bit.
 """
 
-MAX_STORED_DISTANCES = 2**24
-"""Number of distances between means that are stored at once."""
+MAX_BLOCK_DISTANCES = 2**18
+"""Number of distances between means that are computed at once."""
 
 MAX_STORED_COEFS = 2**24
 """Number of coefficients that all groups store together; rules of further groups are built for each block."""
@@ -303,39 +303,29 @@ def _group_close_classes(
     if len(predictable) < 3:
         return
     points = whitened[:, predictable] / radius
-    squares = (points**2).sum(axis=0)
-    step = max(MAX_STORED_DISTANCES // len(predictable), 1)
-
-    def squared_distances_of(class_slice: slice) -> Floats:
-        """Return squared distances (c, q), divided by the squared radius, between predictable classes.
-
-        They are the distances from the c classes at a slice of `predictable` to all q of them.
-        """
-        squared_distances = points[:, class_slice].T @ points
-        squared_distances *= -2
-        squared_distances += squares
-        squared_distances += squares[class_slice, None]
-        return np.asarray(squared_distances)
-
-    is_ungrouped = np.isin(predictable, best)
-    for start in range(0, len(predictable), step):
-        squared_distances = squared_distances_of(slice(start, start + step))
-        is_ungrouped[start : start + step] &= (
-            np.count_nonzero(squared_distances <= MAX_GROUP_DISTANCE**2, axis=1) > 1
-        )
-    if not is_ungrouped.any():
-        return
-    # If the distances between all classes are not stored, recompute the distances from each seed.
-    all_gaps = squared_distances if step >= len(predictable) else None
-    for seed in np.argsort(-constant[predictable], kind="stable").tolist():
+    half_squares = 0.5 * (points**2).sum(axis=0)
+    ones = np.ones_like(half_squares)
+    # The product of these rows and columns is minus half the squared distance over the squared radius.
+    rows = np.vstack([points, ones, -half_squares]).T.copy()
+    columns = np.vstack([points, -half_squares, ones])
+    n_classes = len(predictable)
+    step = max(MAX_BLOCK_DISTANCES // n_classes, 1)
+    has_close = np.zeros(n_classes, dtype=bool)
+    for start in range(0, n_classes, step):
+        # The matrix is symmetric, hence each block has the columns from the diagonal on.
+        is_close = rows[start : start + step] @ columns[:, start:] >= -0.5 * MAX_GROUP_DISTANCE**2
+        if np.count_nonzero(is_close) > len(is_close):
+            np.fill_diagonal(is_close, False)
+            has_close[start : start + step] |= is_close.any(axis=1)
+            has_close[start:] |= is_close.any(axis=0)
+    is_ungrouped = np.isin(predictable, best) & has_close
+    for seed in np.argsort(-constant[predictable], kind="stable").tolist() if is_ungrouped.any() else ():
         if is_ungrouped[seed]:
-            distances_from_first = (
-                squared_distances_of(slice(seed, seed + 1))[0] if all_gaps is None else all_gaps[seed]
-            )
-            covered = np.flatnonzero(is_ungrouped & (distances_from_first <= MAX_COVERED_DISTANCE**2))
+            negative_distances = rows[seed] @ columns
+            covered = np.flatnonzero(is_ungrouped & (negative_distances >= -0.5 * MAX_COVERED_DISTANCE**2))
             # Rounding can make the distance of a class from itself positive.
             is_ungrouped[covered] = is_ungrouped[seed] = False
-            others = np.flatnonzero(distances_from_first <= MAX_GROUP_DISTANCE**2)
+            others = np.flatnonzero(negative_distances >= -0.5 * MAX_GROUP_DISTANCE**2)
             members = np.append(seed, others[others != seed])
             yield predictable[covered], predictable[members]
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from discrim.core.covariance.covariance import EPS
 from discrim.core.errors import CoreNotSupportedError
 from discrim.core.moments.moments import ClassMoments, column_squares, standardize_columns
-from discrim.core.numerics.arrays import Codes, Floats, check_memory
+from discrim.core.numerics.arrays import Codes, Floats, check_memory, slices
 from discrim.core.rules.rules import Distances, Rule
 
 LeaveOneOutScorer = Callable[[Floats, Codes, Floats | None], Floats]
@@ -51,8 +51,35 @@ refit.
 MIN_DETERMINANT_RATIO = 0.05
 """Value of 1 - c D2_g below which it is inaccurate when computed as a difference."""
 
+MIN_RELATIVE_DISTANCE = 0.125
+"""Squared distance of two class means, relative to the sum of their squares, below which it is computed from
+their difference."""
+
+MEANS_PER_BLOCK = 64
+"""Number of class means whose distances to all others are computed at once."""
+
 MIN_DETERMINANT_RATIO_AS_SUM = 1e-8
 """Value of 1 - c D2_g below which a row is refitted even if it was computed as a sum of squares."""
+
+
+class WhitenedMeans(NamedTuple):
+    """Class means in coordinates in which their common covariance is the identity.
+
+    Attributes
+    ----------
+    means : (K, p) float
+    squared_distances : (K, K) float
+        Squared distances between the means.
+    """
+
+    means: Floats
+    squared_distances: Floats
+
+    @classmethod
+    def of_distances(cls, distances: Distances) -> Self:
+        """Return the means to which squared distances under a common covariance refer."""
+        means = distances.covariances[0].whiten(distances.means.T).T
+        return cls(means, squared_distances_between_means(means))
 
 
 def leave_one_out_distances(
@@ -63,7 +90,7 @@ def leave_one_out_distances(
     counts: Floats,
     divisor: float,
     determinant_ratios: Floats | None = None,
-    squared_mean_distances: Floats | None = None,
+    whitened_means: WhitenedMeans | None = None,
 ) -> tuple[Floats, Removal]:
     """Return the leave-one-out squared distances to the class means under a common covariance.
 
@@ -85,8 +112,8 @@ def leave_one_out_distances(
         Divisor N - h of the covariance in the full fit.
     determinant_ratios : (m,) float or None
         Accurate values of 1 - c D2_g, computed as sums of squares; None to compute the difference here.
-    squared_mean_distances : (K, K) float or None
-        Squared distances between the means; None to compute them here.
+    whitened_means : WhitenedMeans or None
+        Means of `distances`; None to compute them here.
 
     Returns
     -------
@@ -97,22 +124,20 @@ def leave_one_out_distances(
         Effect of leaving out each of the m rows on its class.
     """
     (covariance,) = distances.covariances
-    means = covariance.whiten(distances.means.T).T
+    whitened_means = whitened_means or WhitenedMeans.of_distances(distances)
+    means = whitened_means.means
     own_deviations = (
-        covariance.whiten(standardize_columns(x, distances.origin, distances.scale)) - means.T[:, codes]
+        covariance.whiten(standardize_columns(x, distances.origin, distances.scale)) - means[codes].T
     )
     d2_own = column_squares(own_deviations)
     rows = np.arange(len(codes))
-    squared_mean_distances = (
-        squared_distances_between_means(means) if squared_mean_distances is None else squared_mean_distances
-    )
     # Compute D2_k and T_k from the row's deviation from its own mean to avoid cancellation.
-    lead = (means @ own_deviations).T
+    lead = own_deviations.T @ means.T
     np.subtract(lead[rows, codes][:, None], lead, out=lead)
     cross = d2_own[:, None] + lead
     d2 = np.add(cross, lead, out=lead)
     # The matrix is symmetric; indexing its rows is faster because they are contiguous.
-    d2 += squared_mean_distances[codes]
+    d2 += whitened_means.squared_distances[codes]
     removals = compute_removal(
         counts[codes], weights, divisor, d2_own, determinant_ratios, float(counts.sum())
     )
@@ -406,8 +431,8 @@ class FullLeaveOneOut:
         Divisors of the covariances in the full fit.
     constants : (K,) float
         ln prior_k, less ln|S_k| / 2 if each class has a covariance.
-    squared_mean_distances : (K, K) float or None
-        Squared distances between the means under a common covariance.
+    whitened_means : WhitenedMeans or None
+        Means of `distances` under a common covariance.
     """
 
     distances: Distances
@@ -415,7 +440,7 @@ class FullLeaveOneOut:
     row_counts: NDArray[np.int64]
     divisors: Floats
     constants: Floats
-    squared_mean_distances: Floats | None = None
+    whitened_means: WhitenedMeans | None = None
 
     def __call__(
         self, x: Floats, codes: Codes, weights: Floats | None, determinant_ratios: Floats | None = None
@@ -443,7 +468,7 @@ class FullLeaveOneOut:
         rows = x, codes, weights, self.distances, self.counts
         if self._is_common:
             scores, removal = leave_one_out_distances(
-                *rows, float(self.divisors[0]), determinant_ratios, self.squared_mean_distances
+                *rows, float(self.divisors[0]), determinant_ratios, self.whitened_means
             )
         else:
             scores, removal = leave_one_out_class_distances(*rows, self.divisors, determinant_ratios)
@@ -617,8 +642,23 @@ def squared_distances_between_means(means: Floats) -> Floats:
         "Merge rare classes, or pass a table with fewer classes",
     )
     squared_distances = np.empty((k, k))
-    for i, mean in enumerate(means):
-        squared_distances[i, i:] = squared_distances[i:, i] = ((means[i:] - mean) ** 2).sum(axis=1)
+    centred_means = means - means.mean(axis=0)
+    squares = (centred_means**2).sum(axis=1)
+    for rows in slices(k, MEANS_PER_BLOCK):
+        block = centred_means[rows] @ (-2 * centred_means[rows.start :].T)
+        sums = squares[rows, None] + squares[rows.start :]
+        block += sums
+        # If the subtraction of the products loses digits, and for few means, sum the squared differences.
+        sums *= MIN_RELATIVE_DISTANCE
+        is_close = ~(block >= sums)
+        np.fill_diagonal(is_close, k <= MEANS_PER_BLOCK)
+        for i in np.flatnonzero(is_close.any(axis=1)).tolist():
+            block[i] = ((means[rows.start :] - means[rows.start + i]) ** 2).sum(axis=1)
+        own_columns = block[:, : len(block)]
+        own_columns[:] = (own_columns + own_columns.T) / 2  # Symmetric in the last digit, too.
+        np.fill_diagonal(own_columns, 0.0)
+        squared_distances[rows, rows.start :] = block
+        squared_distances[rows.start :, rows] = block.T
     return squared_distances
 
 

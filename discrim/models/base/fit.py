@@ -107,7 +107,7 @@ CALIBRATOR_KEY = "calibrator"
 CACHE_KEYS_WITHOUT_ROWS = ("penalty_path", "drop1", "separation", CALIBRATOR_KEY)
 """Keys of the cache that a fit without rows keeps, because their values contain no data of single rows."""
 
-MAX_CACHED_RULE_SIZE = 2**14
+MAX_CACHED_RULE_SIZE = 2**20
 """Largest number of classes times columns for which a fit caches its rule, which is slow to create."""
 
 
@@ -1001,7 +1001,7 @@ class FittedModel(Generic[EstimatesT_co]):
     def rule(self, prior: Any = None, method: str = "plugin", convention: str | None = None) -> Rule:
         """Return the classification rule, which scores complete rows.
 
-        With the default arguments the rule of a small fit is created once and cached.
+        With the default arguments the rule is created once and cached, up to `MAX_CACHED_RULE_SIZE`.
 
         Parameters
         ----------

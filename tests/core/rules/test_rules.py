@@ -14,6 +14,7 @@ from scipy import stats
 import discrim
 import discrim.sklearn
 from discrim.core.rules import gaussian as nearest_means
+from discrim.core.rules.leave_one_out import squared_distances_between_means
 from discrim.core.rules.rules import LinearRule, Plane, posteriors
 from discrim.covariance import Shrunk
 from discrim.datasets import load_iris
@@ -373,3 +374,16 @@ def test_scores_of_many_classes_equal_one_product(m, p, k):
     np.testing.assert_allclose(scores, x @ coef + intercept, rtol=1e-12, atol=1e-12)
     shares = posteriors(scores)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("k", [3, 64, 65, 300])
+def test_squared_distances_between_means_equal_sums_of_squared_differences(k: int) -> None:
+    rng = np.random.default_rng(k)
+    means = 0.1 + rng.standard_normal((k, 4))
+    means[1] = means[0] + 1e-7 * rng.standard_normal(4)  # Two close means.
+    means[2] = means[0]
+    exact = ((means[:, None] - means) ** 2).sum(axis=2)
+    ours = squared_distances_between_means(means)
+    np.testing.assert_allclose(ours, exact, rtol=1e-13, atol=0)
+    assert (ours == ours.T).all()
+    assert (np.diagonal(ours) == 0).all()

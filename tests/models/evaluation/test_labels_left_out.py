@@ -119,12 +119,12 @@ def test_errors_of_labels_equal_errors_of_their_table(sampled: bool) -> None:
             np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12)
 
 
-def test_crowding_is_the_same_for_stored_and_recomputed_distances(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowding_is_the_same_for_every_block_of_distances(monkeypatch: pytest.MonkeyPatch) -> None:
     data = many_classes(60, 400)
     data.loc[data["y"] < 5, ["a", "b"]] += 1e6
     fit_lda = discrim.lda("y ~ a + b", data)
     expected, crowds = fit_lda.decision_function().to_numpy(), fit_lda._fit.rule().close_groups
-    monkeypatch.setattr(nearest_means, "MAX_STORED_DISTANCES", 150)
+    monkeypatch.setattr(nearest_means, "MAX_BLOCK_DISTANCES", 150)
     ours = discrim.lda("y ~ a + b", data)
     assert len(crowds) > 1
     assert [c.members.tolist() for c in ours._fit.rule().close_groups] == [c.members.tolist() for c in crowds]
