@@ -299,8 +299,9 @@ def _not_hashable_error(values: pd.Series) -> DataError:
 def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     """Return the codes (m,) of m values, -1 if missing, and the labels to which they refer.
 
-    The labels are all categories of a categorical, otherwise the distinct values in the order of appearance.
-    Raises a DataError for values that are not hashable, such as lists.
+    The labels are all categories of a categorical, otherwise the distinct values, in ascending order for
+    integers in a range no longer than the column and in the order of appearance for others. Raises a
+    DataError for values that are not hashable, such as lists.
     """
     if isinstance(values.dtype, pd.CategoricalDtype):
         return values.cat.codes.to_numpy(), values.cat.categories.tolist()
@@ -308,6 +309,18 @@ def factorize(values: pd.Series) -> tuple[NDArray[Any], list[Any]]:
     if texts is not None:
         return texts
     codes = np.empty(len(values), dtype=np.intp)
+    if isinstance(values.dtype, np.dtype) and values.dtype.kind == "i" and len(values):
+        integers = values.to_numpy()
+        low, high = int(integers.min()), int(integers.max())
+        if high - low < len(values):
+            np.subtract(integers, low, out=codes, dtype=np.intp)
+            present = np.zeros(high - low + 1, dtype=bool)
+            present[codes] = True
+            positions = np.cumsum(present) - 1
+            for start in range(0, 0 if present.all() else len(codes), FACTORIZE_CHUNK_ROWS):
+                chunk = slice(start, start + FACTORIZE_CHUNK_ROWS)
+                codes[chunk] = positions[codes[chunk]]
+            return codes, (np.flatnonzero(present) + low).tolist()
     code_by_label: dict[Any, int] = {}
     # In chunks, because the hash table is as long as the chunk even if there are few distinct values.
     for start in range(0, len(values), FACTORIZE_CHUNK_ROWS):

@@ -12,6 +12,7 @@ import pytest
 from pyarrow import dataset
 
 import discrim
+from discrim.data.values import factorize
 from discrim.errors import DataError, DroppedColumnsWarning, FormulaError
 from discrim.formula.design import Design
 
@@ -270,3 +271,14 @@ def test_the_order_of_an_arrow_dictionary_is_that_of_the_labels(tmp_path):
         dtype = discrim.lda("y ~ x + z", tables[name]).predict(data.head(3)).dtype
         assert dtype.ordered, name
         assert dtype.categories.tolist() == ["lo", "mid", "hi"], name
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "float64", "Int64", "object"])
+@pytest.mark.parametrize("labels", [[-128, 127, 3], [5, 7, 8, 9], [0, 1]])
+def test_factorized_numbers_are_the_values(dtype: str, labels: list[int]) -> None:
+    labels = [abs(label) for label in labels] if dtype == "uint8" else labels
+    values = pd.Series(np.random.default_rng(0).choice(labels, 20_000)).astype(dtype)
+    codes, uniques = factorize(values)
+    assert sorted(uniques) == sorted(set(values))
+    assert [uniques[code] for code in codes.tolist()] == values.tolist()
+    assert all(type(label) is type(values.tolist()[0]) for label in uniques)
