@@ -228,7 +228,7 @@ def tasks(divisor: int, repeat: int) -> dict[str, Run]:
     wide, many = (20_000 // divisor, 784, 10), (100_000 // divisor, 50, 1000)
     fewer_repeats = max(repeat // 2, 1)
     return {
-        "threads-fit-784-1": with_threads(1, compare_fits, *wide, 1, fewer_repeats, (1.4, 2)),
+        "threads-fit-784-1": with_threads(1, compare_fits, *wide, 1, fewer_repeats, (1.5, 2)),
         "threads-fit-784-2": with_threads(2, compare_fits, *wide, 2, fewer_repeats, (1.5, 2)),
         "threads-posteriors-784-1": with_threads(1, compare_posteriors, *wide, 1, repeat, 1.3),
         "threads-posteriors-784-2": with_threads(2, compare_posteriors, *wide, 2, repeat, 1.3),
@@ -236,6 +236,6 @@ def tasks(divisor: int, repeat: int) -> dict[str, Run]:
         "threads-idle": lambda: compare_threads_of_large_tables(repeat),
         "threads-size": lambda: print_size_for_threads(fewer_repeats),
         "threads-float32": with_threads(1, compare_single_precision, *wide, 1, repeat),
-        "threads-fit-1000": with_threads(2, compare_fits, *many, 2, repeat, (2, 2)),
+        "threads-fit-1000": with_threads(2, compare_fits, *many, 2, repeat, (2.5, 2)),
         "threads-posteriors-1000": with_threads(2, compare_posteriors, *many, 2, fewer_repeats, 1.3),
     }
