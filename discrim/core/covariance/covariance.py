@@ -81,14 +81,17 @@ class Covariance:
         return Covariance.from_roots(root[None])[0]
 
     @staticmethod
-    def from_roots(roots: Floats) -> tuple[Covariance, ...]:
-        """Return the T covariances of upper triangular roots (T, p, p) or standard deviations (T, p)."""
+    def from_roots(roots: Floats, inverses: Floats | None = None) -> tuple[Covariance, ...]:
+        """Return the T covariances of upper triangular roots (T, p, p) or standard deviations (T, p).
+
+        `inverses` (T, p, p) of the roots are computed by default; they are not used if p is large.
+        """
         if roots.ndim == 2:
             return tuple(Covariance(root, None) for root in roots)
         if roots.shape[1] >= MIN_COLUMNS_TO_SOLVE:
             return tuple(Covariance(np.asfortranarray(root), None) for root in roots)
         # NumPy's inverse preserves triangles. Importing scipy.linalg would double the imports of a small fit.
-        inverses = np.triu(np.linalg.inv(roots))
+        inverses = np.triu(np.linalg.inv(roots)) if inverses is None else inverses
         conditions = (np.abs(inverses) @ np.abs(roots).sum(axis=2)[:, :, None]).max(axis=(1, 2), initial=0.0)
         return tuple(
             Covariance(root, inverse if condition <= MAX_CONDITION_OF_INVERSE else None)

@@ -8,8 +8,9 @@ proportions and means with these weights, and covariances by the maximum-likelih
 within the class or over the components of several classes (Dempster, Laird & Rubin, 1977, Journal of the
 Royal Statistical Society B 39, 1-38; Hastie & Tibshirani, 1996, Journal of the Royal Statistical Society B
 58, 155-176; Fraley & Raftery, 2002, Journal of the American Statistical Association 97, 611-631). The
-log-likelihood never decreases. It is unbounded: a component that concentrates on a few rows becomes singular,
-and such a run is rejected.
+log-likelihood never decreases. In large classes each pair of steps is followed by an extrapolation of the
+sufficient statistics, which is kept only if it increases the log-likelihood (`_extrapolate`). The likelihood
+is unbounded: a component that concentrates on a few rows becomes singular, and such a run is rejected.
 
 *The covariances* have one of fourteen forms. A covariance is volume x shape x orientation, S_g = l_g D_g A_g
 D_g', with |A_g| = 1 and D_g orthogonal (Banfield & Raftery, 1993, Biometrics 49, 803-821; Celeux & Govaert,
@@ -23,7 +24,7 @@ rotations, each computed from an eigenvector of a 2 x 2 matrix. No step increase
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, permutations
 from typing import Literal, NamedTuple, get_args
@@ -31,7 +32,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import scipy
 
-from discrim.core.covariance.covariance import Covariance, is_positive_definite, scaled_cholesky
+from discrim.core.covariance.covariance import (
+    MIN_COLUMNS_TO_SOLVE,
+    Covariance,
+    is_positive_definite,
+    scaled_cholesky,
+)
 from discrim.core.numerics.arrays import NOT_STORED, Codes, Floats, Mask, slices
 
 Axes = Floats | None
@@ -265,8 +271,8 @@ def _accurate_eigh(scatters: Floats) -> tuple[Floats, Floats]:
         Eigenvectors in columns.
     """
     eigenvalues, axes = np.linalg.eigh(scatters)
-    # A constant column does not have correlations; its eigenvalue is zero.
-    varies = np.diagonal(scatters, axis1=1, axis2=2).all(axis=1)
+    # A column that is constant to rounding does not have correlations.
+    varies = (np.diagonal(scatters, axis1=1, axis2=2) > 0).all(axis=1)
     for g in np.flatnonzero(varies & (eigenvalues[:, 0] < MIN_EIGENVALUE_RATIO * eigenvalues[:, -1])):
         try:
             root = scaled_cholesky(scatters[g])
@@ -450,6 +456,9 @@ MIN_COMPONENT_WEIGHT = 1e-3
 MAX_BLOCK_VALUES = 2**15
 """Number of values per block, chosen to fit the processor's cache."""
 
+MAX_SMALL_CLASS = 2000
+"""Weight of a class above which steps of EM are extrapolated, and starts are compared on a sample."""
+
 EM_STEP_ITERATIONS = 3
 """Maximum number of sweeps for common axes (EVE and VVE) within a step of EM."""
 
@@ -556,73 +565,23 @@ class Degenerate(NamedTuple):
     weight: float
 
 
-def _row_slices(n: int, width: int) -> Iterator[slice]:
-    """Yield slices of n rows, each of one row or of at most `MAX_BLOCK_VALUES` values (`width` per row)."""
-    return slices(n, max(MAX_BLOCK_VALUES // width, 1))
+class ComponentSums(NamedTuple):
+    """Sufficient statistics of T components, from rows weighted by their posterior probabilities.
 
-
-def component_scores(components: Components, component_slice: slice, z: Floats) -> Floats:
-    """Compute the log of mixing proportion times density for the components of one class.
-
-    Parameters
+    Attributes
     ----------
-    components : Components
-        Components of all classes.
-    component_slice : slice
-        The G components of the class.
-    z : (p, n) float
-        Deviations of rows from the class mean, without missing values.
-
-    Returns
-    -------
-    (G, n) float
-        One score for each component of the class and each row.
+    counts : (T,) float
+        Weights of the components.
+    means : (T, p) float
+        Weighted means.
+    scatters : (T, p, p) or (T, p) float
+        Weighted sums of squares and products about the means, or sums of squares for forms with orientation
+        I. They are not divided by the counts.
     """
-    means = components.means[component_slice]
-    whiten, logdets = _make_whitening(components.covariances[component_slice])
-    constants = (
-        np.log(components.mixing_proportions[component_slice])
-        - 0.5 * logdets
-        - 0.5 * len(z) * np.log(2 * np.pi)
-    )
-    scores = np.empty((len(means), z.shape[1]))
-    for row_slice in _row_slices(z.shape[1], means.size):
-        whitened = whiten(z[:, row_slice] - means[:, :, None])
-        np.einsum("gij,gij->gj", whitened, whitened, out=scores[:, row_slice])
-    scores *= -0.5
-    scores += constants[:, None]
-    return scores
 
-
-def _make_whitening(covs: Sequence[Covariance]) -> tuple[Callable[[Floats], Floats], Floats]:
-    """Return a function that whitens deviations by each of several covariances, and their log-determinants.
-
-    Parameters
-    ----------
-    covs : sequence of G Covariance
-        Covariances of G components.
-
-    Returns
-    -------
-    whiten : callable
-        Maps deviations d (G, p, m) to R'^-1 d (G, p, m), with R'R the covariance. It multiplies by inverse
-        factors if all covariances have them, and otherwise solves for each component separately, which is
-        more accurate.
-    logdets : (G,) float
-        Log-determinants of the covariances.
-    """
-    roots = np.array([covariance.root for covariance in covs])
-    factors = [covariance.factor for covariance in covs if covariance.factor is not None]
-    diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
-    logdets = 2.0 * np.log(np.abs(diagonals)).sum(axis=1)
-    if roots.ndim == 2:
-        return lambda deviations: deviations / roots[:, :, None], logdets
-    if len(factors) == len(covs):
-        transposed = np.array(factors).transpose(0, 2, 1)
-        return lambda deviations: transposed @ deviations, logdets
-    return lambda deviations: np.array(
-        [component_cov.whiten(deviation) for component_cov, deviation in zip(covs, deviations, strict=True)]
-    ), logdets
+    counts: Floats
+    means: Floats
+    scatters: Floats
 
 
 class EStep(NamedTuple):
@@ -630,52 +589,145 @@ class EStep(NamedTuple):
 
     Attributes
     ----------
-    counts : (T,) float
-        Sums of weight times posterior probability for each of the T components.
+    sums : ComponentSums
+        Sufficient statistics of the components for the M step that follows.
     llf : float
         Log-likelihood of the rows given their classes, at the components of the E step.
-    m_step : callable
-        Performs the M step that follows: takes initial common axes and returns the new components, or
-        Degenerate.
     """
 
-    counts: Floats
+    sums: ComponentSums
     llf: float
-    m_step: Callable[[Axes], Components | Degenerate]
 
 
-def _e_step(components: Components, rows: Sequence[ClassRows], form: str, min_variances: Floats) -> EStep:
-    """Perform the E step for complete rows.
+def join_classes(class_steps: Sequence[EStep]) -> EStep:
+    """Return the E step of all classes, from the E steps of each class in the order of the classes."""
+    if len(class_steps) == 1:
+        return class_steps[0]
+    sums = (np.concatenate(arrays) for arrays in zip(*(step.sums for step in class_steps), strict=True))
+    return EStep(ComponentSums(*sums), sum(step.llf for step in class_steps))
+
+
+def sums_about_new_means(means: Floats, counts: Floats, changes: Floats, scatters: Floats) -> ComponentSums:
+    """Convert sums about the means of one step to sums about the means of the next.
+
+    The correction is small relative to the scatters, so it does not lose digits.
+
+    Parameters
+    ----------
+    means : (G, p) float
+        Means before the step.
+    counts : (G,) float
+        Weights of the components.
+    changes : (G, p) float
+        Weighted sums of deviations from these means.
+    scatters : (G, p, p) or (G, p) float
+        Weighted sums of squares and products of the deviations, or of squares; modified in place.
+
+    Returns
+    -------
+    ComponentSums
+        Means and scatters are NaN for a component of weight zero.
+    """
+    changes = changes / counts[:, None]
+    if scatters.ndim == 2:
+        scatters -= counts[:, None] * changes**2
+    else:
+        scatters -= counts[:, None, None] * changes[:, :, None] * changes[:, None, :]
+    return ComponentSums(counts, means + changes, scatters)
+
+
+def _class_e_step(components: Components, component_slice: slice, row: ClassRows, *, axial: bool) -> EStep:
+    """Perform the E step for the complete rows of one class, in one pass over blocks of rows.
+
+    Deviations are whitened by each component, and their products are summed in these coordinates: a scatter
+    then has as many digits as the deviations, however small the component is relative to its class.
 
     Parameters
     ----------
     components : Components
-        Current components of all K classes.
-    rows : sequence of K ClassRows
-        Rows of each class.
-    form : str
-        Covariance form of the M step, one of `FORMS`.
-    min_variances : (K, p) float
-        Variances below which a component of each class is singular.
+        Current components of all classes.
+    component_slice : slice
+        The G components of the class.
+    row : ClassRows
+        Rows of the class.
+    axial : bool
+        Whether to return only sums of squares instead of scatter matrices.
 
     Returns
     -------
     EStep
-        Its M step makes at most `EM_STEP_ITERATIONS` sweeps for common axes.
+        For the components of the class.
     """
-    posteriors = []
+    z, weights = row
+    means = components.means[component_slice]
+    covs = components.covariances[component_slice]
+    roots = np.array([covariance.root for covariance in covs])
+    diagonals = roots if roots.ndim == 2 else np.diagonal(roots, axis1=1, axis2=2)
+    constants = np.log(components.mixing_proportions[component_slice]) - np.log(np.abs(diagonals)).sum(axis=1)
+    constants -= 0.5 * len(z) * np.log(2 * np.pi)
+    whiten = _make_whitening(covs, roots, means)
+    counts = np.zeros(len(means))
+    changes = np.zeros(means.shape)
+    squares = np.zeros(roots.shape)
     llf = 0.0
-    for component_slice, (z, weights) in zip(components.class_slices(), rows, strict=True):
-        scores = component_scores(components, component_slice, z)
-        max_scores, sums = normalize_scores(scores, weights)
-        llf += float(weights @ (max_scores + np.log(sums)))
-        posteriors.append(scores)
-    counts = np.concatenate([class_posteriors.sum(axis=1) for class_posteriors in posteriors])
-    # A few iterations for the axes suffice: the next step continues from them, and the likelihood still
-    # never decreases.
-    return EStep(
-        counts, llf, lambda axes: m_step(rows, posteriors, form, axes, EM_STEP_ITERATIONS, min_variances)
-    )
+    for row_slice in slices(z.shape[1], max(MAX_BLOCK_VALUES // means.size, 1)):
+        whitened = whiten(z[:, row_slice])
+        scores = np.einsum("gij,gij->gj", whitened, whitened)
+        scores *= -0.5
+        scores += constants[:, None]
+        max_scores, sums = normalize_scores(scores, weights[row_slice])
+        llf += float(weights[row_slice] @ (max_scores + np.log(sums)))
+        counts += scores.sum(axis=1)
+        weighted = whitened * scores[:, None]
+        changes += weighted.sum(axis=2)
+        if axial:
+            squares += np.einsum("gij,gij->gi", weighted, whitened)
+        else:
+            squares += weighted @ whitened.transpose(0, 2, 1)
+    if axial:
+        return EStep(sums_about_new_means(means, counts, changes * roots, squares * roots**2), llf)
+    changes = (changes[:, None] @ roots)[:, 0]
+    scatters = roots.transpose(0, 2, 1) @ squares @ roots
+    scatters += scatters.transpose(0, 2, 1)
+    return EStep(sums_about_new_means(means, counts, changes, 0.5 * scatters), llf)
+
+
+def _make_whitening(covs: Sequence[Covariance], roots: Floats, means: Floats) -> Callable[[Floats], Floats]:
+    """Return a function that whitens rows by each of several components.
+
+    Parameters
+    ----------
+    covs : sequence of G Covariance
+        Covariances of the components.
+    roots : (G, p, p) or (G, p) float
+        Their roots R, R'R being the covariance, or their standard deviations.
+    means : (G, p) float
+        Means of the components.
+
+    Returns
+    -------
+    callable
+        Maps rows z (p, m) to R'^-1 (z - mean), of shape (G, p, m). It multiplies by inverse factors if all
+        covariances have them, and otherwise solves for each component separately, which is more accurate.
+    """
+    if roots.ndim == 2:
+        return lambda z: (z - means[:, :, None]) / roots[:, :, None]
+    factors = [covariance.factor for covariance in covs if covariance.factor is not None]
+    if len(factors) < len(covs):
+        return lambda z: np.array(
+            [covariance.whiten(z - mean[:, None]) for covariance, mean in zip(covs, means, strict=True)]
+        )
+    inverses = np.array(factors).transpose(0, 2, 1)
+    stacked_inverses = inverses.reshape(means.size, -1)
+    origins = (inverses @ means[:, :, None]).reshape(-1, 1)
+
+    def whiten(z: Floats) -> Floats:
+        """Whiten rows z (p, m) by one product with the inverse factors of all components."""
+        whitened = stacked_inverses @ z
+        whitened -= origins
+        return whitened.reshape(*means.shape, -1)
+
+    return whiten
 
 
 def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
@@ -702,34 +754,14 @@ def normalize_scores(scores: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return max_scores, sums
 
 
-class ComponentSums(NamedTuple):
-    """Sufficient statistics of T components, from rows weighted by their posterior probabilities.
-
-    Attributes
-    ----------
-    counts : (T,) float
-        Weights of the components.
-    means : (T, p) float
-        Weighted means.
-    scatters : (T, p, p) or (T, p) float
-        Weighted sums of squares and products about the means, or sums of squares for forms with orientation
-        I. They are not divided by the counts.
-    """
-
-    counts: Floats
-    means: Floats
-    scatters: Floats
-
-
 def m_step(
     rows: Sequence[ClassRows],
     weights_by_class: Sequence[Floats],
     form: str,
     axes: Axes = None,
     max_iterations: int = MAX_ITERATIONS,
-    min_variances: Floats | None = None,
 ) -> Components | Degenerate:
-    """Perform the M step: estimate components from the weights of the rows in them.
+    """Estimate components from the weights of complete rows in them.
 
     Parameters
     ----------
@@ -740,114 +772,134 @@ def m_step(
         the row. G can differ between classes.
     form : str
         Covariance form, one of `FORMS`.
-    axes : (p, p) float or None
-        Initial common axes for EVE and VVE, in columns; None for the axes of the pooled scatter.
-    max_iterations : int
-        Maximum number of sweeps for EVE and VVE, as in `covariances`.
-    min_variances : (K, p) float or None
-        Variances below which a component of each class is singular; computed from the rows by default.
+    axes, max_iterations
+        Initial common axes and maximum number of sweeps for EVE and VVE, as in `covariances`.
 
     Returns
     -------
     Components or Degenerate
-        Components with an empty `path`. Degenerate for the first component that is "empty" (its weight is at
-        most `MIN_COMPONENT_WEIGHT` mean weights of a row of its class) or otherwise for the first one that is
-        "singular".
+        As returned by `MStep.estimate`.
     """
-    p = len(rows[0].z)
     axial = is_axial(form)
-    counts = np.concatenate([component_weights.sum(axis=1) for component_weights in weights_by_class])
-    sizes = tuple(len(component_weights) for component_weights in weights_by_class)
-    means = np.empty((len(counts), p))
-    scatters = np.empty((len(counts), p) if axial else (len(counts), p, p))
-    if (degenerate := find_empty_component(rows, sizes, counts)) is not None:
-        return degenerate
-    n_before = 0
+    sums_by_class = []
     for (z, _), component_weights in zip(rows, weights_by_class, strict=True):
-        component_slice = slice(n_before, n_before + len(component_weights))
-        means[component_slice] = component_weights @ z.T / counts[component_slice, None]
-        scatters[component_slice] = _component_scatters(
-            z, component_weights, means[component_slice], axial=axial
-        )
-        n_before = component_slice.stop
-    min_variances = min_component_variances(rows) if min_variances is None else min_variances
-    return estimate_components(
-        ComponentSums(counts, means, scatters), rows, sizes, form, axes, max_iterations, min_variances
-    )
+        counts = component_weights.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = component_weights @ z.T / counts[:, None]
+        scatters = _component_scatters(z, component_weights, means, axial=axial)
+        sums_by_class.append(EStep(ComponentSums(counts, means, scatters), 0.0))
+    sizes = tuple(len(component_weights) for component_weights in weights_by_class)
+    step = MStep.of_rows(rows, sizes, form, min_component_variances(rows))
+    return step.estimate(join_classes(sums_by_class).sums, axes, max_iterations)
 
 
-def find_empty_component(
-    rows: Sequence[ClassRows], sizes: Sequence[int], counts: Floats
-) -> Degenerate | None:
-    """Find the first component whose weight is at most `MIN_COMPONENT_WEIGHT` mean weights of its class.
+@dataclass(frozen=True, slots=True, eq=False)
+class MStep:
+    """M step: estimates T components from their sufficient statistics.
 
-    Parameters
+    Attributes
     ----------
-    rows : sequence of K ClassRows
-        Rows of each class; only their weights are used.
-    sizes : sequence of K int
-        Number of components of each class; T in total.
-    counts : (T,) float
-        Weights of all components.
-
-    Returns
-    -------
-    Degenerate or None
-        Result with the reason "empty" for the component; None if all components have a larger weight.
-    """
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    mean_weights = np.array([weights.sum() / len(weights) for _, weights in rows])
-    has_rows = counts > MIN_COMPONENT_WEIGHT * mean_weights[owner]
-    return None if has_rows.all() else _degenerate_result(int(np.argmin(has_rows)), "empty", owner, counts)
-
-
-def estimate_components(
-    sums: ComponentSums,
-    rows: Sequence[ClassRows],
-    sizes: tuple[int, ...],
-    form: str,
-    axes: Axes,
-    max_iterations: int,
-    min_variances: Floats,
-) -> Components | Degenerate:
-    """Estimate components from their sufficient statistics.
-
-    Parameters
-    ----------
-    sums : ComponentSums
-        Sufficient statistics of the components.
-    rows : sequence of K ClassRows
-        Rows of each class; only their weights are used, as divisors of the mixing proportions.
     sizes : tuple of K int
         Number of components of each class.
     form : str
         Covariance form, one of `FORMS`.
-    axes : (p, p) float or None
-        Initial common axes for EVE and VVE, in columns; None for the axes of the pooled scatter.
-    max_iterations : int
-        Maximum number of sweeps for EVE and VVE, as in `covariances`.
-    min_variances : (K, p) float
-        Variances below which a component of each class is singular.
-
-    Returns
-    -------
-    Components or Degenerate
-        Components with an empty `path`. Degenerate, with the reason "singular", for the first component whose
-        covariance is not finite, has a variance of at most `min_variances`, or has a correlation matrix whose
-        root has a diagonal element of at most `SINGULAR_SD`; for the first component of all if a
-        decomposition fails.
+    owner : (T,) int
+        Class of each component.
+    totals, min_counts : (T,) float
+        Weight of the class of each component, and weight at or below which the component is empty.
+    min_variances : (T, p) float
+        Variances at or below which a component is singular.
     """
-    counts, means, scatters = sums
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    totals = np.repeat([row.weights.sum() for row in rows], sizes)
-    try:
-        matrices, axes = covariances(form, scatters, counts, axes, max_iterations)
-    except np.linalg.LinAlgError:
-        return _degenerate_result(0, "singular", owner, counts)
-    roots, are_positive_definite = _covariance_roots(matrices, min_variances[owner])
-    if not are_positive_definite.all():
-        return _degenerate_result(int(np.argmin(are_positive_definite)), "singular", owner, counts)
-    return Components(sizes, counts / totals, means, Covariance.from_roots(roots), axes)
+
+    sizes: tuple[int, ...]
+    form: str
+    owner: Codes
+    totals: Floats
+    min_counts: Floats
+    min_variances: Floats
+
+    @staticmethod
+    def of_rows(rows: Sequence[ClassRows], sizes: tuple[int, ...], form: str, min_variances: Floats) -> MStep:
+        """Return the M step for rows of K classes.
+
+        Parameters
+        ----------
+        rows : sequence of K ClassRows
+            Rows of each class; only their weights are used.
+        sizes : tuple of K int
+            Number of components of each class.
+        form : str
+            Covariance form, one of `FORMS`.
+        min_variances : (K, p) float
+            Variances at or below which a component of each class is singular.
+
+        Returns
+        -------
+        MStep
+        """
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        totals = np.array([row.weights.sum() for row in rows])
+        min_counts = MIN_COMPONENT_WEIGHT * totals / [len(row.weights) for row in rows]
+        return MStep(sizes, form, owner, totals[owner], min_counts[owner], min_variances[owner])
+
+    def estimate(
+        self, sums: ComponentSums, axes: Axes = None, max_iterations: int = EM_STEP_ITERATIONS
+    ) -> Components | Degenerate:
+        """Estimate components.
+
+        Parameters
+        ----------
+        sums : ComponentSums
+            Sufficient statistics of the components.
+        axes : (p, p) float or None
+            Initial common axes for EVE and VVE, in columns; None for the axes of the pooled scatter.
+        max_iterations : int
+            Maximum number of sweeps for EVE and VVE, as in `covariances`. Within EM a few suffice: the next
+            step continues from them, and the likelihood still never decreases.
+
+        Returns
+        -------
+        Components or Degenerate
+            Components with an empty `path`. Degenerate for the first component that is "empty" or otherwise
+            for the first one that is "singular": its covariance is not finite, has a variance of at most
+            `min_variances`, or has a correlation matrix whose root has a diagonal element of at most
+            `SINGULAR_SD`. The first component of all is "singular" if a decomposition fails.
+        """
+        has_rows = sums.counts > self.min_counts
+        if not has_rows.all():
+            return self.degenerate(int(np.argmin(has_rows)), "empty", sums.counts)
+        try:
+            matrices, axes = covariances(self.form, sums.scatters, sums.counts, axes, max_iterations)
+        except np.linalg.LinAlgError:
+            return self.degenerate(0, "singular", sums.counts)
+        roots, are_positive_definite = _covariance_roots(matrices, self.min_variances)
+        if not are_positive_definite.all():
+            return self.degenerate(int(np.argmin(are_positive_definite)), "singular", sums.counts)
+        inverses = None
+        if roots.ndim == 3 and len(roots[0]) < MIN_COLUMNS_TO_SOLVE:
+            inverses = np.array([scipy.linalg.lapack.dtrtri(root)[0] for root in roots])
+        covs = Covariance.from_roots(roots, inverses)
+        return Components(self.sizes, sums.counts / self.totals, sums.means, covs, axes)
+
+    def degenerate(self, g: int, reason: str, counts: Floats) -> Degenerate:
+        """Return the `Degenerate` result for one of the components.
+
+        Parameters
+        ----------
+        g : int
+            Position of the component among all T components.
+        reason : {"empty", "singular"}
+            The `reason` of the result.
+        counts : (T,) float
+            Weights of the components.
+
+        Returns
+        -------
+        Degenerate
+            Its `component` is the position among the components of the class.
+        """
+        first = int(np.argmax(self.owner == self.owner[g]))
+        return Degenerate(int(self.owner[g]), g - first, reason, float(counts[g]))
 
 
 def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, axial: bool) -> Floats:
@@ -870,7 +922,7 @@ def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, 
         Weighted sums, not divided by the total weight.
     """
     scatters = np.zeros(means.shape if axial else (*means.shape, len(z)))
-    for row_slice in _row_slices(z.shape[1], means.size):
+    for row_slice in slices(z.shape[1], max(MAX_BLOCK_VALUES // means.size, 1)):
         deviations = z[:, row_slice] - means[:, :, None]
         if axial:
             scatters += np.einsum("gij,gij,gj->gi", deviations, deviations, component_weights[:, row_slice])
@@ -878,28 +930,6 @@ def _component_scatters(z: Floats, component_weights: Floats, means: Floats, *, 
             deviations *= np.sqrt(component_weights[:, None, row_slice])
             scatters += deviations @ deviations.transpose(0, 2, 1)
     return scatters
-
-
-def _degenerate_result(g: int, reason: str, owner: Codes, counts: Floats) -> Degenerate:
-    """Return the `Degenerate` result for one of the components.
-
-    Parameters
-    ----------
-    g : int
-        Position of the component among all T components.
-    reason : {"empty", "singular", "narrow"}
-        The `reason` of the result.
-    owner : (T,) int
-        Class of each component.
-    counts : (T,) float
-        Weights of the components.
-
-    Returns
-    -------
-    Degenerate
-        Its `component` is the position among the components of the class.
-    """
-    return Degenerate(int(owner[g]), g - int(np.argmax(owner == owner[g])), reason, float(counts[g]))
 
 
 def min_component_variances(rows: Sequence[ClassRows]) -> Floats:
@@ -932,11 +962,12 @@ def _covariance_roots(matrices: Floats, min_variances: Floats) -> tuple[Floats, 
     """
     axial = matrices.ndim == 2
     variances = matrices if axial else np.diagonal(matrices, axis1=1, axis2=2)
-    finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
-    are_positive_definite = np.asarray((variances > min_variances).all(axis=1) & finite)
-    if axial or not are_positive_definite.all():
-        return np.sqrt(np.maximum(matrices, 0.0)), are_positive_definite
+    if not ((variances > min_variances).all() and np.isfinite(matrices).all()):
+        is_finite = np.isfinite(matrices.reshape(len(matrices), -1)).all(axis=1)
+        return matrices, np.asarray((variances > min_variances).all(axis=1) & is_finite)
     sd = np.sqrt(variances)
+    if axial:
+        return sd, np.ones(len(sd), dtype=bool)
     correlations = matrices / sd[:, :, None] / sd[:, None, :]
     try:
         roots = np.linalg.cholesky(correlations).transpose(0, 2, 1)
@@ -982,26 +1013,30 @@ def run_em(
         the likelihood falls, or a component ends narrow. With one component per class, `path` has one value
         and `converged` is true; the result is then Degenerate only for an empty or singular component.
     """
+    slices_by_class = components.class_slices()
+    axial = is_axial(form)
+
+    def e_step(current: Components) -> EStep:
+        """Perform the E step for all classes."""
+        pairs = zip(slices_by_class, rows, strict=True)
+        return join_classes(
+            [_class_e_step(current, component_slice, row, axial=axial) for component_slice, row in pairs]
+        )
+
     if max(components.sizes) == 1:
         # With one component per class all posteriors are 1, and one step suffices.
         result = m_step(rows, [row.weights[None] for row in rows], form, components.axes)
-        if isinstance(result, Degenerate):
-            return result
-        return replace(result, path=(_e_step(result, rows, form, min_component_variances(rows)).llf,))
+        return result if isinstance(result, Degenerate) else replace(result, path=(e_step(result).llf,))
+    step = MStep.of_rows(rows, components.sizes, form, min_component_variances(rows))
     total_weight = sum(float(row.weights.sum()) for row in rows)
-    min_variances = min_component_variances(rows)
-
-    def e_step(components: Components) -> EStep:
-        """Return the EStep of the complete rows at `components`; `min_variances` are computed only once."""
-        return _e_step(components, rows, form, min_variances)
-
-    return iterate_em(components, e_step, form, tol=tol * total_weight, maxiter=maxiter, progress=progress)
+    return iterate_em(components, e_step, step, tol=tol * total_weight, maxiter=maxiter, progress=progress)
 
 
+@np.errstate(divide="ignore", invalid="ignore")
 def iterate_em(
     components: Components,
     e_step: Callable[[Components], EStep],
-    form: str,
+    m_step: MStep,
     *,
     tol: float,
     maxiter: int,
@@ -1009,16 +1044,19 @@ def iterate_em(
 ) -> Components | Degenerate:
     """Run EM with a given E step until a step gains at most `tol` in log-likelihood.
 
+    If the weight of a class exceeds `MAX_SMALL_CLASS`, each pair of steps is followed by an extrapolation,
+    which counts as a step and is kept if it increases the likelihood.
+
     Parameters
     ----------
     components : Components
         Initial components.
     e_step : callable
-        Maps components to the EStep at them, whose `m_step` then performs the M step.
-    form : str
-        Covariance form, one of `FORMS`.
+        Maps components to the EStep at them.
+    m_step : MStep
+        The M step.
     tol : float
-        Total gain of log-likelihood of a step at which EM ends.
+        Total gain of log-likelihood of a step, not extrapolated, at which EM ends.
     maxiter : int
         Maximum number of steps.
     progress : callable
@@ -1035,29 +1073,103 @@ def iterate_em(
     current = e_step(components)
     path = [current.llf]
     converged = False
+    extrapolates = m_step.totals.max() > MAX_SMALL_CLASS
+    history = [current.sums]
     for _ in range(maxiter):
-        step = current.m_step(components.axes)
+        progress(1)
+        if len(history) == 3:
+            proposal = _extrapolate(history, m_step, components.axes)
+            extrapolated = None if proposal is None else e_step(proposal)
+            if proposal is not None and extrapolated is not None and extrapolated.llf > current.llf:
+                components = proposal
+                current = extrapolated
+                path.append(current.llf)
+            history = [current.sums]
+            continue
+        step = m_step.estimate(current.sums, components.axes)
         if isinstance(step, Degenerate):
             return step
         following = e_step(step)
         if following.llf < path[-1] - MAX_RELATIVE_DECREASE * (1 + abs(following.llf)):
             # Report the component with the smallest standard deviation in any direction.
-            owner = np.repeat(np.arange(len(components.sizes)), components.sizes)
             roots = [
                 np.diag(covariance.root) if covariance.is_diagonal else covariance.root
                 for covariance in components.covariances
             ]
             min_sds = [np.linalg.svd(root, compute_uv=False)[-1] for root in roots]
-            return _degenerate_result(int(np.argmin(min_sds)), "singular", owner, current.counts)
+            return m_step.degenerate(int(np.argmin(min_sds)), "singular", current.sums.counts)
         components = step
         current = following
         path.append(current.llf)
-        progress(1)
         if path[-1] - path[-2] <= tol:
             converged = True
             break
+        if extrapolates:
+            history.append(current.sums)
     result = replace(components, path=tuple(path), converged=converged)
-    return result if form in ("EII", "EEI", "EEE") else _reject_narrow(result, current.counts)
+    is_bounded = m_step.form in ("EII", "EEI", "EEE")
+    return result if is_bounded else _reject_narrow(result, current.sums.counts)
+
+
+def _raw_moments(sums: ComponentSums) -> list[Floats]:
+    """Return counts, sums and sums of squares and products about the origin."""
+    counts, means, scatters = sums
+    products = means**2 if scatters.ndim == 2 else means[:, :, None] * means[:, None, :]
+    return [
+        counts,
+        counts[:, None] * means,
+        scatters + counts.reshape(-1, *[1] * (scatters.ndim - 1)) * products,
+    ]
+
+
+def _extrapolate(history: Sequence[ComponentSums], m_step: MStep, axes: Axes) -> Components | None:
+    """Extrapolate two steps of EM (squared extrapolation, SQUAREM).
+
+    With sufficient statistics s_0, s_1 and s_2 before and after the steps, r = s_1 - s_0,
+    v = (s_2 - s_1) - r and a = |r| / |v|, the components are estimated from s_0 + 2ar + a^2 v (Varadhan &
+    Roland, 2008, Scandinavian Journal of Statistics 35, 335-353, scheme S3). a = 1 is s_2.
+
+    Parameters
+    ----------
+    history : sequence of 3 ComponentSums
+        Sufficient statistics of three successive E steps.
+    m_step : MStep
+        The M step.
+    axes : (p, p) float or None
+        Initial common axes for EVE and VVE.
+
+    Returns
+    -------
+    Components or None
+        None if a <= 1, or if no components have these statistics.
+    """
+    first, second, third = (_raw_moments(sums) for sums in history)
+    changes = [after - before for before, after in zip(first, second, strict=True)]
+    curvatures = [
+        after - before - change for before, after, change in zip(second, third, changes, strict=True)
+    ]
+    squared_step = sum(float((change**2).sum()) for change in changes)
+    squared_curvature = sum(float((curvature**2).sum()) for curvature in curvatures)
+    if not squared_step > squared_curvature > 0:
+        return None
+    ratio = np.sqrt(squared_step / squared_curvature)
+    counts, totals, products = (
+        start + 2 * ratio * change + ratio**2 * curvature
+        for start, change, curvature in zip(first, changes, curvatures, strict=True)
+    )
+    if not (counts > 0).all():
+        return None
+    sums = sums_about_new_means(np.zeros_like(totals), counts, totals, products)
+    try:
+        # The covariances of some forms are defined only for positive definite scatters.
+        if products.ndim == 2:
+            is_valid = bool((sums.scatters > 0).all())
+        else:
+            is_valid = bool(np.isfinite(np.linalg.cholesky(sums.scatters)).all())
+    except np.linalg.LinAlgError:
+        return None
+    step = m_step.estimate(sums, axes) if is_valid else None
+    return step if isinstance(step, Components) else None
 
 
 def _reject_narrow(components: Components, weights: Floats) -> Components | Degenerate:

@@ -32,10 +32,10 @@ from discrim.core.mixtures.em import (
     MAX_BLOCK_VALUES,
     ClassRows,
     Components,
-    ComponentSums,
     Degenerate,
     EMPlan,
     EStep,
+    MStep,
 )
 from discrim.core.mixtures.starts import Hierarchies
 from discrim.core.numerics.arrays import Codes, Floats, Mask, slices
@@ -207,9 +207,7 @@ def _whiten_batches(roots: Floats, means: Floats, batches: _Batches) -> _Whitene
     return _WhitenedBatches(whitened, logdets, factors * observed, factors * ~observed)
 
 
-def _class_sums(
-    components: Components, component_slice: slice, batches: _Batches, *, axial: bool
-) -> tuple[ComponentSums, float]:
+def _class_e_step(components: Components, component_slice: slice, batches: _Batches, *, axial: bool) -> EStep:
     """Perform the E step for one class: compute sufficient statistics of the completed rows.
 
     Parameters
@@ -225,11 +223,8 @@ def _class_sums(
 
     Returns
     -------
-    sums : ComponentSums
-        Sufficient statistics of the components of the class; scatters include the residual covariances of
-        the missing values. Means and scatters are NaN for a component of weight zero.
-    llf : float
-        Log-likelihood of the observed values given the class.
+    EStep
+        For the components of the class; scatters include the residual covariances of the missing values.
     """
     means = components.means[component_slice]
     roots = _full_roots(components.covariances[component_slice])
@@ -256,12 +251,12 @@ def _class_sums(
         scatters += (weighted @ completed.swapaxes(2, 3)).sum(axis=0)
         residual_factors *= np.sqrt(component_weights)[..., None, None]
         scatters += (residual_factors.swapaxes(2, 3) @ residual_factors).sum(axis=0)
-    # Sums are about the means before the step. The correction is then small relative to the scatter.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean_changes /= counts[:, None]
-        scatters -= counts[:, None, None] * mean_changes[:, :, None] * mean_changes[:, None, :]
-    returned_scatters = np.diagonal(scatters, axis1=1, axis2=2).copy() if axial else scatters
-    return ComponentSums(counts, means + mean_changes, returned_scatters), llf
+    sums_of_class = em.sums_about_new_means(means, counts, mean_changes, scatters)
+    if axial:
+        sums_of_class = sums_of_class._replace(
+            scatters=np.diagonal(sums_of_class.scatters, axis1=1, axis2=2).copy()
+        )
+    return EStep(sums_of_class, llf)
 
 
 def run_em_incomplete(
@@ -310,35 +305,19 @@ def run_em_incomplete(
     batches = [_batch_rows(row) for row in rows]
 
     def e_step(current: Components) -> EStep:
-        """Return the EStep at components `current`: weights of components, log-likelihood and M step."""
+        """Perform the E step for all classes."""
         pairs = zip(current.class_slices(), batches, strict=True)
-        class_results = [
-            _class_sums(current, component_slice, class_batches, axial=axial)
-            for component_slice, class_batches in pairs
-        ]
-        sums = ComponentSums(
-            *(
-                np.concatenate(arrays)
-                for arrays in zip(*(class_sums for class_sums, _ in class_results), strict=True)
-            )
+        return em.join_classes(
+            [
+                _class_e_step(current, component_slice, class_batches, axial=axial)
+                for component_slice, class_batches in pairs
+            ]
         )
 
-        def m_step(axes: em.Axes) -> Components | Degenerate:
-            """Return the components estimated from the sums of this E step, or Degenerate.
-
-            `axes` (p, p), in columns, are the initial common axes for EVE and VVE; None for the axes of the
-            pooled scatter.
-            """
-            degenerate = em.find_empty_component(rows, sizes, sums.counts)
-            if degenerate is not None:
-                return degenerate
-            return em.estimate_components(sums, rows, sizes, form, axes, em.EM_STEP_ITERATIONS, min_variances)
-
-        return EStep(sums.counts, sum(llf for _, llf in class_results), m_step)
-
+    step = MStep.of_rows(rows, sizes, form, min_variances)
     total_weight = sum(float(row.weights.sum()) for row in rows)
     tolerance = tol * total_weight * (SINGLE_COMPONENT_TOLERANCE if max(sizes) == 1 else 1.0)
-    return em.iterate_em(components, e_step, form, tol=tolerance, maxiter=maxiter, progress=progress)
+    return em.iterate_em(components, e_step, step, tol=tolerance, maxiter=maxiter, progress=progress)
 
 
 def impute_rows(rows: Sequence[ClassRows], seed: int) -> list[ClassRows]:

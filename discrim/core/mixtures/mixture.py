@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from discrim.core.covariance.covariance import Covariance
 from discrim.core.covariance.em import observed_moments
 from discrim.core.covariance.principal import marginal_covariance
 from discrim.core.errors import CoreDataError, InvalidStateError
@@ -333,7 +334,10 @@ class MixtureFit:
             unit_correction = sum(float(log_scale @ (~np.isnan(row.z) @ row.weights)) for row in rows)
         else:
             unit_correction = sum(float(row.weights.sum()) for row in rows) * float(log_scale.sum())
-        return replace(self, components=components, llf_given=components.llf + unit_correction)
+        # Inverse factors are computed as in a loaded fit, which is then equal to the last digit.
+        covariances = tuple(Covariance.from_root(covariance.root) for covariance in components.covariances)
+        llf_given = components.llf + unit_correction
+        return replace(self, components=replace(components, covariances=covariances), llf_given=llf_given)
 
     def with_implied_moments(self) -> MixtureFit:
         """Return the fit with class means and variances implied by the components in its moments.

@@ -318,7 +318,7 @@ def _model_based_merges(points: Floats, labels: Codes) -> Codes:
     return np.array(merges, dtype=np.intp).reshape(-1, 3)
 
 
-MAX_TRIAL_ROWS = 2000
+MAX_TRIAL_ROWS = em.MAX_SMALL_CLASS
 """Maximum weight of a class for which starts are compared on all its rows, and maximum sample size."""
 
 MIN_TRIAL_ROWS = 1000
@@ -629,9 +629,14 @@ def _kmeans_weights(z: Floats, weights: Floats, size: int, rng: np.random.Genera
         centres.append(z[:, positions_at_weights(draw_weights, rng.random(1))[0]])
         squared_distances = np.minimum(squared_distances, column_squares(z - centres[-1][:, None]))
     centre_array = np.array(centres)
+    clusters = np.arange(size)[:, None]
+    labels = np.full(z.shape[1], -1)
     for _ in range(KMEANS_ITERATIONS):
-        squares = (centre_array**2).sum(axis=1)[:, None] - 2 * centre_array @ z
-        members = (np.argmin(squares, axis=0) == np.arange(size)[:, None]) * weights
+        previous_labels = labels
+        labels = np.argmin((centre_array**2).sum(axis=1)[:, None] - 2 * centre_array @ z, axis=0)
+        if (labels == previous_labels).all():
+            break
+        members = (labels == clusters) * weights
         sums = members.sum(axis=1)
         is_nonempty = sums > 0
         centre_array[is_nonempty] = (members[is_nonempty] @ z.T) / sums[is_nonempty, None]

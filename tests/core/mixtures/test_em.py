@@ -10,6 +10,7 @@ import scipy
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from discrim.core.mixtures import em
 from discrim.core.mixtures.em import (
     FORMS,
     ClassRows,
@@ -125,3 +126,52 @@ def test_narrow_component_of_few_rows_is_rejected(size, thin, what):
     begun = m_step(rows, [np.array([~last, last], dtype=float)], "VVV")
     found = run_em(begun, rows, "VVV", tol=1e-9, maxiter=1000)
     assert (found.reason if isinstance(found, Degenerate) else None) == what
+
+
+@pytest.mark.parametrize("form", ["VVV", "VVI"])
+def test_e_step_sums_equal_direct_sums(form):
+    rng = np.random.default_rng(5)
+    # The second component is far from the mean of the class, narrow and nearly singular.
+    x = np.concatenate([rng.normal(size=(400, 3)), 50 + 1e-3 * rng.normal(size=(200, 3))])
+    x[400:, 2] = x[400:, 1] + 1e-6 * rng.normal(size=200)
+    weights = rng.integers(1, 4, 600).astype(float)
+    z = np.ascontiguousarray((x - weights @ x / weights.sum()).T)
+    rows = [ClassRows(z, weights)]
+    hard = (np.arange(600) >= 400).astype(float)
+    start = m_step(rows, [np.array([0.9 - 0.8 * hard, 0.1 + 0.8 * hard]) * weights], form)
+    step = em._class_e_step(start, slice(0, 2), rows[0], axial=is_axial(form))
+    densities = np.array(
+        [
+            share * scipy.stats.multivariate_normal(mean, cov.matrix()).pdf(z.T)
+            for share, mean, cov in zip(start.mixing_proportions, start.means, start.covariances, strict=True)
+        ]
+    )
+    posteriors = densities / densities.sum(axis=0) * weights
+    direct = m_step(rows, [posteriors], form)
+    following = em.MStep.of_rows(rows, (2,), form, em.min_component_variances(rows)).estimate(step.sums)
+    assert step.llf == pytest.approx(weights @ np.log(densities.sum(axis=0)), rel=1e-10)
+    np.testing.assert_allclose(following.mixing_proportions, direct.mixing_proportions, rtol=1e-9)
+    np.testing.assert_allclose(following.means, direct.means, rtol=1e-9, atol=1e-9)
+    for actual, expected in zip(following.covariances, direct.covariances, strict=True):
+        np.testing.assert_allclose(actual.matrix(), expected.matrix(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("form", ["VVV", "EEE", "VEV", "EVE", "VVI"])
+def test_extrapolated_steps_reach_the_same_maximum_sooner(form, monkeypatch):
+    rng = np.random.default_rng(2)
+    centres = np.array([[0, 0, 0], [1.8, 0, 0], [0, 2.2, 1]])
+    x = rng.normal(size=(3000, 3)) + centres[rng.integers(0, 3, 3000)]
+    z = np.ascontiguousarray((x - x.mean(axis=0)).T)
+    rows = [ClassRows(z, np.ones(3000))]
+    nearest = ((x[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1) == np.arange(3)[:, None]
+    start = m_step(rows, [nearest * 1.0], form)
+    fits = []
+    for largest in (em.MAX_SMALL_CLASS, np.inf):
+        monkeypatch.setattr(em, "MAX_SMALL_CLASS", largest)
+        fits.append(run_em(start, rows, form, tol=1e-14, maxiter=20_000))
+    extrapolated, plain = fits
+    assert extrapolated.converged
+    assert (np.diff(extrapolated.path[:-1]) > 0).all()
+    assert extrapolated.llf == pytest.approx(plain.llf, abs=1e-5)
+    np.testing.assert_allclose(extrapolated.means, plain.means, atol=1e-3)
+    assert len(extrapolated.path) < 0.6 * len(plain.path)
