@@ -4,6 +4,9 @@
 (Schwarz, 1978, Annals of Statistics 6, 461-464; Fraley & Raftery, 2002); smaller is better. mclust prints the
 negative of it.
 
+*Large classes.* Numbers and forms are chosen from a sample of each class that is large
+(`sample_large_classes`), and EM then continues with all rows (`continue_with_all_rows`).
+
 *Leave-one-out* runs EM from the components of the fit, which needs few steps. If classes are fitted
 separately, only the components of the row's own class change.
 """
@@ -451,18 +454,84 @@ def sort_rows(
         Frequency weights of the sorted rows.
     """
     order = np.lexsort((x[:, 0], codes))
-    has_missing = bool(np.isnan(x).any())
     is_tied = (np.diff(codes[order]) == 0) & (np.diff(x[order, 0]) == 0)
-    if is_tied.any() or has_missing:
+    if is_tied.any() or np.isnan(x).any():
         weight_keys = [] if weights is None else [weights]
         order = np.lexsort((*weight_keys, *x.T[::-1], codes))
     x = x[order]
     codes = codes[order]
     weights = None if weights is None else weights[order]
-    if has_missing:
-        return observed_moments(x, codes, weights, n_classes), x, codes, weights
-    moments = ClassMoments.from_block(x, codes, weights, n_classes=n_classes, required_moments="diagonal")
-    return moments, x, codes, weights
+    return _diagonal_moments(x, codes, weights, n_classes), x, codes, weights
+
+
+def _diagonal_moments(x: Floats, codes: Codes, weights: Floats | None, n_classes: int) -> ClassMoments:
+    """Return the diagonal moments of the observed values of rows x (n, p), some of which can be NaN."""
+    if np.isnan(x).any():
+        return observed_moments(x, codes, weights, n_classes)
+    return ClassMoments.from_block(x, codes, weights, n_classes=n_classes, required_moments="diagonal")
+
+
+MIN_SEARCH_ROWS = 5000
+"""Minimum sample size of a class from which numbers and forms of components are chosen."""
+
+SEARCH_ROWS_PER_COLUMN = 500
+"""Sample size of a class per column, if that is larger."""
+
+
+SEARCH_TOLERANCE = 1e-6
+"""Gain of log-likelihood per unit of weight at which EM ends on such a sample, if `EMPlan.tol` is smaller.
+
+On 5,000 rows a step then gains less than .005, which is small relative to the penalty of BIC.
+"""
+
+
+def max_search_rows(n_columns: int) -> int:
+    """Return the sample size of a class for the choice by BIC, which uses all rows of smaller classes."""
+    return max(MIN_SEARCH_ROWS, SEARCH_ROWS_PER_COLUMN * n_columns)
+
+
+def sample_large_classes(
+    moments: ClassMoments, x: Floats, codes: Codes, weights: Floats | None
+) -> tuple[ClassMoments, Floats, Codes, Floats | None] | None:
+    """Sample rows of each class whose weight exceeds `max_search_rows`, at equal steps of their order.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Diagonal moments of the rows.
+    x : (n, p) float
+        Rows in the units of the data, in the order of `sort_rows`.
+    codes : (n,) int
+        Class of each row.
+    weights : (n,) float or None
+        Frequency weights; None if all are one.
+
+    Returns
+    -------
+    tuple or None
+        Moments, rows, classes and weights of the sample, in the same order. A sampled row has the weight one,
+        and a row of large weight can occur several times. None if no class is that large, or if a class has
+        no observed values of some column in the sample.
+    """
+    size = max_search_rows(x.shape[1])
+    if moments.counts.max() <= size:
+        return None
+    row_weights = np.ones(len(x)) if weights is None else weights.copy()
+    positions = []
+    for k, count in enumerate(moments.counts):
+        class_rows = np.flatnonzero(codes == k)
+        if count > size:
+            fractions = (np.arange(size) + 0.5) / size
+            class_rows = class_rows[starts.positions_at_weights(row_weights[class_rows], fractions)]
+            row_weights[class_rows] = 1.0
+        positions.append(class_rows)
+    sample = np.concatenate(positions)
+    x = x[sample]
+    codes = codes[sample]
+    if not has_all_means(x, codes, moments.n_classes):
+        return None
+    weights = None if weights is None else row_weights[sample]
+    return _diagonal_moments(x, codes, weights, moments.n_classes), x, codes, weights
 
 
 def has_all_means(x: Floats, codes: Codes, n_classes: int) -> bool:
@@ -603,16 +672,86 @@ def fit_mixture(
         fitted.append(components)
     components = fitted[0] if together else _concatenate_components(fitted)
     fit = MixtureFit(moments, prior, estimated_prior, tuple(forms), together, scale, components, plan, np.nan)
-    fit = replace(fit._with_components(components, rows), run_counts=run_counts)
+    fit = replace(fit, run_counts=run_counts)
+    return _complete_fit(fit, rows, block, with_marginal_llf=with_marginal_llf)
+
+
+def _complete_fit(
+    fit: MixtureFit, rows: Sequence[ClassRows], block: RowBlock, *, with_marginal_llf: bool = True
+) -> MixtureFit:
+    """Compute the log-likelihoods of a fit and, with missing values, the moments implied by its components.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+        The fit after EM.
+    rows : sequence of K ClassRows
+        Its rows, in the coordinates of the fit.
+    block : tuple of x (n, p), codes (n,) and weights (n,) or None
+        The same rows in the units of the data.
+    with_marginal_llf : bool
+        Whether to compute `llf_rows`.
+
+    Returns
+    -------
+    MixtureFit
+    """
+    fit = fit._with_components(fit.components, rows)
     if incomplete.has_missing(rows):
         fit = fit.with_implied_moments()
     if not with_marginal_llf:
         return fit
+    x, _, weights = block
     with np.errstate(divide="ignore"):
-        scores = fit.marginal_rule(np.log(prior)).scores(x)
+        scores = fit.marginal_rule(np.log(fit.prior)).scores(x)
     max_scores = scores.max(axis=1)
     log_densities = max_scores + np.log(np.exp(scores - max_scores[:, None]).sum(axis=1))
     return replace(fit, llf_rows=float(log_densities.sum() if weights is None else weights @ log_densities))
+
+
+def continue_with_all_rows(
+    fit: MixtureFit,
+    moments: ClassMoments,
+    block: RowBlock,
+    plan: EMPlan,
+    progress: ProgressCallback = lambda more: None,
+) -> MixtureFit | Degenerate:
+    """Run EM on all rows from the components of a fit to a sample of them.
+
+    Parameters
+    ----------
+    fit : MixtureFit
+        Fit to the rows of `sample_large_classes`.
+    moments : ClassMoments
+        Diagonal moments of all rows, as returned by `sort_rows`.
+    block : tuple of x (n, p), codes (n,) and weights (n,) or None
+        All rows in the units of the data, their classes and frequency weights.
+    plan : EMPlan
+        Options of EM.
+    progress : callable
+        Called with 1 after each step of EM.
+
+    Returns
+    -------
+    MixtureFit or Degenerate
+        The fit to all rows; Degenerate if EM degenerates.
+    """
+    scale = common_scale(moments, fit.forms)
+    ratio = scale / fit.scale
+    shifts = (fit.moments.centres - moments.centres)[fit.component_classes] * scale
+    components = replace(
+        fit.components,
+        means=fit.components.means * ratio + shifts,
+        covariances=tuple(Covariance.from_root(cov.root * ratio) for cov in fit.components.covariances),
+    )
+    fit = replace(fit, moments=moments, scale=scale, components=components, em_plan=plan)
+    rows = rows_by_class(*block, moments.centres, scale)
+    result = _refit_components(rows, fit, progress)
+    return (
+        result
+        if isinstance(result, Degenerate)
+        else _complete_fit(replace(fit, components=result), rows, block)
+    )
 
 
 def _classes_fitted_together(n_classes: int, together: bool) -> list[list[int]]:
@@ -702,7 +841,9 @@ def _result_from_frames(
     )
 
 
-def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Components | Degenerate:
+def _refit_components(
+    original_rows: Sequence[ClassRows], fit: MixtureFit, progress: ProgressCallback = lambda more: None
+) -> Components | Degenerate:
     """Run EM from the components of a fit.
 
     Parameters
@@ -711,6 +852,8 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
         Rows of each class, in the coordinates of the fit.
     fit : MixtureFit
         The fit whose components are the initial values.
+    progress : callable
+        Called with 1 after each step.
 
     Returns
     -------
@@ -723,7 +866,7 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
         rows = [original_rows[k] for k in group]
         form = fit.forms[group[0]]
         start = fit.components if fit.together else select_class(fit.components, group[0])
-        em_result = _refit_together(start, rows, form, fit.em_plan)
+        em_result = _refit_together(start, rows, form, fit.em_plan, progress)
         if isinstance(em_result, Degenerate):
             return em_result._replace(k=group[em_result.k])
         fitted.append(em_result)
@@ -731,7 +874,11 @@ def _refit_components(original_rows: Sequence[ClassRows], fit: MixtureFit) -> Co
 
 
 def _refit_together(
-    start: Components, original_rows: Sequence[ClassRows], form: str, plan: EMPlan
+    start: Components,
+    original_rows: Sequence[ClassRows],
+    form: str,
+    plan: EMPlan,
+    progress: ProgressCallback,
 ) -> Components | Degenerate:
     """Run EM from initial components for classes that are fitted together.
 
@@ -744,7 +891,7 @@ def _refit_together(
         return Degenerate(0, 0, "singular", float(original_rows[0].weights.sum()))
     rows = starts.rows_to_frames(original_rows, frames)
     return _result_from_frames(
-        _run_em(starts.components_to_frames(start, frames), rows, form, plan), rows, frames
+        _run_em(starts.components_to_frames(start, frames), rows, form, plan, progress), rows, frames
     )
 
 
@@ -757,13 +904,19 @@ def _frames_of_complete_rows(original_rows: Sequence[ClassRows], form: str) -> F
     return None if incomplete.has_missing(original_rows) else starts.choose_frames(original_rows, form)
 
 
-def _run_em(start: Components, rows: Sequence[ClassRows], form: str, plan: EMPlan) -> Components | Degenerate:
+def _run_em(
+    start: Components,
+    rows: Sequence[ClassRows],
+    form: str,
+    plan: EMPlan,
+    progress: ProgressCallback = lambda more: None,
+) -> Components | Degenerate:
     """Run EM from initial components, for rows with or without missing values, in the coordinates of both.
 
     The result is the one of `em.run_em` or, with missing values, of `incomplete.run_em_incomplete`.
     """
     climb = incomplete.run_em_incomplete if incomplete.has_missing(rows) else em.run_em
-    return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter)
+    return climb(start, rows, form, tol=plan.tol, maxiter=plan.maxiter, progress=progress)
 
 
 def select_class(components: Components, k: int) -> Components:

@@ -92,6 +92,9 @@ def _fit_rows(
 ) -> tuple[MixtureFit, pd.DataFrame | None]:
     """Choose open numbers of components and forms by BIC, and fit the mixtures to rows by EM.
 
+    The choice uses a sample of large classes (`core.sample_large_classes`), and EM then continues with all
+    rows. If that fails, everything is done with all rows.
+
     Parameters
     ----------
     choice : MixtureChoice
@@ -118,7 +121,56 @@ def _fit_rows(
         From every start some component becomes singular or too narrow, or loses its rows; or BIC is to choose
         and EM found no maximum for any candidate of a class.
     """
-    moments, x, codes, weights = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
+    all_rows = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
+    sample = core.sample_large_classes(*all_rows) if choice.has_choice else None
+    priors = {"prior": prior, "estimated_prior": estimated_prior}
+    if sample is not None:
+        plan = replace(choice.plan, tol=max(choice.plan.tol, core.SEARCH_TOLERANCE))
+        try:
+            sample_choice = replace(choice, plan=plan)
+            fit, path = _search(sample_choice, design_rows, sample, **priors, with_marginal_llf=False)
+        except CollinearError:
+            # For example, all values of a column can be equal in the sample.
+            sample = None
+        else:
+            moments, *block = all_rows
+            with Progress(0, "steps of EM") as progress:
+                refit = core.continue_with_all_rows(fit, moments, tuple(block), choice.plan, progress)
+            if not isinstance(refit, Degenerate):
+                return refit, path
+    return _search(choice, design_rows, all_rows, **priors)
+
+
+def _search(
+    choice: MixtureChoice,
+    design_rows: DesignRows,
+    sorted_rows: tuple[ClassMoments, Floats, Codes, Floats | None],
+    *,
+    prior: Floats,
+    estimated_prior: bool,
+    with_marginal_llf: bool = True,
+) -> tuple[MixtureFit, pd.DataFrame | None]:
+    """Choose open numbers of components and forms, and fit the mixtures from several starts.
+
+    Parameters
+    ----------
+    choice : MixtureChoice
+        Numbers of components and forms.
+    design_rows : DesignRows
+        All rows, for labels and errors.
+    sorted_rows : tuple
+        Moments, rows, classes and weights, as returned by `core.sort_rows` or `core.sample_large_classes`.
+    prior, estimated_prior
+        As in `_fit_rows`, which describes the results and exceptions too.
+    with_marginal_llf : bool
+        Whether to compute `MixtureFit.llf_rows`.
+
+    Returns
+    -------
+    fit : MixtureFit
+    path : DataFrame or None
+    """
+    moments, x, codes, weights = sorted_rows
     path = None
     if choice.has_choice:
         choice, path = _choose_by_bic(choice, design_rows, moments, x, codes, weights)
@@ -128,7 +180,7 @@ def _fit_rows(
     with Progress(0, "steps of EM") as progress:
         fit = core.fit_mixture(
             moments, (x, codes, weights), prior, structure, choice.plan,
-            estimated_prior=estimated_prior, progress=progress,
+            estimated_prior=estimated_prior, with_marginal_llf=with_marginal_llf, progress=progress,
         )  # fmt: skip
     if isinstance(fit, Degenerate):
         raise _degenerate_error(fit, sizes, forms, design_rows)
@@ -499,7 +551,8 @@ class MixtureResults(ClassMeans, GroupSummary, ClassifierResults):
 
         Columns: class (absent if a form is over all classes), components (of each class), covariance
         (mclust's name), df, llf (log-likelihood given the classes), bic (df ln n - 2 llf), chosen (bool). df,
-        llf and n are of the class, or of all classes if a form is over all classes.
+        llf and n are of the class, or of all classes if a form is over all classes. llf and n are of a sample
+        of each class of over 5,000 rows (or 500 per column); see the Notes of `discrim.mixture`.
 
         Raises
         ------
@@ -636,7 +689,8 @@ def mixture(
         Table, or source of tables that can be read more than once, which is kept in memory; see the page on
         shared arguments.
     components : int, dict, or "bic"
-        Number of components of each class; a dict has the numbers by class. "bic" tries 1 to `most`.
+        Number of components of each class; a dict has the numbers by class. "bic" tries 1 to `most`, in a
+        sample of large classes; see the Notes of `discrim.mixture`.
     covariance : str or dict
         "full" estimates a covariance for each component, and "diagonal" does so without correlations.
         "pooled" has one covariance for all components of all classes, as in R's mda. Other names follow
@@ -711,8 +765,15 @@ def mixture(
     model-based one (Fraley, 1998, SIAM Journal on Scientific Computing 20, 270-281), which mclust begins at.
     After ten steps it is continued to the end from the two hierarchical ones and from the three best of the
     others, and `runs` counts how many of these agree. The hierarchies use at most 300 rows of each class. If
-    a class has over 2,000 rows, the ten steps use 2,000 of them, and only the best run is continued to the
-    end.
+    a class has over 2,000 rows, the ten steps use at most 2,000 of them, only the best run is continued to
+    the end, and its steps are extrapolated (Varadhan & Roland, 2008, Scandinavian Journal of Statistics 35,
+    335-353).
+
+    components="bic" and covariance="bic" use a sample of each class of over 5,000 rows, or over 500 for each
+    column if that is more. The sample has this size: the rows are sorted by value and taken at equal steps,
+    without random numbers. The starts, the runs of EM, to a tolerance of 1e-6, and the BIC of all candidates,
+    which `path` shows, are of the sample. The last run of EM begins at the chosen candidate and uses all
+    rows, as all estimates and likelihoods do. If EM fails for every candidate, all rows are used throughout.
 
     With missing="em" a row has the density of its observed columns, and EM completes it once for each
     component, by the regression of its missing columns on the others (Ghahramani & Jordan, 1994, Advances in
@@ -1074,7 +1135,21 @@ def _header_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Pa
         f"The covariance form applies to {over}. The log-likelihood is joint over class and variables "
         "(in mclust, over the variables alone). Smaller AIC and BIC are better."
     )
+    if fit.path is not None:
+        note = f"{note} {_sample_note(fit)}".strip()
     return headers.header(fit, items, f"{note} {headers.fixed_choice_note(fit)}".strip())
+
+
+def _sample_note(fit: FittedModel[MixtureFit]) -> str:
+    """Return the sentence that the choice by BIC used a sample, or an empty text if it used all rows."""
+    moments = fit.estimates.moments
+    size = core.max_search_rows(moments.n_columns)
+    if moments.counts.max() <= size:
+        return ""
+    return (
+        f"Components are chosen from a sample of {size:,} observations of each larger class; "
+        "the estimates use all observations."
+    )
 
 
 def _classes_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Section:
@@ -1151,8 +1226,9 @@ def _path_section(results: MixtureResults, fit: FittedModel[MixtureFit]) -> Sect
     table = best[["df", "llf", "bic"]].set_axis(index)
     count_text = f"The best of {len(path)} candidates; all: fit.path. " if len(path) > len(best) else ""
     note = (
-        f"{count_text}BIC = df ln n - 2 llf (log-likelihood given the classes). The smallest BIC is chosen."
-    )
+        f"{count_text}BIC = df ln n - 2 llf (log-likelihood given the classes). The smallest BIC is chosen. "
+        f"{_sample_note(fit)}"
+    ).strip()
     return Section(
         "Choice by BIC", table, {"df": "count"}, headings=SHARED_HEADINGS, note=note, source="fit.path"
     )

@@ -11,6 +11,7 @@ import pytest
 import scipy
 
 from discrim import lda, load, mixture, qda
+from discrim.core.mixtures import mixture as core
 from discrim.core.mixtures.em import FORMS
 from discrim.core.mixtures.mixture import leave_one_out_scorer as left_out_by_em
 from discrim.datasets import load_iris, load_penguins, load_wine
@@ -465,3 +466,64 @@ def test_candidates_do_not_exceed_the_number_of_rows():
     assert "most=900" in str(caught.value)
     assert "'setosa'" in str(caught.value)
     assert mixture("species ~ sepal_width", data, components=1, most=900).components.eq(1).all()
+
+
+# ---- large classes
+
+
+def two_clusters(n, seed=4):
+    """Return a class of two clusters of n rows in total, and a normal class of 500 rows."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n + 500, 2))
+    x[: n // 2, 0] += 4
+    return pd.DataFrame(x, columns=["a", "b"]).assign(y=np.where(np.arange(n + 500) < n, "two", "one"))
+
+
+def test_components_of_large_classes_are_chosen_from_a_stated_sample():
+    data = two_clusters(12_000)
+    fit = mixture("y ~ .", data, most=2, starts=3)
+    assert fit.components.to_dict() == {"one": 1, "two": 2}
+    assert "a sample of 5,000 observations of each larger class" in " ".join(str(fit.summary()).split())
+    chosen = fit.path[fit.path["chosen"]].set_index("class")
+    # The candidates of the large class refer to 5,000 rows, and all estimates to all rows.
+    assert chosen.loc["two", "bic"] == pytest.approx(11 * np.log(5000) - 2 * chosen.loc["two", "llf"])
+    direct = mixture("y ~ .", data, components={"one": 1, "two": 2}, starts=3)
+    assert fit.llf_given == pytest.approx(direct.llf_given, abs=1e-3)
+    np.testing.assert_allclose(fit.component_means, direct.component_means, atol=1e-3)
+    assert fit.llf == pytest.approx(
+        np.log(density(fit, data[["a", "b"]].to_numpy()) * fit.prior.to_numpy())[
+            np.arange(len(data)), (data.y == "two").astype(int)
+        ].sum(),
+        rel=1e-12,
+    )
+    again = mixture("y ~ .", data.sample(frac=1, random_state=1), most=2, starts=3)
+    pd.testing.assert_frame_equal(again.tidy(), fit.tidy(), check_exact=True)
+    pd.testing.assert_frame_equal(again.path, fit.path, check_exact=True)
+    assert "sample of" not in str(mixture("y ~ .", data.iloc[10_000:], most=1).summary())
+
+
+def test_sample_of_repeated_rows_is_the_sample_of_weighted_rows():
+    data = two_clusters(4_000)
+    weights = np.random.default_rng(0).integers(1, 4, len(data)).astype(float)
+    x, codes = data[["a", "b"]].to_numpy(), (data.y == "two").to_numpy().astype(int)
+    repeats = weights.astype(int)
+    weighted = core.sample_large_classes(*core.sort_rows(x, codes, weights, 2))
+    repeated = core.sample_large_classes(
+        *core.sort_rows(np.repeat(x, repeats, axis=0), np.repeat(codes, repeats), None, 2)
+    )
+    large = weighted[2] == 1
+    assert large.sum() == core.max_search_rows(2) == (repeated[2] == 1).sum()
+    np.testing.assert_array_equal(weighted[1][large], repeated[1][repeated[2] == 1])
+    assert (weighted[3][large] == 1).all()
+    assert weighted[3][~large].sum() == weights[codes == 0].sum()
+    assert core.sample_large_classes(*core.sort_rows(x[:3000], codes[:3000], None, 2)) is None
+
+
+def test_choice_uses_all_rows_if_the_sample_is_singular():
+    data = two_clusters(12_000)
+    # The first row of the large class, which is sorted by this column, is not sampled.
+    first = data["a"][data.y == "two"].idxmin()
+    rare = pd.Series(data.index.isin([first, *data.index[-5:]]))
+    fit = mixture("y ~ .", data.assign(rare=rare.astype(float)), most=1)
+    n = (data.y == "two").sum()
+    assert fit.path.loc[1, "bic"] == pytest.approx(9 * np.log(n) - 2 * fit.path.loc[1, "llf"])
