@@ -123,7 +123,7 @@ def _fit_rows(
     """
     all_rows = core.sort_rows(*gather_weighted_rows(design_rows), n_classes)
     sample = core.sample_large_classes(*all_rows) if choice.has_choice else None
-    priors = {"prior": prior, "estimated_prior": estimated_prior}
+    priors: dict[str, Any] = {"prior": prior, "estimated_prior": estimated_prior}
     if sample is not None:
         plan = replace(choice.plan, tol=max(choice.plan.tol, core.SEARCH_TOLERANCE))
         try:
@@ -133,9 +133,9 @@ def _fit_rows(
             # For example, all values of a column can be equal in the sample.
             sample = None
         else:
-            moments, *block = all_rows
+            moments, x, codes, weights = all_rows
             with Progress(0, "steps of EM") as progress:
-                refit = core.continue_with_all_rows(fit, moments, tuple(block), choice.plan, progress)
+                refit = core.continue_with_all_rows(fit, moments, (x, codes, weights), choice.plan, progress)
             if not isinstance(refit, Degenerate):
                 return refit, path
     return _search(choice, design_rows, all_rows, **priors)
