@@ -211,7 +211,8 @@ class RowSums:
             np.subtract(columns, deviations, out=deviations)
         elif self._common_centre.any():
             np.subtract(columns, self._common_centre, out=deviations)
-        elif weights is None:
+        elif weights is None and not self._uses_triangle:
+            # The BLAS of scipy would copy a block of a table to new memory.
             deviations = columns
         else:
             np.copyto(deviations, columns)
