@@ -46,6 +46,7 @@ from discrim.core.kernels.kernels import (
     raise_if_equal_rows,
 )
 from discrim.core.numerics.arrays import Codes, Floats, slices
+from discrim.core.numerics.threads import all_blas_threads
 
 MAX_EIGEN_ROWS = 400
 """Maximum number of rows for which each candidate kernel is evaluated by the eigenvectors of all rows."""
@@ -239,10 +240,20 @@ def _factorize_penalized_kernel(kernel: Floats, weights: Floats | None, ridge: f
     centred = center_kernel(kernel, weights, added=1.0)
     size = smallest_ridge / MIN_RELATIVE_RIDGE / len(centred)
     centred[np.diag_indices_from(centred)] += ridge
-    lower, failed = lapack.dpotrf(centred, lower=1, overwrite_a=1)
+    with all_blas_threads(_factorization_work(centred)):
+        lower, failed = lapack.dpotrf(centred, lower=1, overwrite_a=1)
     if failed:
         raise CoreDataError("kernel_not_definite", ridge=ridge)
     return _Factor(lower, s, u, size, means)
+
+
+def _factorization_work(matrix: Floats) -> float:
+    """Return the work of a factorization of a matrix (n, n) for `all_blas_threads`.
+
+    It is a tenth of the multiplications, because threads of a factorization wait more often than those of a
+    product.
+    """
+    return len(matrix) ** 3 / 30
 
 
 def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -> RidgeFit:
@@ -276,7 +287,8 @@ def fit_ridge(kernel: Floats, weights: Floats | None, y: Floats, ridge: float) -
     c, _ = lapack.dpotrs(factor.lower, target, lower=1)
     c -= np.outer(u, u @ c)
     # The diagonal of M only takes the inverse of the factor, two thirds of the time of the inverse of M.
-    inverse, _ = lapack.dtrtri(factor.lower, lower=1, overwrite_c=1)
+    with all_blas_threads(_factorization_work(factor.lower)):
+        inverse, _ = lapack.dtrtri(factor.lower, lower=1, overwrite_c=1)
     diagonal = np.einsum("ij,ij->j", inverse, inverse)
     one_minus_leverages = ridge * (diagonal - u**2 / (factor.size + ridge))
     coef = s[:, None] * c
@@ -351,7 +363,8 @@ def compute_influence(kernel: Floats, weights: Floats | None, ridge: float) -> K
         The ridge is below `min_ridge`, or the kernel is not positive semidefinite.
     """
     factor = _factorize_penalized_kernel(kernel, weights, ridge)
-    inverse, _ = lapack.dpotri(factor.lower, lower=1, overwrite_c=1)
+    with all_blas_threads(_factorization_work(factor.lower)):
+        inverse, _ = lapack.dpotri(factor.lower, lower=1, overwrite_c=1)
     coef_changes = np.tril(inverse)
     coef_changes += np.tril(coef_changes, -1).T
     coef_changes -= np.outer(factor.u, factor.u) / (factor.size + ridge)
