@@ -566,27 +566,31 @@ def gather_wide(
         _gather_wide_blocks, n_parts=n_parts, n_classes=n_classes, n_columns=n_columns,
         required_moments=required_moments,
     )  # fmt: skip
-    gathered = map_reduce(blocks, task, _merge_lists)
-    squares = np.concatenate([moments.squares for moments in gathered])
-    limit = row_sums.MAX_UNSCALED_DEVIATION**2
-    is_in_range = (squares == 0) | ((squares < limit) & (squares > 1 / limit))
-    return gathered if is_in_range.all() else None
+    return map_reduce(blocks, task, _merge_lists)
 
 
-def _merge_lists(one: list[ClassMoments], other: list[ClassMoments]) -> list[ClassMoments]:
-    """Merge the moments of each part over two sets of rows."""
+def _merge_lists(
+    one: list[ClassMoments] | None, other: list[ClassMoments] | None
+) -> list[ClassMoments] | None:
+    """Merge the moments of each part over two sets of rows; None if those of a set are None."""
+    if one is None or other is None:
+        return None
     return [a.merge(b) for a, b in zip(one, other, strict=True)]
 
 
 def _gather_wide_blocks(
     blocks: RowBlocks, *, n_parts: int, n_classes: int, n_columns: int, required_moments: ScatterType
-) -> list[ClassMoments]:
+) -> list[ClassMoments] | None:
     """Compute the moments for `gather_wide`, which describes the parameters, in this process."""
     moments_of_block = partial(_moments_of_wide_rows, n_classes=n_classes, is_thin=required_moments == "thin")
     no_rows = moments_of_block(np.zeros((0, n_columns)), np.zeros(0, dtype=np.intp), np.zeros(0))
     gathered = [no_rows] * max(n_parts, 1)
     for x, codes, weights in blocks:
         x = np.ascontiguousarray(x)
+        sizes = np.abs(x)
+        limit = row_sums.MAX_UNSCALED_DEVIATION
+        if ((sizes > limit) | ((sizes < 1 / limit) & (sizes > 0))).any():
+            return None  # Squares might overflow or underflow.
         weights = np.ones(len(x)) if weights is None else weights
         parts, codes = np.divmod(codes, n_classes)
         for part, moments in enumerate(gathered):
